@@ -378,6 +378,11 @@ const scenes: readonly Scene[] = [
       writeFileSync(file, `server: ${server}\nkey_name: ${keyName}\nsecret: ${secret}\n`, {
         mode: 0o600,
       });
+      for (const name of ['gandi.yaml', 'dynu.yaml']) {
+        writeFileSync(join(box.root, name), 'environment:\n  A_TOKEN: made-up-for-this-test\n', {
+          mode: 0o600,
+        });
+      }
       return { environment: { VAULT_RESOLVER: server } };
     },
   },

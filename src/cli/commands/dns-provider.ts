@@ -4,16 +4,17 @@ import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
-import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import { dnsProviderTypes, readSecretMapping } from '../../dns/providers/provider-types.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { createDnsProviderInput, parseInput } from '../../domain/inputs.ts';
 import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
 import { viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
-import { command, commandGroup } from '../runtime/command.ts';
+import { command, commandGroup, commandWithoutVault } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import { serveOptions } from '../settings/settings.ts';
 import { readInput } from '../terminal/input-file.ts';
+import { Misuse } from '../terminal/misuse.ts';
 import { jsonOption, printList } from '../terminal/table.ts';
 
 const nameOption = {
@@ -36,6 +37,10 @@ const add = command({
       line: 'vault dns-provider add --name cloudflare --type cloudflare --zone example.com --secret-file cloudflare.yaml',
     },
     {
+      does: 'Use lexicon for Gandi, with LEXICON_GANDI_AUTH_TOKEN in the file',
+      line: 'vault dns-provider add --name gandi --type lexicon --provider gandi --zone example.net --secret-file gandi.yaml',
+    },
+    {
       does: 'Create the records by hand',
       line: 'vault dns-provider add --name by-hand --type manual --zone example.org',
     },
@@ -56,6 +61,21 @@ const add = command({
       multiple: true,
       description: 'a zone of this provider; the longest match wins',
     },
+    provider: {
+      type: 'string',
+      valueHint: 'NAME',
+      description: "for lexicon: its name of the provider, such as gandi; see lexicon's own help",
+    },
+    script: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'for acme-sh: a script of its dnsapi, such as dns_gandi_livedns.sh',
+    },
+    program: {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'the path of lexicon (default: /usr/bin/lexicon) or of acme.sh',
+    },
     'secret-file': {
       type: 'string',
       valueHint: 'FILE',
@@ -65,12 +85,51 @@ const add = command({
   run: async (args, terminal) => {
     const { name, type, zone: zones, 'secret-file': file } = args;
     const input = parseInput(createDnsProviderInput, { name, type, zones });
-    const secret = new Secret(file === undefined ? Buffer.from('{}') : await readInput(file, terminal));
+    const { provider, script, program } = args;
+    const given = new Secret(file === undefined ? Buffer.from('{}') : await readInput(file, terminal));
+    const secret = await withSecretHint(() => withOptions(type, given, { provider, script, program }));
     await withVault(args, terminal, 'create', async (vault) => {
       await withSecretHint(() => addDnsProvider(vault, localCli, input, secret));
       terminal.stderr.write(
         `Added DNS provider ${name}.\n  Try: vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
       );
+    });
+  },
+});
+
+/** The settings of the options, and what reads them. */
+const settingOptions: Readonly<Record<string, readonly string[]>> = {
+  lexicon: ['provider', 'program'],
+  'acme-sh': ['script', 'program'],
+};
+
+/** The secret file together with the settings that were given as options. */
+async function withOptions(
+  type: string,
+  file: Secret,
+  options: Readonly<Record<string, string | undefined>>,
+): Promise<Secret> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return file;
+  for (const [name] of given) {
+    if (settingOptions[type]?.includes(name)) continue;
+    throw new Misuse(`--${name} is not for the type ${type}`, 'Try: vault dns-provider add --help');
+  }
+  const settings = await readSecretMapping({ type }, file.expose().toString('utf8'));
+  return new Secret(Buffer.from(JSON.stringify({ ...settings, ...Object.fromEntries(given) })));
+}
+
+const types = commandWithoutVault({
+  name: 'dns-provider types',
+  description: 'List the types of DNS providers and what each reaches',
+  examples: [{ does: 'List the types', line: 'vault dns-provider types' }],
+  options: jsonOption,
+  run: async (args, terminal) => {
+    const all = [...dnsProviderTypes.values()].map(({ type, title }) => ({ type, reaches: title }));
+    printList(terminal, args, all, {
+      none: 'No types.',
+      columns: ['TYPE', 'REACHES'],
+      row: ({ type, reaches }) => [type, reaches],
     });
   },
 });
@@ -141,13 +200,13 @@ const test = command({
 export const dnsProviderCommands = commandGroup(
   'dns-provider',
   'Add, list, test and remove DNS providers for dns-01',
-  { add, list, test, remove },
+  { add, list, types, test, remove },
 );
 
 /** Adds a hint to errors in the settings: where the command reads them from. */
-async function withSecretHint(work: () => Promise<void>): Promise<void> {
+async function withSecretHint<T>(work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (!(error instanceof DnsProviderError)) throw error;
     const hint = 'Write settings and credentials to a YAML or JSON file and name it with --secret-file.';

@@ -1,10 +1,8 @@
 /** Provider `exec`: a local program, called like a hook of lego, dehydrated or certbot. Never run through a shell. */
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import { second } from '../../base/duration.ts';
-import { hookFailure } from '../../net/hook-failure.ts';
-import { runHook } from '../../net/hook-process.ts';
 import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from '../dns-provider.ts';
+import { callHook, hookSettings } from './hook-call.ts';
 
 const command = z
   .union([z.string(), z.array(z.string()).min(1)], {
@@ -21,11 +19,7 @@ const config = z
     command,
     cleanup_command: command.optional(),
     style: z.enum(['lego', 'dehydrated', 'certbot']).default('lego'),
-    environment: z
-      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().regex(/^[^\0]*$/))
-      .default({}),
-    timeout: z.int().min(1).max(3600).default(120),
-    concurrency: z.int().min(1).max(32).default(4),
+    ...hookSettings,
   })
   .refine(({ style, cleanup_command }) => style === 'certbot' || cleanup_command === undefined, {
     path: ['cleanup_command'],
@@ -56,20 +50,15 @@ export const execHook: DnsProviderType<ExecHookConfig> = {
 
 async function call(
   settings: ExecHookConfig,
-  { world, log }: DnsContext,
+  context: DnsContext,
   verb: Verb,
   record: TxtRecord,
   signal: AbortSignal,
 ): Promise<void> {
   const wanted = callFor(settings, verb, record);
   if (wanted === undefined) return;
-  const [program = '', ...args] = wanted.words;
-  const environment = { ...settings.environment, ...wanted.environment };
-  const run = { program, args, environment, timeoutMs: settings.timeout * second };
-  const end = await runHook(world, run, signal);
-  const failure = hookFailure(run, end, Object.values(settings.environment));
-  if (failure !== undefined) throw new DnsProviderError(failure);
-  log.debug({ program, name: record.name }, `hook succeeded: ${verb}`);
+  const { environment: secrets, timeout } = settings;
+  await callHook(context, { ...wanted, secrets, timeout }, { verb, record }, signal);
 }
 
 /** The call of this style; undefined if it has none for the operation. */

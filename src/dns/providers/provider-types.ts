@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { describeIssue } from '../../base/input-issue.ts';
 import { acmeDns } from '../acme-dns.ts';
 import { DnsProviderError, type DnsProviderType } from '../dns-provider.ts';
+import { acmeSh } from './acme-sh.ts';
 import { azureDns } from './azure-dns.ts';
 import { cloudflare } from './cloudflare.ts';
 import { desec } from './desec.ts';
@@ -11,6 +12,7 @@ import { digitalocean } from './digitalocean.ts';
 import { execHook } from './exec-hook.ts';
 import { googleCloudDns } from './google-cloud-dns.ts';
 import { hetzner } from './hetzner.ts';
+import { lexicon } from './lexicon.ts';
 import { manual } from './manual.ts';
 import { ovh } from './ovh.ts';
 import { rfc2136 } from './rfc2136.ts';
@@ -21,6 +23,7 @@ import { webhook } from './webhook.ts';
 export const dnsProviderTypes: ReadonlyMap<string, DnsProviderType> = new Map(
   [
     ...[checked(rfc2136), checked(execHook), checked(webhook), checked(acmeDns), checked(manual)],
+    ...[checked(lexicon), checked(acmeSh)],
     ...[checked(cloudflare), checked(route53), checked(azureDns), checked(googleCloudDns)],
     ...[checked(digitalocean), checked(hetzner), checked(ovh), checked(desec)],
   ].map((type) => [type.type, type]),

@@ -32,7 +32,7 @@ import { answeringOperators } from './operator-answers.ts';
 const access = { kind: 'administrator' } as const;
 
 /** They run local programs; a session must not become a shell. */
-const commandLineOnly = new Set(['exec']);
+const commandLineOnly = new Set(['exec', 'lexicon', 'acme-sh']);
 
 /** A person waits for it, possibly behind a proxy with a timeout. */
 const testPatience = 2 * minute;

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { commandLine, commandWords } from '../../harness/command-line.ts';
 import { fakeDns } from '../../harness/fake-dns.ts';
+import { vault } from '../../harness/vault-process.ts';
 
 const secretHint =
   '  Write settings and credentials to a YAML or JSON file and name it with --secret-file.\n';
@@ -138,7 +139,7 @@ test('an unknown type, what is no zone, and a name that is taken are refused', a
   await refused(
     add('--type bind --zone a.test'),
     'vault: unknown DNS provider type "bind"\n' +
-      '  Use one of: rfc2136, exec, webhook, acme-dns, manual, cloudflare, route53, azure-dns, google-cloud-dns, ' +
+      '  Use one of: rfc2136, exec, webhook, acme-dns, manual, lexicon, acme-sh, cloudflare, route53, azure-dns, google-cloud-dns, ' +
       'digitalocean, hetzner, ovh, desec.\n',
   );
   const noZone = (text: string) => `vault: "${text}" is not a zone such as example.com\n`;
@@ -179,4 +180,45 @@ test('a test of a domain that dns-01 cannot validate, or of an unknown provider,
     commandWords('dns-provider test --name dns --domain a.test --resolver 127.0.0.1:1'),
     /^vault: failed to look up the CNAME of _acme-challenge\.a\.test: query for .* failed: 127\.0\.0\.1:1 is unreachable/,
   );
+});
+
+test('lexicon and acme.sh are set up by options and a file with credentials, which stay sealed', async (t) => {
+  const { done, json, file, refused, holds } = commandLine(t);
+  const program = '/usr/local/bin/program';
+  const token = 'correct-horse-battery';
+  const secrets = file(`environment:\n  LEXICON_GANDI_AUTH_TOKEN: ${token}\n`);
+  const both = `--zone example.test --program ${program} --secret-file ${secrets}`;
+  const added = await done(...add(`--type lexicon --provider gandi ${both}`));
+  assert.match(added.stderr, /^Added DNS provider dns\.\n/m);
+  await done(...commandWords(`dns-provider add --name sh --type acme-sh --script dns_gandi.sh ${both}`));
+  assert.deepEqual(
+    (await json<{ name: string; type: string }[]>('dns-provider', 'list')).map(({ name, type }) => [
+      name,
+      type,
+    ]),
+    [
+      ['dns', 'lexicon'],
+      ['sh', 'acme-sh'],
+    ],
+  );
+  assert.equal(holds(token), false);
+  const failed = (options: string, message: RegExp, code: 1 | 2) =>
+    refused(commandWords(`dns-provider add --name other --zone example.test ${options}`), message, code);
+  await failed(
+    '--type cloudflare --provider gandi',
+    /^vault: --provider is not for the type cloudflare\n/,
+    2,
+  );
+  await failed('--type lexicon --script dns_x.sh', /^vault: --script is not for the type lexicon\n/, 2);
+  await failed('--type lexicon', /^vault: invalid settings for lexicon: provider /, 1);
+  await failed('--type acme-sh --script dns_x.sh', /^vault: invalid settings for acme-sh: program /, 1);
+});
+
+test('types lists what each type reaches', async () => {
+  const { stdout } = await vault(['dns-provider', 'types']);
+  assert.match(stdout, /^TYPE +REACHES\n/);
+  assert.match(stdout, /^lexicon +the program lexicon, for about 90 DNS providers$/m);
+  assert.match(stdout, /^cloudflare +Cloudflare$/m);
+  const listed = JSON.parse((await vault(['dns-provider', 'types', '--json'])).stdout) as { type: string }[];
+  assert.ok(listed.some(({ type }) => type === 'acme-sh'));
 });

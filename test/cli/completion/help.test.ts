@@ -120,6 +120,7 @@ test('the examples work as they stand, one after the other, on a new vault', nee
     'password.txt': 'four words nobody wrote\n',
     'passphrase.txt': 'five words nobody ever wrote\n',
     'smtp-password.txt': 'made-up-for-this-test\n',
+    'gandi.yaml': 'environment:\n  LEXICON_GANDI_AUTH_TOKEN: made-up-for-this-test\n',
     'cloudflare.yaml': 'api_token: made-up-for-this-test-0123456789abcdef\n',
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);

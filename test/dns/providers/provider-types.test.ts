@@ -11,7 +11,7 @@ test('the table has every type by its name, with a title', () => {
   assert.deepEqual(
     [...dnsProviderTypes.keys()],
     [
-      ...['rfc2136', 'exec', 'webhook', 'acme-dns', 'manual'],
+      ...['rfc2136', 'exec', 'webhook', 'acme-dns', 'manual', 'lexicon', 'acme-sh'],
       ...[
         'cloudflare',
         'route53',

@@ -50,10 +50,16 @@ suite('a DNS provider that is added', () => {
 
   test('that starts a program is refused: that takes a shell on the machine', async (t) => {
     const { expect } = await prepared(t);
-    const hook = { ...body, type: 'exec', config: { command: '/bin/true' } };
-    const { detail, errors } = await expect<Problem>(400, 'POST', path, hook);
-    assert.match(detail, /only be added on the vault's host/);
-    assert.deepEqual(errors?.[0]?.path, 'type');
+    const hooks = [
+      { type: 'exec', config: { command: '/bin/true' } },
+      { type: 'lexicon', config: { provider: 'gandi', program: '/bin/true' } },
+      { type: 'acme-sh', config: { script: 'dns_x.sh', program: '/bin/true' } },
+    ];
+    for (const hook of hooks) {
+      const { detail, errors } = await expect<Problem>(400, 'POST', path, { ...body, ...hook });
+      assert.match(detail, /only be added on the vault's host/);
+      assert.deepEqual(errors?.[0]?.path, 'type');
+    }
     assert.deepEqual(await expect(200, 'GET', path), []);
   });
 
@@ -135,12 +141,12 @@ test('the kinds of DNS providers tell what each needs as JSON Schema', async (t)
   const { expect } = await prepared(t);
   type Kind = { type: string; command_line_only: boolean; config: { type?: string; properties?: object } };
   const kinds = await expect<Kind[]>(200, 'GET', '/api/v1/dns-provider-types');
-  assert.equal(kinds.length, 13);
+  assert.equal(kinds.length, 15);
   for (const { type, config } of kinds) assert.equal(config.type, 'object', type);
   const cloudflare = kinds.find(({ type }) => type === 'cloudflare');
   assert.deepEqual(Object.keys(cloudflare?.config.properties ?? {}), ['api_token', 'base_url']);
   assert.deepEqual(
     kinds.filter((kind) => kind.command_line_only).map(({ type }) => type),
-    ['exec'],
+    ['exec', 'lexicon', 'acme-sh'],
   );
 });
