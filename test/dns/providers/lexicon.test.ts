@@ -1,8 +1,11 @@
 /** The provider `lexicon`: how the program is called, and the real one where it is installed. */
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
 import { silentLog } from '../../../src/base/log.ts';
 import { realWorld } from '../../../src/base/world.ts';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
@@ -86,31 +89,68 @@ for (const [settings, message] of [
   });
 }
 
+type RecordSet = {
+  name: string;
+  type: string;
+  ttl: number;
+  records: { content: string; disabled: boolean }[];
+};
+
+/** The API of a PowerDNS server with one zone. Returns its URL and the values at `name`. */
+async function powerDns(t: TestContext, zone: string, key: string) {
+  let rrsets: RecordSet[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const isZone = request.url === `/api/v1/servers/localhost/zones/${zone}.`;
+    const status = !isZone ? 404 : request.headers['x-api-key'] !== key ? 401 : 200;
+    if (status === 200 && request.method === 'PATCH') {
+      for (const { name, type, ttl, records } of (JSON.parse(body) as { rrsets: RecordSet[] }).rrsets) {
+        rrsets = rrsets.filter((set) => set.name !== name || set.type !== type);
+        if (records.length > 0) rrsets.push({ name, type, ttl, records });
+      }
+    }
+    response.writeHead(status, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ kind: 'Native', rrsets }));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const values = (name: string) =>
+    rrsets
+      .filter((set) => set.name === `${name}.`)
+      .flatMap((set) => set.records.map(({ content }) => content));
+  return { url: `http://127.0.0.1:${port}`, values };
+}
+
 test('the real lexicon changes a zone', needs('lexicon'), async (t) => {
   const dir = tempDir(t);
-  const zone = join(dir, 'zone');
-  writeFileSync(
-    zone,
-    '$ORIGIN sub.example.com.\n$TTL 60\n@ IN SOA ns1 admin 1 60 60 60 60\n@ IN NS ns1\nns1 IN A 192.0.2.1\n',
-  );
+  const { url, values } = await powerDns(t, record.zone, 'key');
   // It looks the zone of a name up in DNS, or its suffix in a list from the network: nothing here may leave the machine.
   writeFileSync(
     join(dir, 'sitecustomize.py'),
     'import dns.name, dns.resolver\ndns.resolver.zone_for_name = lambda name: dns.name.from_text(name)\n',
   );
-  const proxy = { HTTPS_PROXY: 'http://127.0.0.1:9', HTTP_PROXY: 'http://127.0.0.1:9' };
-  const environment = { LEXICON_LOCALZONE_FILENAME: zone, HOME: dir, PYTHONPATH: dir, ...proxy };
+  const proxy = {
+    HTTPS_PROXY: 'http://127.0.0.1:9',
+    HTTP_PROXY: 'http://127.0.0.1:9',
+    NO_PROXY: '127.0.0.1',
+  };
+  const credentials = { LEXICON_POWERDNS_PDNS_SERVER: url, LEXICON_POWERDNS_AUTH_TOKEN: 'key' };
+  const environment = { ...credentials, HOME: dir, PYTHONPATH: dir, ...proxy };
   const program = findProgram('lexicon') ?? '';
-  const provider = providerFor({ provider: 'localzone', program, environment });
-  const values = () =>
-    [...readFileSync(zone, 'utf8').matchAll(/^_acme-challenge\.www .*TXT "(.*)"$/gm)].map(
-      ([, value]) => value,
-    );
+  const provider = providerFor({ provider: 'powerdns', program, environment });
+  const sorted = () => values(record.name).toSorted();
   await provider.present(record, never);
   await provider.present({ ...record, value: 'v-2' }, never);
-  assert.deepEqual(values().toSorted(), ['v-1', 'v-2']);
+  assert.deepEqual(sorted(), ['"v-1"', '"v-2"']);
   await provider.present(record, never);
   await provider.remove(record, never);
-  assert.deepEqual(values(), ['v-2']);
-  await provider.remove(record, never);
+  assert.deepEqual(sorted(), ['"v-2"']);
+  const wrong = providerFor({
+    provider: 'powerdns',
+    program,
+    environment: { ...environment, LEXICON_POWERDNS_AUTH_TOKEN: 'other' },
+  });
+  await assert.rejects(wrong.present(record, never), DnsProviderError);
+  assert.deepEqual(sorted(), ['"v-2"']);
 });
