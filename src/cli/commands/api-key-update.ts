@@ -20,8 +20,8 @@ export const updateCommand = command({
   description: 'Change an API key; options not given stay the same',
   examples: [
     {
-      does: 'Let a key read two certificates, and no others',
-      line: 'vault api-key update www --certificate web --certificate shop',
+      does: 'Let a key read one certificate, and no others',
+      line: 'vault api-key update www --certificate web',
     },
     { does: 'Remove the expiry of a key', line: 'vault api-key update www --expires-at none' },
     { does: 'Let a key be used from any network', line: 'vault api-key update www --allow-ip "*"' },
