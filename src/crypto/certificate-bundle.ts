@@ -110,7 +110,7 @@ function readSource({ name, bytes }: BundleSource, password: Secret<string> | un
   );
 }
 
-function pemBlocksOf({ certificates, privateKey }: Pkcs12Contents): PemBlock[] {
+export function pemBlocksOf({ certificates, privateKey }: Pkcs12Contents): PemBlock[] {
   const key = privateKey && { label: 'PRIVATE KEY', der: privateKey.expose(), encrypted: false };
   const blocks = certificates.map((der) => ({ label: 'CERTIFICATE', der, encrypted: false }));
   return key === undefined ? blocks : [...blocks, key];

@@ -1,9 +1,9 @@
-/** What a file holds, whatever it is: certificates, requests, revocation lists and keys, in PEM, DER, PKCS#12 or PKCS#7. */
+/** What a file of any kind holds: certificates, requests, revocation lists and keys, in PEM, DER, PKCS#12 or PKCS#7. */
 import { createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { type BundleSource, openKey } from './certificate-bundle.ts';
+import { type BundleSource, openKey, pemBlocksOf } from './certificate-bundle.ts';
 import { openCertificate } from './certificate-facts.ts';
 import { keyTypeOf } from './key-pair.ts';
 import { copyAgain, pemText, readPemBlocks } from './pem.ts';
@@ -11,7 +11,7 @@ import { looksLikePkcs12, readPkcs12 } from './pkcs12.ts';
 import { publicKeyPin } from './public-key-pin.ts';
 import { type X509Library, x509Library } from './x509-library.ts';
 
-/** An object of the file; `der` and `key` stay in the process that reads it. */
+/** An object of the file; `x509` and `key` stay in the process that reads it. */
 export type InspectedObject =
   | { readonly kind: 'certificate'; readonly x509: X509Certificate }
   | { readonly kind: 'private_key'; readonly key: KeyObject }
@@ -44,12 +44,11 @@ const alternativeNames = '2.5.29.17';
 
 /** The objects in order. Throws `invalid_request` for a damaged or unknown file and `payload_too_large` for too many. */
 export async function inspectedObjects(
-  source: BundleSource,
+  { name, bytes }: BundleSource,
   password: Secret<string> | undefined,
 ): Promise<InspectedObject[]> {
-  const { name, bytes } = source;
   const blocks = looksLikePkcs12(bytes)
-    ? pkcs12Blocks(source, password)
+    ? pemBlocksOf(readPkcs12(bytes, password, name))
     : readPemBlocks(pemText(bytes), name);
   const parts = blocks.length > 0 ? blocks : [{ label: '', der: bytes, encrypted: false }];
   const found: InspectedObject[] = [];
@@ -65,14 +64,6 @@ export async function inspectedObjects(
     }
   }
   return found;
-}
-
-function pkcs12Blocks({ name, bytes }: BundleSource, password: Secret<string> | undefined) {
-  const { certificates, privateKey } = readPkcs12(bytes, password, name);
-  const blocks = certificates.map((der) => ({ label: 'CERTIFICATE', der, encrypted: false }));
-  return privateKey === undefined
-    ? blocks
-    : [...blocks, { label: 'PRIVATE KEY', der: privateKey.expose(), encrypted: false }];
 }
 
 /** The objects in a block, or undefined if its bytes are not what the label says, or nothing known. */

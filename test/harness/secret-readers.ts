@@ -13,6 +13,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'the password of a PKCS#12 file there, and the key that was read back, by pipes',
   },
   {
+    file: 'src/crypto/inspection-transfer.ts',
+    calls: 1,
+    why: 'the password of a PKCS#12 file, by a pipe to the process that inspects it',
+  },
+  {
     file: 'src/domain/upgrade/kept-targets.ts',
     calls: 2,
     why: 'which hosts on this machine the settings of DNS providers and channels name',
