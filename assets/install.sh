@@ -1754,7 +1754,7 @@ check_leaf() {
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
   [ "$1" != "$2" ] || return 0
   leaf_begins=$(not_before "$1")
-  [ "$allow_early" = yes ] || cmp -s "$1" "$2" || ! is_earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
+  [ "$allow_early" = yes ] || { [ -f "$2" ] && cmp -s "$1" "$2"; } || ! is_earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
     fail "$exit_check" "the certificate in the vault is not valid before $(start_date "$1"), and this machine's clock says $(date -u); \
 nothing was changed
 Fix: set the clock, or use --allow-not-yet-valid once if it stays wrong"

@@ -32,7 +32,7 @@ const others = new Set([
     '--random-seed',
   ],
   ...['--allow-ip', '--hold', '--program', '--certificates', '--days', '--jitless', '--target', '--enroll'],
-  ...['--allow-not-yet-valid', '--set-key'],
+  ...['--allow-not-yet-valid', '--run', '--set-key'],
 ]);
 
 /** What is wrong with code that begins with `vault`, or with an option. */
