@@ -66,6 +66,8 @@ export type ChannelType<Config = unknown> = {
   readonly target: (config: Config) => string;
   /** The recipient is a person: pending messages are combined into one. */
   readonly gathers?: true;
+  /** The recipient keeps alarms open until their recovery arrives. */
+  readonly keepsAlarms?: true;
   /** Time limit of one attempt, in milliseconds. */
   readonly patience: (config: Config) => number;
   /** The largest possible time limit. */

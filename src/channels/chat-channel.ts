@@ -16,7 +16,7 @@ export type ChatRequest = {
 /** What differs between services. */
 export type ChatService<Config> = Pick<
   ChannelType<Config>,
-  'type' | 'title' | 'config' | 'plain' | 'gathers'
+  'type' | 'title' | 'config' | 'plain' | 'gathers' | 'keepsAlarms'
 > & {
   readonly request: (config: Config, message: ChatMessage) => ChatRequest;
 };

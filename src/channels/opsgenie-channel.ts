@@ -28,6 +28,7 @@ export const opsgenieChannel = chatChannel({
   title: 'Opsgenie',
   config,
   plain: 'api_key',
+  keepsAlarms: true,
   request: ({ url, api_key }, { id, event, severity, isRecovery, alarm, title, text, certificate, link }) => {
     const alias = alarm ?? id;
     const headers = { Authorization: `GenieKey ${api_key}` };

@@ -22,6 +22,7 @@ export const pagerdutyChannel = chatChannel({
   title: 'PagerDuty',
   config,
   plain: 'routing_key',
+  keepsAlarms: true,
   request: ({ url, routing_key }, message) => {
     const { event, isRecovery, alarm, id } = message;
     if (changes.has(event)) {

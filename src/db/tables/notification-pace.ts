@@ -1,4 +1,4 @@
-/** Which channels pause before the next delivery: those that sent much lately, and those that accept nothing. */
+/** What the order of deliveries depends on: which channels sent much lately or accept nothing, and what was queued later. */
 import type { Reader } from '../database.ts';
 import { isOpen } from './notification-deliveries.ts';
 
@@ -60,4 +60,25 @@ export async function channelsFailingSince(reader: Reader, since: number, now: n
     )
     .execute();
   return rows.map(({ channel_id }) => channel_id);
+}
+
+/** Whether a notice with one of these events about the same was queued for the channel after this delivery. */
+export async function wasQueuedLater(
+  reader: Reader,
+  delivery: { readonly id: number; readonly channel_id: number },
+  events: readonly string[],
+  about: string | null,
+): Promise<boolean> {
+  if (events.length === 0) return false;
+  const found = await reader
+    .selectFrom('notification_deliveries')
+    .innerJoin('notifications', 'notifications.id', 'notification_deliveries.notification_id')
+    .select('notification_deliveries.id')
+    .where('channel_id', '=', delivery.channel_id)
+    .where('notification_deliveries.id', '>', delivery.id)
+    .where('event', 'in', events)
+    .where('about', about === null ? 'is' : '=', about)
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
 }

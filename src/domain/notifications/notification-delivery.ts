@@ -17,6 +17,7 @@ import {
   oldDeliveries,
   updateLeasedDelivery,
 } from '../../db/tables/notification-deliveries.ts';
+import { wasQueuedLater } from '../../db/tables/notification-pace.ts';
 import { listNotifications, type NotificationRow } from '../../db/tables/notifications.ts';
 import type { OutboundGuard } from '../../net/outbound-guard.ts';
 import type { Outbound } from '../../net/outbound-http.ts';
@@ -25,6 +26,7 @@ import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
 import { servedSettings } from '../presence/served-settings.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
+import { supersedingEvents } from './notification-events.ts';
 import { gatheredMessage } from './notification-gathering.ts';
 import { messageText } from './notification-text.ts';
 
@@ -146,6 +148,11 @@ async function send(
   const [row] = rows;
   const type = channelTypes.get(channel.type);
   if (row === undefined || type === undefined) throw new ChannelError('the notification no longer exists');
+  const [delivery] = deliveries;
+  const later = type.keepsAlarms === true ? supersedingEvents(row.event) : [];
+  // A retry that arrives after the recovery would open an alarm that nothing closes, and the other way round.
+  if (delivery !== undefined && (await wasQueuedLater(db.reader, delivery, later, row.about)))
+    return 'not sent: a later notification says otherwise';
   const message = rows.length === 1 ? messageOf(row) : gatheredMessage(channel.name, rows);
   const sealed = openFor(vault, channelSettingsOwner(channel.id), channel.sealed_settings);
   const config: unknown = JSON.parse(sealed.expose().toString('utf8'));

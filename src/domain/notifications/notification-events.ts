@@ -41,6 +41,22 @@ export function subscribedEvent(event: NoticeEvent): string {
   return event in recoveries ? recoveries[event as keyof typeof recoveries] : event;
 }
 
+/** Alarms of one subject, and the recoveries that end all of them. */
+const courses: readonly (readonly [alarms: readonly string[], recoveries: readonly string[]])[] = [
+  [
+    ['renewal.failed', 'certificate.expiring'],
+    ['renewal.recovered', 'certificate.recovered'],
+  ],
+  [['backup.overdue'], ['backup.recovered']],
+  [['disk.low'], ['disk.recovered']],
+];
+
+/** The events that make an undelivered one obsolete: recoveries of an alarm, and alarms after a recovery. */
+export function supersedingEvents(event: string): readonly string[] {
+  const course = courses.find((parts) => parts.some((events) => events.includes(event)));
+  return course?.find((events) => !events.includes(event)) ?? [];
+}
+
 /** Whether a certificate matches a pattern, in which `*` stands for any characters. No patterns match everything. */
 export function matchesFilter(patterns: readonly string[], certificates: readonly string[] | null): boolean {
   if (patterns.length === 0 || certificates === null || certificates.includes('*')) return true;

@@ -5,7 +5,9 @@ import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { updateChannel } from '../../../src/db/tables/notification-channels.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { parseInput } from '../../../src/domain/inputs.ts';
 import {
+  addChannel,
   changeChannel,
   requireChannel,
   testChannel,
@@ -16,8 +18,17 @@ import {
   pruneDeliveries,
   retryDelay,
 } from '../../../src/domain/notifications/notification-delivery.ts';
+import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
+import { notify } from '../../../src/domain/notifications/notification-queue.ts';
+import { fakeChatApi, jsonAnswer } from '../../harness/fake-chat-api.ts';
 import { eventsOf } from '../../harness/http-fixtures.ts';
-import { addWebhook, deliverAll, deliveriesOf, failRenewal } from '../../harness/notification-fixtures.ts';
+import {
+  addWebhook,
+  deliverAll,
+  deliveriesOf,
+  failRenewal,
+  written,
+} from '../../harness/notification-fixtures.ts';
 import { forever, makeCertificate } from '../../harness/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { isSignedWith, status, webhookReceiver } from '../../harness/webhook-receiver.ts';
@@ -37,6 +48,39 @@ async function prepared(t: TestContext) {
   };
   return { ...opened, receiver, secret, only };
 }
+
+test('a pager gets no alarm after its recovery, and no recovery after a new alarm, whatever is retried', async (t) => {
+  const api = await fakeChatApi(t);
+  const { vault, world } = await testVault(t);
+  const input = parseInput(createChannelInput, { name: 'oncall', type: 'pagerduty' });
+  await addChannel(vault, localCli, input, written({ url: api.origin, routing_key: 'k'.repeat(32) }));
+  const say = (event: 'renewal.failed' | 'renewal.recovered', name = 'web') => {
+    const data = { certificate: name, error: 'no', domains: [], failed_attempts: 1, told_before: 0 };
+    const notice = { event, about: name, certificates: [name], data } as const;
+    return vault.db.write((writer) => notify(world, writer, notice));
+  };
+  const heard = () =>
+    api.calls.splice(0).map(({ body }) => {
+      const { event_action, dedup_key } = JSON.parse(body) as Record<string, string>;
+      return `${event_action} ${dedup_key?.split('/').at(-1)}`;
+    });
+  api.answers.push(jsonAnswer(503, {}));
+  await say('renewal.failed');
+  await deliverAll(vault);
+  await say('renewal.recovered');
+  await say('renewal.failed', 'other');
+  world.advance(5 * minute);
+  await deliverAll(vault);
+  assert.deepEqual(heard().sort(), ['resolve web', 'trigger other', 'trigger web']);
+  assert.match((await deliveriesOf(vault))[0]?.error ?? '', /^not sent: a later notification/);
+  api.answers.push(jsonAnswer(503, {}));
+  await say('renewal.recovered', 'other');
+  await deliverAll(vault);
+  await say('renewal.failed', 'other');
+  world.advance(5 * minute);
+  await deliverAll(vault);
+  assert.deepEqual(heard(), ['resolve other', 'trigger other']);
+});
 
 suite('a delivery', () => {
   test('is sent once, signed, with words for people and facts for programs', async (t) => {
