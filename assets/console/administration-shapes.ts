@@ -120,6 +120,8 @@ export type ImportPreview = {
 };
 
 export type Imported = {
+  /** Whether a version was added; not if the current one holds the same files. */
+  readonly changed: boolean;
   readonly certificate: Certificate;
   readonly version: number;
   readonly warnings: readonly string[];

@@ -27,6 +27,47 @@ test('PEM files are previewed and then imported', browser, async (t) => {
   assert.match(await command('certificate', 'list', '--json'), /"shop\.example\.test"/);
 });
 
+test('files that the current version holds change nothing, and the page says so', browser, async (t) => {
+  const { alice, command } = await visit(t);
+  const { page, open } = await alice();
+  const chain = makeChain(tempDir(t), { names: 'DNS:shop.example.test' });
+  const text = `${chain.fullchainPem}${chain.leaf.keyPem}`;
+  const drop = async () => {
+    await open('/import');
+    const file = { name: 'all.pem', mimeType: 'application/x-pem-file', buffer: Buffer.from(text) };
+    await page.getByLabel('Files to import').setInputFiles([file]);
+    await page.getByText('included, matches the certificate').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('shop');
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+  };
+  await drop();
+  await page.getByRole('heading', { level: 1, name: 'shop' }).waitFor();
+  await drop();
+  await page.getByRole('status').filter({ hasText: 'Version 1 of shop already holds these files' }).waitFor();
+  assert.match(await command('certificate', 'list', '--json'), /"version": 1,/);
+  await page.getByRole('link', { name: 'shop', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'shop' }).waitFor();
+});
+
+test('a self-signed CA certificate is imported once it is accepted', browser, async (t) => {
+  const { alice, command, expectComplaint } = await visit(t);
+  const { page, open } = await alice();
+  const folder = tempDir(t);
+  const [key, certificate] = [join(folder, 'printer.key'), join(folder, 'printer.pem')];
+  const subject = ['-subj', '/CN=printer', '-addext', 'subjectAltName=DNS:printer.example.test'];
+  const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '30', ...subject];
+  execFileSync('openssl', [...args, '-keyout', key, '-out', certificate], { stdio: 'pipe' });
+  await open('/import');
+  await page.getByLabel('Files to import').setInputFiles([key, certificate]);
+  await page.getByRole('alert').filter({ hasText: 'CA certificate' }).waitFor();
+  expectComplaint(/status of 400/);
+  await page.getByLabel('Accept a CA certificate').check();
+  await page.getByText('included, matches the certificate').waitFor();
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'printer.example.test' }).waitFor();
+  assert.match(await command('certificate', 'list', '--json'), /"printer\.example\.test"/);
+});
+
 test('files can be dropped, and a certificate without its key gets an error', browser, async (t) => {
   const { alice, expectComplaint } = await visit(t);
   const { page, open } = await alice();

@@ -3,8 +3,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Imported, ImportPreview } from '../administration-shapes.ts';
 import { ApiError, post } from '../api.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
-import { TextField } from '../components/field.tsx';
-import { Problem } from '../components/notice.tsx';
+import { Checkbox, TextField } from '../components/field.tsx';
+import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
 import { type ChosenFile, isPkcs12, readFiles, withFiles } from '../forms/dropped-files.ts';
@@ -17,7 +17,8 @@ export function ImportPage() {
   const [files, setFiles] = useState<readonly ChosenFile[]>([]);
   const [password, setPassword] = useState('');
   const [unreadable, setUnreadable] = useState<ApiError>();
-  const { preview, error, isBusy } = usePreview(files, password);
+  const [acceptsCa, setAcceptsCa] = useState(false);
+  const { preview, error, isBusy } = usePreview(files, password, acceptsCa);
   const asksPassword =
     password !== '' || files.some(({ name }) => isPkcs12(name)) || /password/i.test(error?.message ?? '');
   const add = async (chosen: Iterable<File>) => {
@@ -53,6 +54,14 @@ export function ImportPage() {
         )}
         {unreadable && <Problem error={unreadable} />}
         {error && <Problem error={error} />}
+        {(acceptsCa || /`allow_ca`/.test(error?.message ?? '')) && (
+          <Checkbox
+            label="Accept a CA certificate"
+            hint="For a self-signed certificate that openssl req -x509 created for a server."
+            isChecked={acceptsCa}
+            onChecked={setAcceptsCa}
+          />
+        )}
         {isBusy && !preview && <Spinner label="Reading the files" />}
         {preview && (
           <>
@@ -62,6 +71,7 @@ export function ImportPage() {
               preview={preview}
               files={files}
               password={password}
+              acceptsCa={acceptsCa}
             />
           </>
         )}
@@ -74,15 +84,19 @@ function StoreForm({
   preview,
   files,
   password,
+  acceptsCa,
 }: {
   readonly preview: ImportPreview;
   readonly files: readonly ChosenFile[];
   readonly password: string;
+  readonly acceptsCa: boolean;
 }) {
   const [name, setName] = useState(preview.suggested_name ?? '');
+  const [unchanged, setUnchanged] = useState<Imported>();
   const storing = useAction(async () => {
-    const { certificate } = await post<Imported>('/imports', { name, ...bodyOf(files, password) });
-    navigate(`/certificates/${encodeURIComponent(certificate.name)}`);
+    const imported = await post<Imported>('/imports', { name, ...bodyOf(files, password, acceptsCa) });
+    if (imported.changed) navigate(pageOf(imported));
+    else setUnchanged(imported);
   });
   return (
     <form
@@ -100,10 +114,17 @@ function StoreForm({
         error={storing.error?.field('name')}
         onValue={(value) => {
           storing.forget();
+          setUnchanged(undefined);
           setName(value);
         }}
       />
       {storing.error && <Problem error={storing.error} />}
+      {unchanged && (
+        <Notice title="Nothing was changed">
+          Version {unchanged.version} of <a href={pageOf(unchanged)}>{unchanged.certificate.name}</a> already
+          holds these files.
+        </Notice>
+      )}
       <div class="form-buttons">
         <Button look="primary" type="submit" isBusy={storing.isBusy}>
           Import
@@ -116,10 +137,14 @@ function StoreForm({
   );
 }
 
+function pageOf({ certificate }: Imported): string {
+  return `/certificates/${encodeURIComponent(certificate.name)}`;
+}
+
 type PreviewState = { readonly preview?: ImportPreview; readonly error?: ApiError; readonly isBusy: boolean };
 
 /** The vault's preview of the files. Requested 300 ms after the last change; answers to older requests are dropped. */
-function usePreview(files: readonly ChosenFile[], password: string): PreviewState {
+function usePreview(files: readonly ChosenFile[], password: string, acceptsCa: boolean): PreviewState {
   const [state, setState] = useState<PreviewState>({ isBusy: false });
   const requests = useRef(0);
   useEffect(() => {
@@ -128,7 +153,7 @@ function usePreview(files: readonly ChosenFile[], password: string): PreviewStat
     setState({ isBusy: files.length > 0 });
     if (files.length === 0) return;
     const load = async () => {
-      const result = await post<ImportPreview>('/imports/preview', bodyOf(files, password)).then(
+      const result = await post<ImportPreview>('/imports/preview', bodyOf(files, password, acceptsCa)).then(
         (preview) => ({ preview, isBusy: false }),
         (error: unknown) => ({ error: error as ApiError, isBusy: false }),
       );
@@ -136,11 +161,11 @@ function usePreview(files: readonly ChosenFile[], password: string): PreviewStat
     };
     const timer = setTimeout(() => void load(), 300);
     return () => clearTimeout(timer);
-  }, [files, password]);
+  }, [files, password, acceptsCa]);
   return state;
 }
 
-function bodyOf(files: readonly ChosenFile[], password: string) {
+function bodyOf(files: readonly ChosenFile[], password: string, acceptsCa: boolean) {
   const uploads = files.map(({ name, content_base64 }) => ({ name, content_base64 }));
-  return { files: uploads, ...(password !== '' && { password }) };
+  return { files: uploads, ...(password !== '' && { password }), ...(acceptsCa && { allow_ca: true }) };
 }

@@ -29,15 +29,20 @@ export async function serveAsWorker(terminal: Terminal): Promise<void> {
   const stop = new AbortController();
   const ownStop = stopSignal();
   ownStop.addEventListener('abort', () => stop.abort(ownStop.reason), { once: true });
-  const listeners = new Set<(message: ToWorker) => void>();
+  // A stop can follow so closely that it arrives before anyone listens.
+  const early: ToWorker[] = [];
+  let listener: (message: ToWorker) => void = (message) => early.push(message);
   const begin = await new Promise<Beginning>((resolve) => {
     channel.onMessage((message) => {
-      if (message.do === 'begin') resolve(message);
       if (message.do === 'stop') stop.abort(message.reason);
-      for (const listener of listeners) listener(message);
+      if (message.do === 'begin') resolve(message);
+      else listener(message);
     });
   });
-  const hear = (listener: (message: ToWorker) => void) => void listeners.add(listener);
+  const hear = (heard: (message: ToWorker) => void) => {
+    listener = heard;
+    for (const message of early.splice(0)) heard(message);
+  };
   try {
     await serve(begin, terminal, { channel, hear }, stop.signal);
   } catch (thrown) {

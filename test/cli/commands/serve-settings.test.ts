@@ -121,6 +121,7 @@ test('the record of a server names no secret, and says who serves and where', as
     backup_dir: null,
     backup_every: null,
     backup_keep: null,
+    master_keys: null,
   });
   await line.done('backup', join(dirname(line.data), 'copy.backup'));
   const copy = join(dirname(line.data), 'copy');
