@@ -140,7 +140,7 @@ function metricsPage(processFamilies: Readonly<Record<string, MetricFamily>>): s
       ...Object.entries(families).map(([name, [type, help]]) => tableRow([`\`${name}\``, type, help])),
     ].join('\n');
   return page('Metrics', [
-    '`vault serve --metrics-listen` or `--metrics-token-file` exports them at `/metrics` ([how to](../how-to/metrics.md)).',
+    '`vault serve --metrics-listen` or `--metrics-token-file` exports metrics at `/metrics` ([how to](../how-to/metrics.md)).',
     table(metricFamilies),
     '## Processes',
     'With several workers, each process has its own series.',
