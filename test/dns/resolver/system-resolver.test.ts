@@ -7,7 +7,7 @@ import { type FakeTrouble, fakeDns } from '../../harness/fake-dns.ts';
 import { loopbackGuard } from '../../harness/loopback-guard.ts';
 import { freePort } from '../../harness/port.ts';
 
-const hasty = { timeoutMs: 50, tries: 1 };
+const hasty = { timeoutMs: 500, tries: 1 };
 
 suite('answers', () => {
   test('strings of one TXT record are joined; several records are several values', async (t) => {
