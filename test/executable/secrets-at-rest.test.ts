@@ -62,14 +62,12 @@ test('no file holds a private key, an API key or the master key in clear', needs
   const types = ['ec256', 'ed25519', 'rsa2048'];
   for (const type of types)
     await run('certificate', 'create', `--name=${type}`, '--domain=a.test', '--key-type', type);
-  const create = [
-    'api-key',
-    'create',
-    '--name=client',
-    '--scope=private_keys:read',
-    '--scope=renewals:trigger',
-  ];
-  const raws = [await run(...create, '--certificate=*'), await run(...create, '--certificate=ec256')];
+  const create = (name: string, certificate: string) =>
+    run(
+      ...['api-key', 'create', '--name', name, '--certificate', certificate],
+      ...['--scope=private_keys:read', '--scope=renewals:trigger'],
+    );
+  const raws = [await create('client', '*'), await create('revoked', 'ec256')];
   await run('api-key', 'revoke', '--id=2');
 
   const server = await serve(t, dir);

@@ -43,7 +43,7 @@ export const certificateChangeSchema = z
   .meta({ id: 'CertificateChange' });
 
 export const ensureCertificateBody = desiredCertificate.extend({
-  name: z.string().optional().describe('the name in the path, if given'),
+  name: z.string().meta({ pattern: certNamePattern }).optional().describe('the name in the path, if given'),
 });
 
 export const ensuredCertificateSchema = z
