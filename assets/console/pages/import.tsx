@@ -95,7 +95,7 @@ function StoreForm({
   const [unchanged, setUnchanged] = useState<Imported>();
   const storing = useAction(async () => {
     const imported = await post<Imported>('/imports', { name, ...bodyOf(files, password, acceptsCa) });
-    if (imported.changed) navigate(pageOf(imported));
+    if (imported.changed) navigate(`/certificates/${encodeURIComponent(imported.certificate.name)}`);
     else setUnchanged(imported);
   });
   return (
@@ -121,8 +121,8 @@ function StoreForm({
       {storing.error && <Problem error={storing.error} />}
       {unchanged && (
         <Notice title="Nothing was changed">
-          Version {unchanged.version} of <a href={pageOf(unchanged)}>{unchanged.certificate.name}</a> already
-          holds these files.
+          Version {unchanged.version} of <CertificateLink {...unchanged.certificate} /> already holds these
+          files.
         </Notice>
       )}
       <div class="form-buttons">
@@ -137,8 +137,8 @@ function StoreForm({
   );
 }
 
-function pageOf({ certificate }: Imported): string {
-  return `/certificates/${encodeURIComponent(certificate.name)}`;
+function CertificateLink({ name }: { readonly name: string }) {
+  return <a href={`/certificates/${encodeURIComponent(name)}`}>{name}</a>;
 }
 
 type PreviewState = { readonly preview?: ImportPreview; readonly error?: ApiError; readonly isBusy: boolean };
