@@ -41,6 +41,18 @@ const embeddedAddon = {
     })),
 };
 
+/** The same for the thread that writes, which must use the library that the main thread has loaded. */
+const sharedAddon = {
+  name: 'shared-addon',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.node$/ }, () => ({
+      contents: `
+        const addon = { exports: {} };
+        process.dlopen(addon, require('node:worker_threads').workerData.addon);
+        module.exports = addon.exports;`,
+    })),
+};
+
 /** For esbuild: of the fifty languages that zod speaks, the one that the vault does. A tenth of the script, and of its start. */
 const englishOnly = {
   name: 'english-only',
@@ -104,14 +116,14 @@ function buildWithPinnedNode() {
 async function build() {
   const scratch = makeScratch();
   try {
-    const { script, metafile } = await bundle(scratch);
+    const { script, thread, metafiles } = await bundle(scratch);
     const pages = await refreshConsole(scratch);
     const installed = join(root, 'node_modules', runtimes[host], 'bin', 'node');
     const runtime = target === host ? installed : fetchedRuntime(scratch);
     const unfinished = join(scratch, 'vault');
-    const parts = await inventory([metafile, pages.metafile]);
+    const parts = await inventory([...metafiles, pages.metafile]);
     const licenses = await writeLicenses(scratch, parts);
-    const files = embeddedFiles(pages, licenses);
+    const files = { ...embeddedFiles(pages, licenses), 'writer-thread.js': thread };
     await inject(script, strip(runtime, join(scratch, 'node')), unfinished, scratch, files);
     if (target === host) checkStart(unfinished);
     await publish(unfinished, parts);
@@ -141,12 +153,19 @@ function makeScratch() {
 
 /** One script with the names of its functions, which cost nothing measurable and make the traces in the log readable. */
 async function bundle(scratch) {
-  const esbuild = await import('esbuild');
   const script = join(scratch, 'vault.cjs');
-  const { metafile } = await esbuild.build({
+  const thread = join(scratch, 'writer-thread.cjs');
+  const { metafile } = await bundled('src/main.ts', script, embeddedAddon);
+  const { metafile: threadMetafile } = await bundled('src/writer-thread.ts', thread, sharedAddon);
+  return { script, thread, metafiles: [metafile, threadMetafile] };
+}
+
+async function bundled(entry, outfile, addon) {
+  const esbuild = await import('esbuild');
+  return esbuild.build({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts'],
-    outfile: script,
+    entryPoints: [entry],
+    outfile,
     bundle: true,
     platform: 'node',
     format: 'cjs',
@@ -162,10 +181,9 @@ async function bundle(scratch) {
     define: { 'import.meta.dirname': '""' },
     // The bundle names its modules by path: however node_modules came to be here, the paths shall be the same.
     preserveSymlinks: true,
-    plugins: [embeddedAddon, englishOnly],
+    plugins: [addon, englishOnly],
     metafile: true,
   });
-  return { script, metafile };
 }
 
 /** What of others will be in the executable (build-inventory.ts). Throws where something may not be. */

@@ -2,6 +2,7 @@
  * Authentication of rows: tags computed with a key that is not in the database, so that write access to the database
  * does not suffice to forge them. Implemented by crypto/integrity-key.ts.
  */
+import type { KeyObject } from 'node:crypto';
 
 /** What a tag is computed for. Never rename a purpose that has shipped. */
 export type TagPurpose =
@@ -13,8 +14,16 @@ export type TagPurpose =
   | 'setup link';
 
 export type Integrity = {
+  /** The secret behind the tags, to hand it to a thread of this process. */
+  readonly secret: KeyObject;
   /** The 32-byte tag of a text. */
   readonly tag: (purpose: TagPurpose, text: string) => Buffer;
   /** Whether the tag is that of the text, in constant time; false for a missing tag. */
   readonly fits: (purpose: TagPurpose, text: string, tag: Buffer | null | undefined) => boolean;
 };
+
+/** Creates and checks the tags of rows. Throws if the master key has not been checked yet, which is a bug. */
+export function requireIntegrity({ integrity }: { readonly integrity: Integrity | undefined }): Integrity {
+  if (integrity === undefined) throw new Error('the database has no integrity key yet');
+  return integrity;
+}

@@ -11,13 +11,15 @@ import { sameBytes } from './constant-time.ts';
 export const integritySecretSize = 32;
 
 export class IntegrityKey implements Integrity {
-  readonly #secret: Secret;
+  readonly secret: KeyObject;
   readonly #derived = new Map<TagPurpose, KeyObject>();
 
-  /** `secret` contains 32 random bytes. */
-  constructor(secret: Secret) {
-    if (secret.expose().length !== integritySecretSize) throw new Error('an integrity secret has 32 bytes');
-    this.#secret = secret;
+  /** `secret` contains 32 random bytes, or is the secret of another integrity key. */
+  constructor(secret: Secret | KeyObject) {
+    this.secret = 'expose' in secret ? createSecretKey(secret.expose()) : secret;
+    if (this.secret.symmetricKeySize !== integritySecretSize) {
+      throw new Error('an integrity secret has 32 bytes');
+    }
   }
 
   /** HMAC-SHA-256 of the text under the key for the purpose. */
@@ -33,7 +35,7 @@ export class IntegrityKey implements Integrity {
     const known = this.#derived.get(purpose);
     if (known !== undefined) return known;
     const info = `certificate-vault integrity v1 ${purpose}`;
-    const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.#secret.expose(), '', info, 32)));
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.secret, '', info, 32)));
     this.#derived.set(purpose, key);
     return key;
   }

@@ -4,20 +4,29 @@
  */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
-import type { Integrity } from '../base/integrity.ts';
+import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
+import type { NewAuditEvent } from './audit/audit-insertion.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
 import type { Schema } from './schema/schema.ts';
 import { refuseEmptyDatabase } from './sqlite/database-inspection.ts';
 import { lendDirectory } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
 import { createDatabase, hasContent } from './sqlite/new-database.ts';
-import { sqliteDialect } from './sqlite/sqlite-dialect.ts';
-import { emptyLog, enterWal } from './sqlite/write-ahead-log.ts';
-import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
+import { readingDialect, writingDialect } from './sqlite/sqlite-dialect.ts';
+import { ThreadConnection } from './sqlite/thread-connection.ts';
+import { enterWal } from './sqlite/write-ahead-log.ts';
+import {
+  DirectConnection,
+  openForReading,
+  prepareForWriting,
+  type WriteConnection,
+} from './sqlite/write-connection.ts';
+import { damageIn, storageErrorFrom } from './storage-error.ts';
 
 /** Executes reads: the reading connection, or the current transaction. */
 export type Reader = Kysely<Schema>;
@@ -28,30 +37,22 @@ export type Writer = Transaction<Schema> & {
   readonly integrity: Integrity | undefined;
 };
 
-/** Creates and checks the tags of rows. Throws if the master key has not been checked yet, which is a bug. */
-export function requireIntegrity({ integrity }: { readonly integrity: Integrity | undefined }): Integrity {
-  if (integrity === undefined) throw new Error('the database has no integrity key yet');
-  return integrity;
-}
-
 /** A server checks files up to this size completely when it starts; larger ones would delay it. */
 const checkedSize = 64 * 1024 * 1024;
-
-/** Long reads make the write-ahead log grow; afterward it is truncated to this size. Usually it has 4 MiB. */
-const logSizeLimit = 8 * 1024 * 1024;
-
-/** Per connection. Frequent results are cached above SQLite, and the rest is in the page cache of the system. */
-const cacheKiB = 4000;
 
 /** How long opening waits for another process that creates or migrates the database. */
 const openingPatienceMs = 5000;
 
-/** How long a lock may block the event loop later; transactions wait without blocking it. */
-const blockingPatienceMs = 10;
+export type OpenOptions = {
+  /** Only tests have others. */
+  readonly migrations?: Migrations | undefined;
+  /** Starts the thread that writes; without it, writes run in the calling thread. */
+  readonly startThread?: (() => Worker) | undefined;
+};
 
 export class Database {
   readonly #file: FileInPlace;
-  readonly #writing: BetterSqlite3.Database;
+  readonly #writing: WriteConnection;
   readonly #reading: BetterSqlite3.Database;
   readonly #writer: Kysely<Schema>;
   readonly #dataVersion: BetterSqlite3.Statement;
@@ -63,19 +64,12 @@ export class Database {
   /** For reads outside transactions; never sees uncommitted changes. */
   readonly reader: Reader;
 
-  private constructor(
-    writing: BetterSqlite3.Database,
-    writer: Kysely<Schema>,
-    world: World,
-    file: FileInPlace,
-  ) {
+  private constructor(reading: BetterSqlite3.Database, writing: WriteConnection, file: FileInPlace) {
     this.#file = file;
     this.#writing = writing;
-    this.#writer = writer;
-    this.#reading = new BetterSqlite3(writing.name, { readonly: true, timeout: openingPatienceMs });
-    this.#reading.pragma('query_only = on');
-    this.#reading.pragma(`cache_size = ${-cacheKiB}`);
-    this.reader = new Kysely<Schema>({ dialect: sqliteDialect(this.#reading, world) });
+    this.#writer = new Kysely<Schema>({ dialect: writingDialect(writing) });
+    this.#reading = reading;
+    this.reader = new Kysely<Schema>({ dialect: readingDialect(reading) });
     this.#dataVersion = this.#reading.prepare('pragma data_version').pluck();
     this.#generation = this.#reading.prepare("select value from settings where key = 'generation'").pluck();
   }
@@ -84,21 +78,21 @@ export class Database {
    * Opens the database at `path`, creates it if it is missing (file mode 0600) and migrates it. On failure throws
    * StorageError or OperatorError and changes nothing.
    */
-  static async open(path: string, world: World, migrations?: Migrations): Promise<Database> {
+  static async open(path: string, world: World, options: OpenOptions = {}): Promise<Database> {
     try {
       lendDirectory(dirname(path));
       if (!hasContent(path)) {
         await createDatabase(path, world, async (draft) => {
-          const db = await Database.#openFile(draft, world, 'empty', migrations);
+          const db = await Database.#openFile(draft, world, 'empty', { migrations: options.migrations });
           try {
             // close() does this too, but hides errors of the disk.
-            emptyLog(db.#writing);
+            await db.#writing.checkpoint();
           } finally {
             await db.close();
           }
         });
       }
-      return await Database.#openFile(path, world, 'filled', migrations);
+      return await Database.#openFile(path, world, 'filled', options);
     } catch (error) {
       throw storageErrorFrom(error, path);
     }
@@ -109,28 +103,32 @@ export class Database {
     path: string,
     world: World,
     content: 'filled' | 'empty',
-    migrations?: Migrations,
+    { migrations, startThread }: OpenOptions,
   ): Promise<Database> {
     const { ino } = statSync(path);
     if (content === 'filled') refuseEmptyDatabase(path);
     const writing = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
+    let reading: BetterSqlite3.Database | undefined;
     try {
-      writing.pragma('foreign_keys = on');
-      writing.pragma('synchronous = full');
-      writing.pragma('trusted_schema = off');
-      writing.pragma('temp_store = memory');
-      writing.pragma(`cache_size = ${-cacheKiB}`);
+      prepareForWriting(writing);
       refuseForeignDatabase(writing, migrations);
       await enterWal(writing, openingPatienceMs, world);
       // From here on the file cannot be replaced; a restore may have replaced it before.
       if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
       const file = new FileInPlace(path, world);
-      const writer = new Kysely<Schema>({ dialect: sqliteDialect(writing, world, file) });
-      await migrate(writing, writer, migrations);
-      writing.pragma(`busy_timeout = ${blockingPatienceMs}`);
-      writing.pragma(`journal_size_limit = ${logSizeLimit}`);
-      return new Database(writing, writer, world, file);
+      const connection = new DirectConnection(writing, world, file);
+      await migrate(writing, new Kysely<Schema>({ dialect: writingDialect(connection) }), migrations);
+      reading = openForReading(writing.name, openingPatienceMs);
+      if (startThread === undefined) {
+        connection.beImpatient();
+        return new Database(reading, connection, file);
+      }
+      const onThread = await ThreadConnection.open(startThread(), writing.name);
+      // The reading connection is open, so this one is not the last, whose end would remove the log.
+      writing.close();
+      return new Database(reading, onThread, file);
     } catch (error) {
+      reading?.close();
       writing.close();
       throw error;
     }
@@ -182,16 +180,20 @@ export class Database {
   }
 
   /**
-   * Throws StorageError if the database is not writable: SQLite also opens files that it can only read, and keeps doing
-   * so even after they become writable. A lock held by another process is fine.
+   * Adds audit events, each chained to the one before, and resolves once they are durable. Events of several calls may
+   * share a commit. Rejects with StorageError, and nothing recorded, if they cannot be.
    */
-  requireWritable(): void {
-    try {
-      // Changes no row but takes the write lock: a transaction alone would begin as a read.
-      this.#writing.exec('update settings set value = value where false');
-    } catch (error) {
-      if (!isBusy(error)) throw storageErrorFrom(error, this.#writing.name);
-    }
+  append(events: readonly NewAuditEvent[]): Promise<void> {
+    const append = () => this.#writing.append(events, requireIntegrity(this));
+    return this.#writing.takesTurns ? append() : this.#alone(append);
+  }
+
+  /**
+   * Rejects with StorageError if the database is not writable: SQLite also opens files that it can only read, and keeps
+   * doing so even after they become writable. A lock held by another process is fine.
+   */
+  requireWritable(): Promise<void> {
+    return this.#alone(() => this.#writing.requireWritable());
   }
 
   /** Checks a file of up to 64 MiB. Throws OperatorError if a page, an index or a table is damaged. */
@@ -212,23 +214,27 @@ export class Database {
   /** Numbers the file, checkpoints and truncates the log. Returns the number; undefined if others kept some of the log. */
   async foldLog(): Promise<number | undefined> {
     const number = await this.write(async (writer) => {
-      const next = Number(this.#writing.pragma('user_version', { simple: true })) + 1;
+      const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(writer);
+      const next = (rows[0]?.user_version ?? 0) + 1;
       await sql.raw(`pragma user_version = ${next}`).execute(writer);
       return next;
     });
-    if (emptyLog(this.#writing)) return number;
-    this.#writing.pragma('wal_checkpoint(passive)');
-    return undefined;
+    const isEmpty = await this.#alone(() => this.#writing.checkpoint());
+    return isEmpty ? number : undefined;
   }
 
-  /** Waits for pending transactions and closes both connections. */
+  /** Waits for what was begun and closes both connections. */
   async close(): Promise<void> {
-    // Kysely lends its only connection to one user at a time: once we have it, all earlier transactions have finished.
-    await this.#writer.connection().execute(async () => undefined);
+    await this.#alone(async () => undefined);
     await this.reader.destroy();
     await this.#writer.destroy();
     this.#reading.close();
-    this.#writing.close();
+    await this.#writing.close();
+  }
+
+  /** Kysely lends its only connection to one user at a time: once we have it, all earlier transactions have finished. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    return this.#writer.connection().execute(work);
   }
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { insertAuditEvents } from '../../src/db/audit/audit-events.ts';
+import { insertAuditEvents } from '../../src/db/audit/audit-insertion.ts';
 import { Database, type Writer } from '../../src/db/database.ts';
 import { insertAllowlist, removeFromAllowlists } from '../../src/db/tables/api-key-certificates.ts';
 import { deleteApiKeyRow, insertApiKey, setLastUsed, setRevoked } from '../../src/db/tables/api-keys.ts';

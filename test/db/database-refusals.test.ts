@@ -57,7 +57,7 @@ async function assertRefused(path: string, kind: typeof OperatorError, message: 
 test('a database of a newer vault is refused by the name of its migration', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const later = { up: async () => undefined };
-  const newer = await Database.open(path, world, { ...migrations, '0099-later': later });
+  const newer = await Database.open(path, world, { migrations: { ...migrations, '0099-later': later } });
   await newer.close();
   await assertRefused(path, OperatorError, /written by a newer vault \(its schema has 0099-later\)/);
 });

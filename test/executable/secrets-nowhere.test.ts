@@ -346,7 +346,7 @@ test(
     await walk.stop();
     await walk.unseal();
     const later = { ...migrations, '9999-later': { up: async () => undefined } };
-    await (await Database.open(join(walk.data, 'vault.db'), realWorld, later)).close();
+    await (await Database.open(join(walk.data, 'vault.db'), realWorld, { migrations: later })).close();
     const left = walk.files('after an upgrade');
     assert(left.includes('vault.db.before-9999-later'), left.join());
     assert(search.names().length >= 18, search.names().join());

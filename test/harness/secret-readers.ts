@@ -106,7 +106,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
   },
   {
     file: 'src/crypto/integrity-key.ts',
-    calls: 2,
+    calls: 1,
     why: 'derives a key for each purpose from the integrity secret',
   },
   { file: 'src/domain/versions/downloads.ts', calls: 1, why: 'the download of a private key' },

@@ -13,9 +13,10 @@
  *
  *                    OPERATION is open, read, write, sync, truncate, name (rename, link, unlink, mkdir, rmdir), or change
  *                    (write, truncate, name, and open if it creates or may change a file). ERROR is ENOSPC, EDQUOT, EIO,
- *                    EROFS, EACCES, EMFILE or ENFILE. PATTERN (fnmatch) is matched with the path inside the folder; `*`
- *                    matches everything, including subfolders. The first N matches of each process succeed (skip), and N
- *                    more fail (times), if given. Replace the file by a rename, so that no process reads half of it.
+ *                    EROFS, EACCES, EMFILE or ENFILE, or WAIT: then the operation waits until the fault is gone. PATTERN
+ *                    (fnmatch) is matched with the path inside the folder; `*` matches everything, including subfolders.
+ *                    The first N matches of each process succeed (skip), and N more fail (times), if given. Replace the
+ *                    file by a rename, so that no process reads half of it.
  *
  * Memory-mapped writes are not recorded. In a vault that is only SQLite's -shm, which is rebuilt from the log.
  */
@@ -46,6 +47,9 @@ struct watched {
   uint64_t inode;
   dev_t device;
 };
+
+/* No error of the system has this number. */
+#define WAIT (-1)
 
 struct fault {
   char operation[16];
@@ -149,7 +153,7 @@ static void watch(int fd, const char *path) {
 static int error_named(const char *name) {
   static const struct { const char *name; int error; } known[] = {
     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},       {"EROFS", EROFS},
-    {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"ENFILE", ENFILE},
+    {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"ENFILE", ENFILE}, {"WAIT", WAIT},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(name, known[i].name) == 0) return known[i].error;
@@ -187,8 +191,8 @@ static void read_faults(void) {
   }
 }
 
-/* The error for this operation, or 0. */
-static int fault_for(const char *operation, int changes, const char *path) {
+/* The error for this operation, or 0, or WAIT. */
+static int fault_now(const char *operation, int changes, const char *path) {
   if (faults_path == NULL) return 0;
   int kept = errno, error = 0;
   pthread_mutex_lock(&lock);
@@ -199,13 +203,22 @@ static int fault_for(const char *operation, int changes, const char *path) {
     if (!meant || fnmatch(fault->pattern, path, 0) != 0) continue;
     if (fault->skip > 0) fault->skip--;
     else if (fault->times > 0) {
-      fault->times--;
+      if (fault->error != WAIT) fault->times--;
       error = fault->error;
     }
   }
   pthread_mutex_unlock(&lock);
   errno = kept;
   return error;
+}
+
+/* The error for this operation, or 0. */
+static int fault_for(const char *operation, int changes, const char *path) {
+  for (;;) {
+    int error = fault_now(operation, changes, path);
+    if (error != WAIT) return error;
+    usleep(2000);
+  }
 }
 
 #define FAIL_IF_DUE(operation, changes, path)                \

@@ -7,7 +7,7 @@ import { findProgram } from '../harness/missing-program.ts';
 /** `disk-shim.c`'s operations and errors. */
 export type DiskFault = {
   readonly operation: 'open' | 'read' | 'write' | 'sync' | 'truncate' | 'name' | 'change';
-  readonly error: 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EACCES' | 'EMFILE' | 'ENFILE';
+  readonly error: 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EACCES' | 'EMFILE' | 'ENFILE' | 'WAIT';
   /** Matched with the path inside the folder (fnmatch): `*` for all, `vault.db*` for the database with its log. */
   readonly pattern: string;
   /** The number of matches of each process that succeed first. */

@@ -308,7 +308,7 @@ function makeOldVault(data: string, environment: Readonly<Record<string, string>
     const data = process.argv[1];
     const masterKey = createMasterKey(data + '/master.key', realWorld);
     const older = Object.fromEntries(Object.entries(migrations).slice(0, -1));
-    const db = await Database.open(data + '/vault.db', realWorld, older);
+    const db = await Database.open(data + '/vault.db', realWorld, { migrations: older });
     const keyring = new Keyring(data + '/master.key', masterKey);
     await bindMasterKey({ db, keyring, world: realWorld });
     await db.write((writer) => writer.insertInto('certificates').values({

@@ -10,6 +10,7 @@ import { openLog, type ServerLog } from '../runtime/log-output.ts';
 import { passphrasePrompt } from '../runtime/master-keys.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
+import { startWriterThread } from '../runtime/writer-thread.ts';
 import { refuseUnusable, reload, type ServerStart } from '../serving/reload.ts';
 import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
 import { supervisorIn } from '../serving/supervisor.ts';
@@ -53,6 +54,7 @@ export const serveCommand = command({
       'create',
       log,
       passphrasePrompt(terminal),
+      { startThread: startWriterThread },
     );
     try {
       await vault.db.check();

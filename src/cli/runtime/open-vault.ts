@@ -1,6 +1,7 @@
 /** Opens a vault: the data directory, the master key, the database and the private CA. */
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import manifest from '../../../package.json' with { type: 'json' };
 import { KeyedMutex } from '../../base/keyed-mutex.ts';
 import { type Log, silentLog } from '../../base/log.ts';
@@ -70,7 +71,7 @@ export type OpenVault = {
 
 /**
  * Opens the vault in the data directory. In an empty directory, `whenMissing: 'create'` creates a vault and `'refuse'` fails.
- * `ask` prompts for the passphrase of the master key if no file holds it. Throws OperatorError, without any change, if the
+ * `ask` prompts for the passphrase of the master key if no file holds it; `startThread` starts the thread that writes. Throws OperatorError, without any change, if the
  * vault cannot be opened.
  */
 export async function openVault(
@@ -79,6 +80,7 @@ export async function openVault(
   whenMissing: 'create' | 'refuse',
   log: Log = silentLog,
   ask: PassphrasePrompt = failWithoutPrompt,
+  { startThread }: { readonly startThread?: () => Worker } = {},
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
   refuseUnsafePlace(settings.dataDir);
@@ -94,9 +96,9 @@ export async function openVault(
   }
   const keyring = await loadKeyring(settings, world, isNew, ask);
   const mark = hasContent(path) ? refuseUnusableDatabase(path, keyring) : 'marked';
-  const db = await openDatabase(path, world);
+  const db = await openDatabase(path, world, { startThread });
   try {
-    if (whenMissing === 'create') db.requireWritable();
+    if (whenMissing === 'create') await db.requireWritable();
     await refuseWrongKey({ db, keyring, world }, settings);
     refuseOldCheckBlob(db, keyring);
     await adoptRows({ db, keyring, world }, log);

@@ -12,6 +12,7 @@ import { openLog } from '../runtime/log-output.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
+import { startWriterThread } from '../runtime/writer-thread.ts';
 import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -80,7 +81,9 @@ async function serve(
     }
     listener(message);
   });
-  const { vault, isNew, close } = await openVault(settings, world, 'create', log);
+  const { vault, isNew, close } = await openVault(settings, world, 'create', log, undefined, {
+    startThread: startWriterThread,
+  });
   try {
     if (isFirst) await vault.db.check();
     if (isNew) {

@@ -2,13 +2,18 @@
  * The sealed high-water mark of the audit log: id and hash of the newest event, tagged, and updated by each transaction
  * that adds events. New events continue from the mark, not from the rows, so that truncation and changes stay visible.
  */
-import { CompiledQuery, type Kysely } from 'kysely';
+import { CompiledQuery, type Kysely, type QueryResult } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring } from '../../base/netstring.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ChainEnd } from './audit-chain.ts';
 
 const version = netstring('vault-audit-mark-1');
+
+/** Executes the statements that add events: a transaction, or the connection of the thread that writes. */
+export type AuditExecutor = {
+  executeQuery<R>(query: CompiledQuery<R>): Promise<QueryResult<R>>;
+};
 
 /** Precedes new events if the mark is missing or forged; no event has this hash, so the break shows. */
 export const brokenLink = Buffer.alloc(32, 0xff);
@@ -22,7 +27,7 @@ export async function readMark(reader: Kysely<Schema>, integrity: Integrity): Pr
  * Where the next event goes; call it in the transaction that adds the event. The id is greater than all existing ids
  * and that of the mark, and the event is chained to the event of the mark.
  */
-export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd> {
+export async function chainEnd(writer: AuditExecutor, integrity: Integrity): Promise<ChainEnd> {
   const row = await readEnd(writer);
   const mark = markIn(row, integrity);
   return { id: Math.max(mark?.id ?? 0, row.last ?? 0), link: mark?.link ?? brokenLink };
@@ -30,7 +35,7 @@ export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Pr
 
 /** Seals the new end of the log. */
 export async function writeAuditMark(
-  writer: Kysely<Schema>,
+  writer: AuditExecutor,
   integrity: Integrity,
   end: ChainEnd,
 ): Promise<void> {
@@ -41,7 +46,7 @@ export async function writeAuditMark(
 
 type EndRow = { readonly mark: unknown; readonly last: number | null };
 
-async function readEnd(reader: Kysely<Schema>): Promise<EndRow> {
+async function readEnd(reader: AuditExecutor): Promise<EndRow> {
   const { rows } = await reader.executeQuery<EndRow>(lookup);
   return rows[0] ?? { mark: null, last: null };
 }

@@ -4,9 +4,9 @@
  * are rejected.
  */
 import type { Kysely, Selectable } from 'kysely';
-import type { Integrity } from '../../base/integrity.ts';
+import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
-import { type Reader, requireIntegrity, type Writer } from '../database.ts';
+import type { Reader, Writer } from '../database.ts';
 import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
 
 /** A certificate of an allowlist: its id and name, neither of which may be reused. */

@@ -14,6 +14,9 @@ const openFiles = '/proc/self/fd';
 
 const lent = new Set<string>();
 
+/** From where the addon was loaded. */
+let loadedFrom: string | undefined;
+
 /**
  * Adds a directory to try after the default ones: that of the database, which must be writable anyway. In a container
  * with a read-only file system it is often the only one.
@@ -38,6 +41,14 @@ export function loadEmbeddedAddon(bytes: Uint8Array): unknown {
   throw new OperatorError(`cannot load SQLite from any directory: ${failures.join(', ')}`, {
     hint: 'Set TMPDIR to a directory that this user can write to and that is not mounted noexec.',
   });
+}
+
+/**
+ * From where the addon was loaded; undefined if it was not. The file no longer exists, but the system gives a thread that
+ * loads the same path the same library, and must: two copies of SQLite would drop each other's file locks.
+ */
+export function loadedAddonPath(): string | undefined {
+  return loadedFrom;
 }
 
 /**
@@ -72,7 +83,9 @@ function loadNameless(addon: object, path: string, bytes: Uint8Array): void {
   try {
     removeFile(path);
     writeFileSync(descriptor, bytes);
-    process.dlopen(addon, `${openFiles}/${descriptor}`);
+    const loaded = `${openFiles}/${descriptor}`;
+    process.dlopen(addon, loaded);
+    loadedFrom = loaded;
   } finally {
     closeSync(descriptor);
   }

@@ -1,11 +1,10 @@
 /**
- * Kysely on better-sqlite3 with the behavior the vault needs: statements are prepared once and cached by their text,
- * transactions take the write lock at once (BEGIN IMMEDIATE), and waiting for the lock of another process does not
- * block the event loop.
+ * Kysely on SQLite with the behavior the vault needs: transactions take the write lock at once (BEGIN IMMEDIATE), and
+ * waiting for the lock of another process does not block the event loop.
  */
 import type BetterSqlite3 from 'better-sqlite3';
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -15,24 +14,52 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { World } from '../../base/world.ts';
-import { isBusy, storageErrorFrom } from '../storage-error.ts';
 import type { FileInPlace } from './file-in-place.ts';
+import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
+import { DirectConnection, type WriteConnection } from './write-connection.ts';
 
-/** How long all transactions together wait for the write lock of another process. */
-const lockPatienceMs = 5000;
-/** Between two tries, each of which may block the event loop briefly. */
-const shortestPauseMs = 5;
-const longestPauseMs = 40;
-const rememberedStatements = 500;
+/** Executes statements; what it returns at once costs a request no turn of the microtask queue. */
+type Executor = {
+  readonly execute: (sql: string, values: readonly unknown[]) => StatementResult | Promise<StatementResult>;
+};
+
+type Transactions = Pick<WriteConnection, 'begin' | 'commit' | 'rollback'>;
 
 /**
  * A dialect for an open database, which the caller closes. With `file`, no transaction begins in a file that is no
  * longer in place, and none that ended there is reported as durable.
  */
 export function sqliteDialect(database: BetterSqlite3.Database, world: World, file?: FileInPlace): Dialect {
+  return writingDialect(new DirectConnection(database, world, file));
+}
+
+/** A dialect whose queries and transactions go to this connection. */
+export function writingDialect(connection: WriteConnection): Dialect {
+  return dialect(connection, connection);
+}
+
+/** A dialect for a database that is only read, without transactions. */
+export function readingDialect(database: BetterSqlite3.Database): Dialect {
+  const none = async () => {
+    throw new Error('a reader has no transactions');
+  };
+  return dialect(new SqliteStatements(database), { begin: none, commit: none, rollback: none });
+}
+
+function dialect(executor: Executor, transactions: Transactions): Dialect {
+  const connection = new Connection(executor);
+  const driver: Driver = {
+    init: async () => undefined,
+    acquireConnection: async () => connection,
+    releaseConnection: async () => undefined,
+    beginTransaction: () => transactions.begin(),
+    commitTransaction: () => transactions.commit(),
+    rollbackTransaction: () => transactions.rollback(),
+    destroy: async () => undefined,
+  };
   return {
     createAdapter: () => new TransactionalSqliteAdapter(),
-    createDriver: () => sqliteDriver(new Connection(database), world, file),
+    createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -45,77 +72,22 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-function sqliteDriver(connection: Connection, world: World, file: FileInPlace | undefined): Driver {
-  // How long the lock has been waited for since it was last acquired: later transactions do not start that wait over,
-  // or those behind them would wait forever. Summed up, because a clock that is set back would make it endless.
-  let lockedFor = 0;
-  const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text));
-  return {
-    init: async () => undefined,
-    acquireConnection: async () => connection,
-    releaseConnection: async () => undefined,
-    beginTransaction: async () => {
-      file?.require();
-      for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
-        const before = world.now();
-        try {
-          await run('begin immediate');
-          lockedFor = 0;
-          return;
-        } catch (error) {
-          const { cause } = error as { cause?: unknown };
-          if (!isBusy(cause) || lockedFor >= lockPatienceMs) throw error;
-          await world.sleep(pause);
-          lockedFor += Math.max(pause, world.now() - before);
-        }
-      }
-    },
-    commitTransaction: async () => {
-      await run('commit');
-      file?.require();
-    },
-    rollbackTransaction: async () => {
-      // SQLite has already rolled back after a full disk or an I/O error; a second rollback would hide that error.
-      if (connection.inTransaction) await run('rollback');
-    },
-    destroy: async () => undefined,
-  };
-}
-
 class Connection implements DatabaseConnection {
-  readonly #database: BetterSqlite3.Database;
-  readonly #statements = new Map<string, BetterSqlite3.Statement>();
+  readonly #executor: Executor;
 
-  constructor(database: BetterSqlite3.Database) {
-    this.#database = database;
-  }
-
-  get inTransaction(): boolean {
-    return this.#database.inTransaction;
+  constructor(executor: Executor) {
+    this.#executor = executor;
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    try {
-      const statement = this.#prepare(sql);
-      if (statement.reader) return { rows: statement.all(...parameters) as R[] };
-      const { changes, lastInsertRowid } = statement.run(...parameters);
-      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
-    } catch (error) {
-      throw storageErrorFrom(error, this.#database.name);
-    }
+    const executed = this.#executor.execute(sql, parameters);
+    const { rows, changes, lastRowId } = executed instanceof Promise ? await executed : executed;
+    if (changes === undefined) return { rows: rows as R[] };
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastRowId ?? 0) };
   }
 
   // biome-ignore lint/correctness/useYield: the interface requires a generator, and the vault streams no rows.
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('queries are not streamed');
-  }
-
-  #prepare(sql: string): BetterSqlite3.Statement {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    if (this.#statements.size >= rememberedStatements) this.#statements.clear();
-    const statement = this.#database.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
   }
 }

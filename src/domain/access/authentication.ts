@@ -1,10 +1,10 @@
 /** Authenticates raw API keys. Unknown, wrong, revoked and expired keys take the same path and get the same answer. */
 
 import { LRUCache } from 'lru-cache';
+import { requireIntegrity } from '../../base/integrity.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
-import { requireIntegrity } from '../../db/database.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { FreshCache, type Freshness } from '../changes/freshness.ts';

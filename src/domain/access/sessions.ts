@@ -1,11 +1,13 @@
 /** Sessions of administrators: created at sign-in, looked up by token at every request, ended by deleting the row. */
+
 import { hour, minute } from '../../base/duration.ts';
+import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type CreateSessionToken, readSessionToken } from '../../crypto/session-token.ts';
 import { administratorFits, sessionFits, type TaggedAdministrator } from '../../db/audit/row-tags.ts';
-import { requireIntegrity, type Writer } from '../../db/database.ts';
+import type { Writer } from '../../db/database.ts';
 import type { AdministratorRow } from '../../db/tables/administrators.ts';
 import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import {

@@ -1,12 +1,12 @@
 /** The setup link: a one-time link that creates the first administrator, shown at the start of a vault without any. */
 import { z } from 'zod';
 import { day } from '../../base/duration.ts';
-import type { Integrity } from '../../base/integrity.ts';
+import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring } from '../../base/netstring.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { createSetupToken, sessionTokenCreator, setupTokenMatches } from '../../crypto/session-token.ts';
-import { type Reader, requireIntegrity } from '../../db/database.ts';
+import type { Reader } from '../../db/database.ts';
 import { hasAdministrators, setLastSignedIn } from '../../db/tables/administrators.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';

@@ -1,10 +1,10 @@
 /** Sign-in with name and password. Unknown names and wrong passwords take the same path and get the same answer. */
 import { z } from 'zod';
+import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { sessionTokenCreator } from '../../crypto/session-token.ts';
 import { administratorFits } from '../../db/audit/row-tags.ts';
-import { requireIntegrity } from '../../db/database.ts';
 import {
   type AdministratorRow,
   findAdministrator,

@@ -4,15 +4,11 @@
  */
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
-import { insertAuditEvents, type NewAuditEvent } from '../../db/audit/audit-events.ts';
+import type { NewAuditEvent } from '../../db/audit/audit-insertion.ts';
 import type { Database } from '../../db/database.ts';
 import { type AuditEvent, auditRow } from './audit.ts';
 
-type Waiting = {
-  readonly row: NewAuditEvent;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-};
+type Batch = { readonly rows: NewAuditEvent[]; readonly recorded: Promise<void> };
 
 /** More than this never arrives in a turn; it bounds the time that a transaction takes. */
 const largestBatch = 500;
@@ -20,8 +16,9 @@ const largestBatch = 500;
 export class AuditBatch {
   readonly #db: Database;
   readonly #world: World;
-  #waiting: Waiting[] = [];
-  #flushing: Promise<void> | undefined;
+  /** The events of this turn, not yet handed to the database. */
+  #batch: Batch | undefined;
+  readonly #inFlight = new Set<Promise<void>>();
 
   constructor(db: Database, world: World) {
     this.#db = db;
@@ -30,38 +27,34 @@ export class AuditBatch {
 
   /** Resolves once the event is durable; rejects with a StorageError, and nothing recorded, where it cannot be. */
   append(event: AuditEvent): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#waiting.push({ row: auditRow(event, this.#world.now()), resolve, reject });
-    this.#flushing ??= this.#flush();
-    return promise;
+    if (this.#batch === undefined || this.#batch.rows.length >= largestBatch) this.#batch = this.#begin();
+    this.#batch.rows.push(auditRow(event, this.#world.now()));
+    return this.#batch.recorded;
   }
 
   /** Resolves when nothing waits any more. */
   async drain(): Promise<void> {
-    await this.#flushing;
+    while (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
   }
 
-  async #flush(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await settled();
-      const batch = this.#waiting.splice(0, largestBatch);
-      try {
-        await this.#db.write((writer) =>
-          insertAuditEvents(
-            writer,
-            batch.map(({ row }) => row),
-          ),
-        );
-        for (const { resolve } of batch) resolve();
-      } catch (error) {
-        const failure =
-          error instanceof StorageError
-            ? error
-            : new StorageError('failed to record an audit event', { cause: error });
-        for (const { reject } of batch) reject(failure);
-      }
+  #begin(): Batch {
+    const rows: NewAuditEvent[] = [];
+    const recorded = this.#record(rows);
+    this.#inFlight.add(recorded);
+    const over = () => void this.#inFlight.delete(recorded);
+    recorded.then(over, over);
+    return { rows, recorded };
+  }
+
+  async #record(rows: NewAuditEvent[]): Promise<void> {
+    await settled();
+    if (this.#batch?.rows === rows) this.#batch = undefined;
+    try {
+      await this.#db.append(rows);
+    } catch (error) {
+      if (error instanceof StorageError) throw error;
+      throw new StorageError('failed to record an audit event', { cause: error });
     }
-    this.#flushing = undefined;
   }
 }
 

@@ -2,6 +2,7 @@
  * Checkpoints: the signed state of the audit log at one moment. Keep them where an attacker who can change the database
  * cannot. The signing key belongs to the vault and outlives the master key, which only seals it.
  */
+import { requireIntegrity } from '../../base/integrity.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, parseTimestamp } from '../../base/timestamp.ts';
@@ -10,7 +11,7 @@ import { generatePrivateKey, publicKeyOf } from '../../crypto/key-pair.ts';
 import { type ChainEnd, hashIn, tagState } from '../../db/audit/audit-chain.ts';
 import { countAuditEvents, lastAuditEvent } from '../../db/audit/audit-events.ts';
 import { type AuditKeyRow, listAuditKeys, replaceAuditKey } from '../../db/audit/audit-keys.ts';
-import { requireIntegrity, type Writer } from '../../db/database.ts';
+import type { Writer } from '../../db/database.ts';
 import type { DatabaseContext, SealingContext, SecretsContext } from '../contexts.ts';
 import { auditKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
 import { type Actor, record } from './audit.ts';

@@ -2,11 +2,12 @@
  * How long the audit log is kept: what is older goes from its beginning, in short transactions between which others write. First
  * an event says up to where, so that what is missing was announced by the chain itself.
  */
+
 import { day } from '../../base/duration.ts';
+import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listChainedEvents } from '../../db/audit/audit-events.ts';
 import { lastToPrune, pruneAuditEvents, readPrunedThrough } from '../../db/audit/audit-pruning.ts';
-import { requireIntegrity } from '../../db/database.ts';
 import type { LoggedContext, TimedContext } from '../contexts.ts';
 import { record, system } from './audit.ts';
 import { ChainWalk } from './audit-verification.ts';

@@ -2,13 +2,12 @@
  * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is named. The
  * tags and the mark show what someone without the master key did; that an older state was put back as a whole, checkpoints show.
  */
-import type { Integrity } from '../../base/integrity.ts';
+import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { type ChainEnd, chainBeginning, hashIn, linkOf, tagState } from '../../db/audit/audit-chain.ts';
 import { type AuditEventRow, listChainedEvents } from '../../db/audit/audit-events.ts';
 import { brokenLink, readMark } from '../../db/audit/audit-mark.ts';
 import { readPrunedThrough } from '../../db/audit/audit-pruning.ts';
 import { listLiveIds } from '../../db/audit/row-tags.ts';
-import { requireIntegrity } from '../../db/database.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
 import { currentSecret, endedBy } from './audit-endings.ts';

@@ -1,5 +1,5 @@
 /** The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of. */
-import { insertAuditEvents, type NewAuditEvent } from '../../db/audit/audit-events.ts';
+import { insertAuditEvents, type NewAuditEvent } from '../../db/audit/audit-insertion.ts';
 import type { Writer } from '../../db/database.ts';
 
 export type AuditAction =

@@ -1,9 +1,10 @@
 /** Findings about upkeep: master key rotation, clock, backups, expiring API keys, administrators, forged rows. */
+
 import { day, hour, minute, second } from '../../base/duration.ts';
+import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listAuditEvents } from '../../db/audit/audit-search.ts';
 import { listForgedRows } from '../../db/audit/row-tags.ts';
-import { requireIntegrity } from '../../db/database.ts';
 import { hasAdministrators } from '../../db/tables/administrators.ts';
 import { listApiKeys, listSharedNames } from '../../db/tables/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';

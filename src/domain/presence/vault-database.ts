@@ -1,10 +1,12 @@
 /** The database of a data directory: what is refused before it is opened, and how commands open it. */
+import type { Worker } from 'node:worker_threads';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import { Database } from '../../db/database.ts';
 import { type DatabaseFacts, examineDatabase } from '../../db/sqlite/database-examination.ts';
 import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
 import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
+import { loadedAddonPath } from '../../db/sqlite/embedded-addon.ts';
 import { refuseIncompleteDatabase } from './vault-mark.ts';
 
 /** An open database. The caller that opens it closes it. */
@@ -27,12 +29,24 @@ export function refuseUnusableDatabase(
   return refuseIncompleteDatabase(path, keyring);
 }
 
-/** Opens the database at `path`, creates it where it is missing, and migrates it. Throws as `Database.open`. */
-export function openDatabase(path: string, world: World): Promise<VaultDatabase> {
-  return Database.open(path, world);
+/**
+ * Opens the database at `path`, creates it where it is missing, and migrates it. With `startThread`, all writes run on the
+ * thread that it starts. Throws as `Database.open`.
+ */
+export function openDatabase(
+  path: string,
+  world: World,
+  options: { readonly startThread?: (() => Worker) | undefined } = {},
+): Promise<VaultDatabase> {
+  return Database.open(path, world, options);
 }
 
 /** Reads through the whole database at `path` without changing it. Throws what is wrong with it. */
 export function examineVaultDatabase(path: string): DatabaseFacts {
   return examineDatabase(path);
+}
+
+/** What a thread of the executable that writes to the database is given: the library of the main thread. */
+export function sharedLibrary(): { readonly addon: string | undefined } {
+  return { addon: loadedAddonPath() };
 }

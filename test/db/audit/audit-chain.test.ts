@@ -12,7 +12,7 @@ import {
   linkOf,
   tagState,
 } from '../../../src/db/audit/audit-chain.ts';
-import { insertAuditEvents } from '../../../src/db/audit/audit-events.ts';
+import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { Database } from '../../../src/db/database.ts';
 import { migrations } from '../../../src/db/migrations/migrations.ts';
 import { bound, testIntegrity } from '../../harness/bound-database.ts';
@@ -160,7 +160,7 @@ const writer = `
 
 test('processes that write at the same time write one chain', async (t) => {
   const { path } = await opened(t);
-  const modules = ['db/database.ts', 'db/audit/audit-events.ts', 'base/world.ts'].map(sourceUrl);
+  const modules = ['db/database.ts', 'db/audit/audit-insertion.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 3, writer, [
     ...modules,
     path,
@@ -189,7 +189,7 @@ test('the migration chains the events that are there', async (t) => {
   const { '0006-audit-chain': chain, ...before } = migrations;
   assert(chain);
   const earlier = Object.fromEntries(Object.entries(before).filter(([name]) => name < '0006'));
-  await (await Database.open(path, world, earlier)).close();
+  await (await Database.open(path, world, { migrations: earlier })).close();
   insertAsBefore(path, 1001);
   await (await Database.open(path, world)).close();
   assert.equal(rowsIn(path).length, 1001);

@@ -1,7 +1,8 @@
 /** Looking through many audit events, over the blocks by which they are indexed: what is found is what a look at each finds. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AuditEventRow, insertAuditEvents } from '../../../src/db/audit/audit-events.ts';
+import type { AuditEventRow } from '../../../src/db/audit/audit-events.ts';
+import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { type AuditFilter, listAuditEvents } from '../../../src/db/audit/audit-search.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

@@ -64,7 +64,7 @@ function contents(path: string) {
 
 test('a new database has the newest schema, the mark of a vault, and no copy beside it', async (t) => {
   const path = join(tempDir(t), 'vault.db');
-  await (await Database.open(path, world, withNotes)).close();
+  await (await Database.open(path, world, { migrations: withNotes })).close();
   assert.deepEqual(contents(path).applied, [...Object.keys(migrations), '0099-notes']);
   assert.equal(readFileSync(path).toString('latin1', 68, 72), 'CVlt');
   assert.deepEqual(readdirSync(dirname(path)), ['vault.db']);
@@ -91,7 +91,7 @@ test('the shipped migrations are these, in this order', () => {
 
 test('a migration is applied once', async (t) => {
   const path = await oldDatabase(t);
-  for (let n = 0; n < 2; n += 1) await (await Database.open(path, world, withNotes)).close();
+  for (let n = 0; n < 2; n += 1) await (await Database.open(path, world, { migrations: withNotes })).close();
   assert(contents(path).tables.includes('notes'));
   assert.deepEqual(contents(path).settings, ['first', 'generation']);
 });
@@ -101,7 +101,7 @@ test('before a migration the database is copied beside itself, whole, as it was,
   const before = contents(path);
   const mask = process.umask(0);
   t.after(() => process.umask(mask));
-  await (await Database.open(path, world, withNotes)).close();
+  await (await Database.open(path, world, { migrations: withNotes })).close();
   const copy = `${path}.before-0099-notes`;
   assert.equal(statSync(copy).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(dirname(path)).sort(), ['vault.db', basename(copy)]);
@@ -114,7 +114,7 @@ test('before a migration the database is copied beside itself, whole, as it was,
 test('a migration that fails changes nothing, and the old vault continues', async (t) => {
   const path = await oldDatabase(t);
   const [bytes, before] = [readFileSync(path), contents(path)];
-  await assert.rejects(Database.open(path, world, withFailure), /no space for notes/);
+  await assert.rejects(Database.open(path, world, { migrations: withFailure }), /no space for notes/);
   assert.deepEqual(readFileSync(path), bytes);
   assert.deepEqual(contents(path), before);
   await change(path, 'second');
@@ -122,9 +122,9 @@ test('a migration that fails changes nothing, and the old vault continues', asyn
 
 test('after a failed attempt the copy has what was written since', async (t) => {
   const path = await oldDatabase(t);
-  await assert.rejects(Database.open(path, world, withFailure));
+  await assert.rejects(Database.open(path, world, { migrations: withFailure }));
   await change(path, 'second');
-  await (await Database.open(path, world, withNotes)).close();
+  await (await Database.open(path, world, { migrations: withNotes })).close();
   assert.deepEqual(contents(`${path}.before-0099-notes`).settings, ['first', 'generation', 'second']);
   assert.equal(contents(`${path}.before-0099-notes`).tables.includes('notes'), false);
 });
@@ -137,9 +137,9 @@ test('the newest three copies stay, and nothing that only looks like one goes', 
     writeFileSync(join(dirname(path), name), 'x', { mode: 0o600 });
   }
   writeFileSync(join(dirname(path), 'vault.db.before-0005-key-networks.4711'), 'killed', { mode: 0o600 });
-  await assert.rejects(Database.open(path, world, withFailure));
+  await assert.rejects(Database.open(path, world, { migrations: withFailure }));
   assert.equal(readdirSync(dirname(path)).length, 9, 'an attempt that fails costs no copy');
-  await (await Database.open(path, world, withNotes)).close();
+  await (await Database.open(path, world, { migrations: withNotes })).close();
   assert.deepEqual(
     readdirSync(dirname(path)).sort(),
     [
@@ -157,7 +157,7 @@ test('if no copy can be created, nothing is migrated', async (t) => {
   const before = contents(path);
   mkdirSync(`${path}.before-0099-notes.draft`);
   await assert.rejects(
-    Database.open(path, world, withNotes),
+    Database.open(path, world, { migrations: withNotes }),
     /cannot copy the database before the upgrade: is a directory/,
   );
   assert.deepEqual(contents(path), before);
@@ -172,7 +172,7 @@ const migrator = `
     up: (db) => db.schema.createTable('notes').addColumn('note', 'text').execute(),
   };
   await start();
-  const db = await Database.open(process.argv[4], realWorld, { ...migrations, '0099-notes': notes });
+  const db = await Database.open(process.argv[4], realWorld, { migrations: { ...migrations, '0099-notes': notes } });
   await db.close();
   process.stdout.write('done');
 `;

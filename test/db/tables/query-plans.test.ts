@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
-import { insertAuditEvents } from '../../../src/db/audit/audit-events.ts';
+import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { listAuditEvents } from '../../../src/db/audit/audit-search.ts';
 import { Database, type Reader, type Writer } from '../../../src/db/database.ts';
 import type { Schema } from '../../../src/db/schema/schema.ts';

@@ -49,9 +49,9 @@ test('an event is there, whole, as soon as its promise is kept', async (t) => {
 
 test('the events of one turn are one transaction, in the order in which they came', async (t) => {
   const opened = await testVault(t);
-  const write = t.mock.method(opened.vault.db, 'write');
+  const append = t.mock.method(opened.vault.db, 'append');
   await Promise.all([1, 2, 3, 4, 5].map((n) => opened.vault.audit.append(event(n))));
-  assert.equal(write.mock.callCount(), 1);
+  assert.equal(append.mock.callCount(), 1);
   assert.deepEqual(
     downloads(outside(t, opened)),
     [1, 2, 3, 4, 5].map((n) => `api-key:${n}:deploy`),
@@ -60,17 +60,17 @@ test('the events of one turn are one transaction, in the order in which they cam
 
 test('events of different turns are different transactions', async (t) => {
   const { vault } = await testVault(t);
-  const write = t.mock.method(vault.db, 'write');
+  const append = t.mock.method(vault.db, 'append');
   await vault.audit.append(event(1));
   await vault.audit.append(event(2));
-  assert.equal(write.mock.callCount(), 2);
+  assert.equal(append.mock.callCount(), 2);
 });
 
 test('more events than one transaction should have are all recorded', async (t) => {
   const opened = await testVault(t);
-  const write = t.mock.method(opened.vault.db, 'write');
+  const append = t.mock.method(opened.vault.db, 'append');
   await Promise.all(Array.from({ length: 1100 }, (_, n) => opened.vault.audit.append(event(n))));
-  assert.equal(write.mock.callCount(), 3);
+  assert.equal(append.mock.callCount(), 3);
   assert.equal(downloads(outside(t, opened)).length, 1100);
 });
 

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openVault } from '../../../../src/cli/runtime/open-vault.ts';
-import { insertAuditEvents } from '../../../../src/db/audit/audit-events.ts';
+import { insertAuditEvents } from '../../../../src/db/audit/audit-insertion.ts';
 import { commandLine } from '../../../harness/command-line.ts';
 import { needs } from '../../../harness/missing-program.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';

@@ -1,0 +1,133 @@
+/**
+ * The connection that writes, on a thread of its own: no commit, however slow the disk is, holds up the event loop. What
+ * is said in one turn of the loop goes over in one message.
+ */
+import type { Worker } from 'node:worker_threads';
+import type { Integrity } from '../../base/integrity.ts';
+import { StorageError } from '../../base/storage-error.ts';
+import type { NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { StatementResult } from './sqlite-statements.ts';
+import type { WriteConnection } from './write-connection.ts';
+import {
+  packEvents,
+  packValues,
+  unpackError,
+  unpackResult,
+  type WriteAnswer,
+  type WriteOrder,
+  type WriteRequest,
+} from './write-messages.ts';
+
+type Result = StatementResult | boolean | undefined;
+
+export class ThreadConnection implements WriteConnection {
+  readonly takesTurns = true;
+  readonly #thread: Worker;
+  readonly #ended: Promise<void>;
+  readonly #waiting = new Map<number, PromiseWithResolvers<Result>>();
+  #unsent: WriteRequest[] = [];
+  #lastId = 0;
+  #taggedBy: Integrity | undefined;
+  #isOver = false;
+
+  private constructor(thread: Worker) {
+    this.#thread = thread;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ended = promise;
+    thread.on('message', (answers: readonly WriteAnswer[]) => this.#settle(answers));
+    thread.on('exit', () => {
+      this.#isOver = true;
+      this.#failAll();
+      resolve();
+    });
+  }
+
+  /** Opens the database at `path` on this thread. If the thread ends by an error, that is an uncaught exception. */
+  static async open(thread: Worker, path: string): Promise<ThreadConnection> {
+    const connection = new ThreadConnection(thread);
+    try {
+      await connection.#ask({ do: 'open', path });
+      return connection;
+    } catch (error) {
+      await thread.terminate();
+      throw error;
+    }
+  }
+
+  async begin(): Promise<void> {
+    await this.#ask({ do: 'begin' });
+  }
+
+  async execute(sql: string, values: readonly unknown[]): Promise<StatementResult> {
+    const result = await this.#ask({ do: 'execute', sql, values: packValues(values) });
+    return unpackResult(result as StatementResult);
+  }
+
+  async commit(): Promise<void> {
+    await this.#ask({ do: 'commit' });
+  }
+
+  async rollback(): Promise<void> {
+    await this.#ask({ do: 'rollback' });
+  }
+
+  async append(events: readonly NewAuditEvent[], integrity: Integrity): Promise<void> {
+    if (this.#taggedBy !== integrity) {
+      this.#taggedBy = integrity;
+      this.#ask({ do: 'tag', secret: integrity.secret }).catch(() => {
+        // The events that follow fail for the same reason.
+      });
+    }
+    await this.#ask({ do: 'append', events: packEvents(events) });
+  }
+
+  async requireWritable(): Promise<void> {
+    await this.#ask({ do: 'probe' });
+  }
+
+  async checkpoint(): Promise<boolean> {
+    return (await this.#ask({ do: 'checkpoint' })) === true;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOver) await this.#ask({ do: 'close' });
+    await this.#ended;
+  }
+
+  #ask(order: WriteOrder): Promise<Result> {
+    if (this.#isOver) return Promise.reject(threadEnded());
+    const waiting = Promise.withResolvers<Result>();
+    this.#lastId += 1;
+    this.#waiting.set(this.#lastId, waiting);
+    if (this.#unsent.length === 0) process.nextTick(() => this.#send());
+    this.#unsent.push({ ...order, id: this.#lastId });
+    return waiting.promise;
+  }
+
+  #send(): void {
+    const requests = this.#unsent;
+    this.#unsent = [];
+    this.#thread.postMessage(requests);
+  }
+
+  #settle(answers: readonly WriteAnswer[]): void {
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.id);
+      this.#waiting.delete(answer.id);
+      if ('failure' in answer) waiting?.reject(unpackError(answer.failure));
+      else waiting?.resolve(answer.result);
+    }
+  }
+
+  #failAll(): void {
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const waiting of all) waiting.reject(threadEnded());
+  }
+}
+
+function threadEnded(): StorageError {
+  return new StorageError('the thread that writes to the database has ended', {
+    hint: 'Restart the vault; the log has the reason.',
+  });
+}

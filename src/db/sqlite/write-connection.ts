@@ -1,0 +1,159 @@
+/**
+ * The connection that writes, as the rest of the store sees it: in this thread (commands) or on a thread of its own
+ * (`vault serve`, thread-connection.ts).
+ */
+import BetterSqlite3 from 'better-sqlite3';
+import type { CompiledQuery, QueryResult } from 'kysely';
+import type { Integrity } from '../../base/integrity.ts';
+import type { World } from '../../base/world.ts';
+import { insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
+import { isBusy, storageErrorFrom } from '../storage-error.ts';
+import type { FileInPlace } from './file-in-place.ts';
+import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
+import { emptyLog } from './write-ahead-log.ts';
+
+/** Each method rejects with StorageError if SQLite or the disk fails. */
+export type WriteConnection = {
+  /** Begins a transaction and takes the write lock; waits up to 5 s for the lock of another process. */
+  readonly begin: () => Promise<void>;
+  readonly execute: (sql: string, values: readonly unknown[]) => Promise<StatementResult>;
+  /** Resolves once the transaction is durable. */
+  readonly commit: () => Promise<void>;
+  /** Does nothing if SQLite has rolled back already. */
+  readonly rollback: () => Promise<void>;
+  /** Whether `append` may be called while a transaction is open: it then waits for the end of it. */
+  readonly takesTurns: boolean;
+  /** Adds audit events in a transaction of their own, and resolves once they are durable. */
+  readonly append: (events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>;
+  /** Rejects if the database cannot be written. A lock held by another process is fine. */
+  readonly requireWritable: () => Promise<void>;
+  /** Moves the write-ahead log into the file; returns whether nothing of it is left. */
+  readonly checkpoint: () => Promise<boolean>;
+  readonly close: () => Promise<void>;
+};
+
+/** How long all transactions together wait for the write lock of another process. */
+const lockPatienceMs = 5000;
+/** Between two tries, each of which may block this thread briefly. */
+const shortestPauseMs = 5;
+const longestPauseMs = 40;
+
+/** How long a try may block this thread; transactions wait without blocking it. */
+const blockingPatienceMs = 10;
+
+/** Long reads make the write-ahead log grow; afterward it is truncated to this size. Usually it has 4 MiB. */
+const logSizeLimit = 8 * 1024 * 1024;
+
+/** Per connection. Frequent results are cached above SQLite, and the rest is in the page cache of the system. */
+const cacheKiB = 4000;
+
+/** How a connection that writes is set up, once its file is known to be a database of this vault. */
+export function prepareForWriting(database: BetterSqlite3.Database): void {
+  database.pragma('foreign_keys = on');
+  database.pragma('synchronous = full');
+  database.pragma('trusted_schema = off');
+  database.pragma('temp_store = memory');
+  database.pragma(`cache_size = ${-cacheKiB}`);
+}
+
+/** A connection that cannot write; it waits up to `patienceMs` for locks. */
+export function openForReading(path: string, patienceMs: number): BetterSqlite3.Database {
+  const database = new BetterSqlite3(path, { readonly: true, timeout: patienceMs });
+  database.pragma('query_only = on');
+  database.pragma(`cache_size = ${-cacheKiB}`);
+  return database;
+}
+
+/** Writes to an open database in the calling thread. */
+export class DirectConnection implements WriteConnection {
+  readonly takesTurns = false;
+  readonly #database: BetterSqlite3.Database;
+  readonly #statements: SqliteStatements;
+  readonly #world: Pick<World, 'now' | 'sleep'>;
+  readonly #file: FileInPlace | undefined;
+  // How long the lock has been waited for since it was last acquired: later transactions do not start that wait over,
+  // or those behind them would wait forever. Summed up, because a clock that is set back would make it endless.
+  #lockedFor = 0;
+
+  /**
+   * With `file`, no transaction begins in a file that is no longer in place, and none that ended there is reported as
+   * durable.
+   */
+  constructor(database: BetterSqlite3.Database, world: Pick<World, 'now' | 'sleep'>, file?: FileInPlace) {
+    this.#database = database;
+    this.#statements = new SqliteStatements(database);
+    this.#world = world;
+    this.#file = file;
+  }
+
+  /** From now on, locks of other processes block this thread for milliseconds only. */
+  beImpatient(): void {
+    this.#database.pragma(`busy_timeout = ${blockingPatienceMs}`);
+    this.#database.pragma(`journal_size_limit = ${logSizeLimit}`);
+  }
+
+  async begin(): Promise<void> {
+    this.#file?.require();
+    for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
+      const before = this.#world.now();
+      try {
+        this.#statements.execute('begin immediate', []);
+        this.#lockedFor = 0;
+        return;
+      } catch (error) {
+        const { cause } = error as { cause?: unknown };
+        if (!isBusy(cause) || this.#lockedFor >= lockPatienceMs) throw error;
+        await this.#world.sleep(pause);
+        this.#lockedFor += Math.max(pause, this.#world.now() - before);
+      }
+    }
+  }
+
+  async execute(sql: string, values: readonly unknown[]): Promise<StatementResult> {
+    return this.#statements.execute(sql, values);
+  }
+
+  async commit(): Promise<void> {
+    this.#statements.execute('commit', []);
+    this.#file?.require();
+  }
+
+  async rollback(): Promise<void> {
+    // SQLite has already rolled back after a full disk or an I/O error; a second rollback would hide that error.
+    if (this.#database.inTransaction) this.#statements.execute('rollback', []);
+  }
+
+  async append(events: readonly NewAuditEvent[], integrity: Integrity): Promise<void> {
+    await this.begin();
+    try {
+      await insertAuditEvents({ integrity, executeQuery: (query) => this.#query(query) }, events);
+      await this.commit();
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+  }
+
+  async #query<R>({ sql, parameters }: CompiledQuery<R>): Promise<QueryResult<R>> {
+    return { rows: this.#statements.execute(sql, parameters).rows as R[] };
+  }
+
+  async requireWritable(): Promise<void> {
+    try {
+      // Changes no row but takes the write lock: a transaction alone would begin as a read.
+      this.#database.exec('update settings set value = value where false');
+    } catch (error) {
+      if (!isBusy(error)) throw storageErrorFrom(error, this.#database.name);
+    }
+  }
+
+  async checkpoint(): Promise<boolean> {
+    if (emptyLog(this.#database)) return true;
+    this.#database.pragma('wal_checkpoint(passive)');
+    return false;
+  }
+
+  async close(): Promise<void> {
+    this.#database.close();
+  }
+}

@@ -1,0 +1,106 @@
+/** What the event loop and the thread that writes say to each other. Errors and bytes survive the way. */
+import type { KeyObject } from 'node:crypto';
+import { StorageError } from '../../base/storage-error.ts';
+import type { NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { StatementResult } from './sqlite-statements.ts';
+
+/** What the thread is asked to do. Messages are handled in order, except that events wait for the end of a transaction. */
+export type WriteOrder =
+  | { readonly do: 'open'; readonly path: string }
+  | { readonly do: 'begin' | 'commit' | 'rollback' | 'probe' | 'checkpoint' | 'close' }
+  | { readonly do: 'execute'; readonly sql: string; readonly values: readonly unknown[] }
+  | { readonly do: 'tag'; readonly secret: KeyObject }
+  | { readonly do: 'append'; readonly events: readonly EventField[] };
+
+export type WriteRequest = WriteOrder & { readonly id: number };
+
+export type WriteAnswer = { readonly id: number } & (
+  | { readonly result: StatementResult | boolean | undefined }
+  | { readonly failure: Failure }
+);
+
+/** An error on its way to another thread, which would lose its class and fields. */
+export type Failure = {
+  readonly message: string;
+  readonly isStorageError: boolean;
+  readonly stack?: string | undefined;
+  readonly code?: string | undefined;
+  readonly hint?: string | undefined;
+  readonly cause?: Failure | undefined;
+};
+
+type EventField = string | number | null;
+
+const fieldsOfEvent = 7;
+
+/** The events as one list, which is copied to another thread faster than objects. */
+export function packEvents(events: readonly NewAuditEvent[]): EventField[] {
+  const fields: EventField[] = [];
+  for (const { at, actor, action, resource, detail, ip, request_id } of events) {
+    fields.push(at, actor, action, resource, detail, ip, request_id);
+  }
+  return fields;
+}
+
+/** The events of such a list. */
+export function unpackEvents(fields: readonly EventField[]): NewAuditEvent[] {
+  const events: NewAuditEvent[] = [];
+  for (let at = 0; at < fields.length; at += fieldsOfEvent) {
+    events.push({
+      at: fields[at] as number,
+      actor: fields[at + 1] as string,
+      action: fields[at + 2] as string,
+      resource: fields[at + 3] as string,
+      detail: fields[at + 4] as string,
+      ip: fields[at + 5] as string | null,
+      request_id: fields[at + 6] as string | null,
+    });
+  }
+  return events;
+}
+
+/** How many events such a list has. */
+export function countEvents(fields: readonly EventField[]): number {
+  return fields.length / fieldsOfEvent;
+}
+
+/** Values of a statement as they are sent: a small Buffer is part of a larger block, all of which would be copied. */
+export function packValues(values: readonly unknown[]): readonly unknown[] {
+  return values.map((value) => (Buffer.isBuffer(value) ? new Uint8Array(value) : value));
+}
+
+/** A result as it arrives: bytes become Buffers again. */
+export function unpackResult(result: StatementResult): StatementResult {
+  for (const row of result.rows as Record<string, unknown>[]) {
+    for (const [column, value] of Object.entries(row)) {
+      if (value instanceof Uint8Array) {
+        row[column] = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+      }
+    }
+  }
+  return result;
+}
+
+/** Prepares an error for the way. */
+export function packError(error: unknown): Failure {
+  if (!(error instanceof Error)) return { message: String(error), isStorageError: false };
+  const { code, hint } = error as { code?: unknown; hint?: unknown };
+  return {
+    message: error.message,
+    isStorageError: error instanceof StorageError,
+    stack: error.stack,
+    code: typeof code === 'string' ? code : undefined,
+    hint: typeof hint === 'string' ? hint : undefined,
+    cause: error.cause === undefined ? undefined : packError(error.cause),
+  };
+}
+
+/** The error that was sent. */
+export function unpackError({ message, isStorageError, stack, code, hint, cause }: Failure): Error {
+  const options = cause === undefined ? {} : { cause: unpackError(cause) };
+  const error = isStorageError
+    ? new StorageError(message, { ...options, ...(hint !== undefined && { hint }) })
+    : new Error(message, options);
+  if (stack !== undefined) error.stack = stack;
+  return code === undefined ? error : Object.assign(error, { code });
+}

@@ -1,0 +1,161 @@
+/**
+ * The thread that writes: executes the transactions of the event loop, and commits the audit events that have arrived
+ * meanwhile together, so that however slow the disk is, each event waits for two commits at most.
+ */
+import type { KeyObject } from 'node:crypto';
+import type { MessagePort } from 'node:worker_threads';
+import BetterSqlite3 from 'better-sqlite3';
+import type { Integrity } from '../../base/integrity.ts';
+import { requireIntegrity } from '../../base/integrity.ts';
+import type { World } from '../../base/world.ts';
+import { storageErrorFrom } from '../storage-error.ts';
+import { FileInPlace } from './file-in-place.ts';
+import type { StatementResult } from './sqlite-statements.ts';
+import { DirectConnection, prepareForWriting } from './write-connection.ts';
+import {
+  countEvents,
+  packError,
+  unpackEvents,
+  type WriteAnswer,
+  type WriteOrder,
+  type WriteRequest,
+} from './write-messages.ts';
+
+type AppendRequest = Extract<WriteRequest, { readonly do: 'append' }>;
+type OtherRequest = Exclude<WriteRequest, AppendRequest>;
+
+/** Bounds the time that a transaction takes. */
+const mostEvents = 500;
+
+/** How long opening waits for the lock of another process. */
+const openingPatienceMs = 5000;
+
+export class WritingThread {
+  readonly #port: MessagePort;
+  readonly #world: World;
+  readonly #integrityOf: (secret: KeyObject) => Integrity;
+  readonly #queue: WriteRequest[] = [];
+  #connection: DirectConnection | undefined;
+  #integrity: Integrity | undefined;
+  #isInTransaction = false;
+  #isRunning = false;
+
+  /** Handles the requests that arrive at the port until one says `close`. */
+  constructor(port: MessagePort, world: World, integrityOf: (secret: KeyObject) => Integrity) {
+    this.#port = port;
+    this.#world = world;
+    this.#integrityOf = integrityOf;
+    port.on('message', (requests: readonly WriteRequest[]) => {
+      this.#queue.push(...requests);
+      void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      if (next.do !== 'append') await this.#handle(next);
+      else {
+        await this.#append(next);
+        // What has arrived during the commit joins the next one.
+        await this.#world.turn();
+      }
+    }
+    this.#isRunning = false;
+  }
+
+  /** While a transaction is open, its own requests: they are the only ones that are no events. */
+  #next(): WriteRequest | undefined {
+    if (!this.#isInTransaction) return this.#queue.shift();
+    const at = this.#queue.findIndex((request) => request.do !== 'append');
+    return at < 0 ? undefined : this.#queue.splice(at, 1)[0];
+  }
+
+  async #handle(request: OtherRequest): Promise<void> {
+    try {
+      const result = await this.#execute(request);
+      this.#answer([{ id: request.id, result }]);
+    } catch (error) {
+      this.#answer([{ id: request.id, failure: packError(error) }]);
+    }
+    if (request.do === 'close') this.#port.close();
+  }
+
+  async #execute(
+    order: Exclude<WriteOrder, { do: 'append' }>,
+  ): Promise<StatementResult | boolean | undefined> {
+    switch (order.do) {
+      case 'open':
+        this.#connection = opened(order.path, this.#world);
+        return undefined;
+      case 'tag':
+        this.#integrity = this.#integrityOf(order.secret);
+        return undefined;
+      case 'begin':
+        await this.#open.begin();
+        this.#isInTransaction = true;
+        return undefined;
+      case 'execute':
+        return this.#open.execute(order.sql, order.values);
+      case 'commit':
+        await this.#open.commit();
+        this.#isInTransaction = false;
+        return undefined;
+      case 'rollback':
+        this.#isInTransaction = false;
+        await this.#open.rollback();
+        return undefined;
+      case 'probe':
+        await this.#open.requireWritable();
+        return undefined;
+      case 'checkpoint':
+        return this.#open.checkpoint();
+      case 'close':
+        await this.#connection?.close();
+        return undefined;
+    }
+  }
+
+  /** Commits these events and those that wait right behind them. */
+  async #append(first: AppendRequest): Promise<void> {
+    const requests = [first];
+    let count = countEvents(first.events);
+    while (count < mostEvents && this.#queue[0]?.do === 'append') {
+      const next = this.#queue.shift() as AppendRequest;
+      requests.push(next);
+      count += countEvents(next.events);
+    }
+    const events = requests.flatMap((request) => unpackEvents(request.events));
+    let outcome: { readonly result: undefined } | { readonly failure: ReturnType<typeof packError> };
+    try {
+      await this.#open.append(events, requireIntegrity({ integrity: this.#integrity }));
+      outcome = { result: undefined };
+    } catch (error) {
+      outcome = { failure: packError(error) };
+    }
+    this.#answer(requests.map(({ id }) => ({ id, ...outcome })));
+  }
+
+  get #open(): DirectConnection {
+    if (this.#connection === undefined) throw new Error('no database was opened');
+    return this.#connection;
+  }
+
+  #answer(answers: readonly WriteAnswer[]): void {
+    this.#port.postMessage(answers);
+  }
+}
+
+/** The file was opened, migrated and set to WAL by the main thread, which keeps a connection to it. */
+function opened(path: string, world: World): DirectConnection {
+  try {
+    const database = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
+    prepareForWriting(database);
+    const connection = new DirectConnection(database, world, new FileInPlace(path, world));
+    connection.beImpatient();
+    return connection;
+  } catch (error) {
+    throw storageErrorFrom(error, path);
+  }
+}
