@@ -131,6 +131,17 @@ export function program(folder: string, name: string, body: string): void {
   chmodSync(file, 0o755);
 }
 
+/** What a shell has where HashiCorp's program of the same name is used, too. None of it may change what a command does. */
+export const otherVaultSettings = {
+  VAULT_ADDR: 'https://vault.corp.example:8200',
+  VAULT_CACERT: '/etc/ssl/corp.pem',
+  VAULT_FORMAT: 'json',
+  VAULT_LOG_LEVEL: 'trace',
+  VAULT_NAMESPACE: 'admin/',
+  VAULT_SKIP_VERIFY: 'true',
+  VAULT_TOKEN: 'hvs.not-for-this-vault',
+};
+
 /** Runs commands of a document in a place. */
 export function shellIn(t: Pick<TestContext, 'after'>, place: Place): Sandbox {
   const { root, through } = place;
@@ -154,6 +165,7 @@ export function shellIn(t: Pick<TestContext, 'after'>, place: Place): Sandbox {
     const child = spawn(file, args, {
       cwd: root,
       env: {
+        ...otherVaultSettings,
         ...place.environment,
         SHELL: '/bin/sh',
         PATH: `${place.programs}:${place.environment.PATH}`,

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { program, type Sandbox, shellIn } from './documented-commands.ts';
+import { otherVaultSettings, program, type Sandbox, shellIn } from './documented-commands.ts';
 import type { Skip } from './missing-program.ts';
 import { tempDir } from './temp-dir.ts';
 import { fromExecutable } from './vault-process.ts';
@@ -60,12 +60,16 @@ export async function machine(t: Pick<TestContext, 'after'>): Promise<Sandbox> {
   return shellIn(t, { root, programs, folders: [], through, environment });
 }
 
+const otherVault = Object.entries(otherVaultSettings)
+  .map(([name, value]) => `${name}=${value}`)
+  .join(' ');
+
 /** As sudo does it: another user, with an environment of its own. */
 const asOtherUser = `user=$2
 shift 2
 home=$(getent passwd "$user" | cut -d: -f6)
 exec setpriv --reuid="$user" --regid="$user" --init-groups \\
-  env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" USER="$user" LOGNAME="$user" TERM=dumb "$@"`;
+  env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" USER="$user" LOGNAME="$user" TERM=dumb ${otherVault} "$@"`;
 
 /** What systemd does with the unit, as far as its files say: the directory, the user, the environment, the program. */
 const startsTheUnit = `unit=/etc/systemd/system/certificate-vault.service
