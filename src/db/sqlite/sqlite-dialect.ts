@@ -12,11 +12,11 @@ import {
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
-  SqliteQueryCompiler,
 } from 'kysely';
 import type { World } from '../../base/world.ts';
 import { isBusy, storageErrorFrom } from '../storage-error.ts';
 import type { FileInPlace } from './file-in-place.ts';
+import { SqliteCompiler } from './sqlite-compiler.ts';
 
 /** How long all transactions together wait for the write lock of another process. */
 const lockPatienceMs = 5000;
@@ -34,7 +34,7 @@ export function sqliteDialect(database: BetterSqlite3.Database, world: World, fi
     createAdapter: () => new TransactionalSqliteAdapter(),
     createDriver: () => sqliteDriver(new Connection(database), world, file),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new SqliteCompiler(),
   };
 }
 

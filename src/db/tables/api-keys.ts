@@ -1,5 +1,5 @@
 /** The table `api_keys`: what is stored of each key, never the raw value. */
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, sql } from 'kysely';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { ApiKeysTable } from '../schema/schema.ts';
@@ -25,7 +25,7 @@ const listed = [
   'previous_expires_at',
 ] as const;
 
-const byPrefix = compiledQuery((db, prefix: string, previous: string) =>
+const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
   db
     .selectFrom('api_keys')
     .selectAll()
