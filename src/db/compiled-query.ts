@@ -5,11 +5,11 @@ import {
   createQueryId,
   type DialectAdapter,
   type Expression,
+  type Kysely,
   NOOP_QUERY_EXECUTOR,
   QueryCreator,
   type RootOperationNode,
 } from 'kysely';
-import type { Reader } from './database.ts';
 import { steadyValue } from './engine-sql.ts';
 import type { Schema } from './schema/schema.ts';
 
@@ -29,7 +29,7 @@ type Built<Row> = Compilable<Row> & { toOperationNode(): RootOperationNode };
  */
 export function compiledQuery<Args extends readonly Value[], Row>(
   build: (db: Builder, ...args: Bound<Args>) => Built<Row>,
-): (reader: Reader, ...args: Args) => Promise<Row[]> {
+): (reader: Kysely<Schema>, ...args: Args) => Promise<Row[]> {
   const compiled = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (reader, ...parameters) => {
     const { adapter } = reader.getExecutor();
@@ -43,7 +43,7 @@ export function compiledQuery<Args extends readonly Value[], Row>(
 }
 
 function compile<Args extends readonly Value[], Row>(
-  reader: Reader,
+  reader: Kysely<Schema>,
   build: (db: Builder, ...args: Bound<Args>) => Built<Row>,
   count: number,
 ): CompiledQuery<Row> {

@@ -4,6 +4,17 @@ import { type EngineSql, inEngineSql } from '../../src/db/engine-sql.ts';
 
 const engine: EngineSql = {
   steadyValue: ['', ''],
+  withoutIndex: ['', ''],
+  containsText: ['(strpos(', ', ', ') > 0)'],
+  smallerOf: ['least(', ', ', ')'],
+  numbersIn: [
+    '(select cast(value as bigint) from json_array_elements_text(cast(',
+    ' as json)) as list (value))',
+  ],
+  jsonPairs: ['coalesce(cast(json_agg(json_build_array(', ', ', ")) as text), '[]')"],
+  assignedIds: [
+    "(select split_part(sequencename, '_id_seq', 1) as name, last_value as seq from pg_sequences)",
+  ],
 };
 
 export class SecondCompiler extends PostgresQueryCompiler {

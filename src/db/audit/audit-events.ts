@@ -67,11 +67,3 @@ export async function countAuditEvents(reader: Reader): Promise<number> {
     .executeTakeFirstOrThrow();
   return n;
 }
-
-/** The highest id ever assigned to an event, even if that event is gone. */
-export async function lastGivenId(reader: Reader): Promise<number> {
-  const { rows } = await reader.executeQuery<{ seq: number }>(
-    CompiledQuery.raw("select seq from sqlite_sequence where name = 'audit_events'"),
-  );
-  return rows[0]?.seq ?? 0;
-}

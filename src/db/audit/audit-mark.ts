@@ -2,9 +2,10 @@
  * The sealed high-water mark of the audit log: id and hash of the newest event, tagged, and updated by each transaction
  * that adds events. New events continue from the mark, not from the rows, so that truncation and changes stay visible.
  */
-import { CompiledQuery, type Kysely } from 'kysely';
+import { CompiledQuery, type Expression, type Kysely, sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring } from '../../base/netstring.ts';
+import { compiledQuery } from '../compiled-query.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ChainEnd } from './audit-chain.ts';
 
@@ -36,7 +37,7 @@ export async function writeAuditMark(
 ): Promise<void> {
   const tag = integrity.tag('audit mark', textOf(end));
   const value = `${end.id} ${end.link.toString('hex')} ${tag.toString('hex')}`;
-  await writer.executeQuery(CompiledQuery.raw(upsert, [value]));
+  await putMark(writer, value);
 }
 
 type EndRow = { readonly mark: unknown; readonly last: number | null };
@@ -50,8 +51,12 @@ const lookup = CompiledQuery.raw(
   `select (select value from settings where key = 'audit-mark') as mark, (select max(id) from audit_events) as last`,
 );
 
-const upsert =
-  "insert into settings (key, value) values ('audit-mark', ?) on conflict (key) do update set value = excluded.value";
+const putMark = compiledQuery((db, value: Expression<string>) =>
+  db
+    .insertInto('settings')
+    .values({ key: sql.lit('audit-mark'), value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: sql.ref('excluded.value') })),
+);
 
 function markIn({ mark }: EndRow, integrity: Integrity): ChainEnd | undefined {
   const [, id, link = '', tag = ''] =
