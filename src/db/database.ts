@@ -9,15 +9,15 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import type { Integrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
-import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
 import type { Schema } from './schema/schema.ts';
 import { refuseEmptyDatabase } from './sqlite/database-inspection.ts';
 import { lendDirectory } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
+import { type Migrations, migrate, refuseForeignDatabase } from './sqlite/migrations/migrations.ts';
 import { createDatabase, hasContent } from './sqlite/new-database.ts';
 import { sqliteDialect } from './sqlite/sqlite-dialect.ts';
+import { damageIn, isBusy, storageErrorFrom } from './sqlite/storage-error.ts';
 import { emptyLog, enterWal } from './sqlite/write-ahead-log.ts';
-import { damageIn, isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** Executes reads: the reading connection, or the current transaction. */
 export type Reader = Kysely<Schema>;

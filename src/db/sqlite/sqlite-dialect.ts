@@ -14,9 +14,9 @@ import {
   SqliteIntrospector,
 } from 'kysely';
 import type { World } from '../../base/world.ts';
-import { isBusy, storageErrorFrom } from '../storage-error.ts';
 import type { FileInPlace } from './file-in-place.ts';
 import { SqliteCompiler } from './sqlite-compiler.ts';
+import { isBusy, storageErrorFrom } from './storage-error.ts';
 
 /** How long all transactions together wait for the write lock of another process. */
 const lockPatienceMs = 5000;

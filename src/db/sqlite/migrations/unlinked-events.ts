@@ -1,7 +1,7 @@
 /** Chains the events from before the audit log was a chain. */
 import { CompiledQuery, type Kysely } from 'kysely';
-import { lastLinked, linkOf } from '../audit/audit-chain.ts';
-import type { Schema } from '../schema/schema.ts';
+import { lastLinked, linkOf } from '../../audit/audit-chain.ts';
+import type { Schema } from '../../schema/schema.ts';
 
 /** How many events are read or chained at once. */
 const eventsAtOnce = 400;

@@ -4,7 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import type { Schema } from '../schema/schema.ts';
+import type { Schema } from '../../schema/schema.ts';
 import { chainUnlinked } from './unlinked-events.ts';
 
 const changes = `
