@@ -1,49 +1,58 @@
 /** Queries of requests, compiled once: compiling at each call takes longer than SQLite takes to answer. */
 import {
   type Compilable,
-  CompiledQuery,
-  DummyDriver,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
+  type CompiledQuery,
+  createQueryId,
+  type DialectAdapter,
+  type Expression,
+  type Kysely,
+  NOOP_QUERY_EXECUTOR,
+  QueryCreator,
+  type RootOperationNode,
 } from 'kysely';
-import type { Reader } from './database.ts';
+import { steadyValue } from './engine-sql.ts';
 import type { Schema } from './schema/schema.ts';
 
 type Value = string | number | null | Buffer;
 
-/** Builds queries without executing them. */
-const builder = new Kysely<Schema>({
-  dialect: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-});
+/** Builds queries without compiling or executing them. */
+export type Builder = QueryCreator<Schema>;
+
+type Bound<Args extends readonly Value[]> = { readonly [Index in keyof Args]: Expression<Args[Index]> };
+
+/** What is built: `toOperationNode` has its syntax tree. */
+type Built<Row> = Compilable<Row> & { toOperationNode(): RootOperationNode };
 
 /**
- * A query whose values are its arguments, each once and in order. Each appears as `+?`, which has the same value: for
- * queries with left joins, SQLite would prepare the plan again for each bound `?`, which takes thirty times as long as
- * the result.
+ * A query whose values are its arguments, each once and in order. It is compiled once per connection, by the compiler of
+ * its engine.
  */
 export function compiledQuery<Args extends readonly Value[], Row>(
-  build: (db: Kysely<Schema>, ...args: Args) => Compilable<Row>,
-): (reader: Reader, ...args: Args) => Promise<Row[]> {
-  let text: string | undefined;
-  return async (reader, ...args) => {
-    text ??= textOf(build(builder, ...args), args);
-    return (await reader.executeQuery<Row>(CompiledQuery.raw(text, [...args]))).rows;
+  build: (db: Builder, ...args: Bound<Args>) => Built<Row>,
+): (reader: Kysely<Schema>, ...args: Args) => Promise<Row[]> {
+  const compiled = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
+  return async (reader, ...parameters) => {
+    const { adapter } = reader.getExecutor();
+    let query = compiled.get(adapter);
+    if (query === undefined) {
+      query = compile(reader, build, parameters.length);
+      compiled.set(adapter, query);
+    }
+    return (await reader.executeQuery<Row>({ ...query, parameters })).rows;
   };
 }
 
-function textOf(query: Compilable<unknown>, args: readonly Value[]): string {
-  const { sql, parameters } = query.compile();
+function compile<Args extends readonly Value[], Row>(
+  reader: Kysely<Schema>,
+  build: (db: Builder, ...args: Bound<Args>) => Built<Row>,
+  count: number,
+): CompiledQuery<Row> {
+  const marks = Array.from({ length: count }, () => Symbol('argument'));
+  const db: Builder = new QueryCreator({ executor: NOOP_QUERY_EXECUTOR });
+  const built = build(db, ...(marks.map(steadyValue) as unknown as Bound<Args>));
+  const query = reader.getExecutor().compileQuery<Row>(built.toOperationNode(), createQueryId());
   const isInOrder =
-    parameters.length === args.length && args.every((arg, index) => arg === parameters[index]);
-  if (!isInOrder) throw new Error(`the values of this query are not its arguments: ${sql}`);
-  const places = sql.split('?');
-  if (places.length !== args.length + 1) throw new Error(`this query has another ? than its values: ${sql}`);
-  return places.join('+?');
+    query.parameters.length === count && marks.every((mark, index) => mark === query.parameters[index]);
+  if (!isInOrder) throw new Error(`the values of this query are not its arguments: ${query.sql}`);
+  return query;
 }

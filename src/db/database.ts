@@ -10,14 +10,15 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
-import type { NewAuditEvent } from './audit/audit-insertion.ts';
-import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
+import { insertAuditEvents, type NewAuditEvent } from './audit/audit-insertion.ts';
 import type { Schema } from './schema/schema.ts';
 import { refuseEmptyDatabase } from './sqlite/database-inspection.ts';
 import { lendDirectory } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
+import { type Migrations, migrate, refuseForeignDatabase } from './sqlite/migrations/migrations.ts';
 import { createDatabase, hasContent } from './sqlite/new-database.ts';
 import { readingDialect, writingDialect } from './sqlite/sqlite-dialect.ts';
+import { damageIn, storageErrorFrom } from './sqlite/storage-error.ts';
 import { ThreadConnection } from './sqlite/thread-connection.ts';
 import { enterWal } from './sqlite/write-ahead-log.ts';
 import {
@@ -26,7 +27,6 @@ import {
   prepareForWriting,
   type WriteConnection,
 } from './sqlite/write-connection.ts';
-import { damageIn, storageErrorFrom } from './storage-error.ts';
 
 /** Executes reads: the reading connection, or the current transaction. */
 export type Reader = Kysely<Schema>;
@@ -184,8 +184,10 @@ export class Database {
    * share a commit. Rejects with StorageError, and nothing recorded, if they cannot be.
    */
   append(events: readonly NewAuditEvent[]): Promise<void> {
-    const append = () => this.#writing.append(events, requireIntegrity(this));
-    return this.#writing.takesTurns ? append() : this.#alone(append);
+    const integrity = requireIntegrity(this);
+    return (
+      this.#writing.append?.(events, integrity) ?? this.write((writer) => insertAuditEvents(writer, events))
+    );
   }
 
   /**

@@ -1,32 +1,59 @@
-/** Queries whose text is made once: what stands in it, and what is refused. */
+/** Queries whose text is made once per engine: what stands in it, and what is refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CompiledQuery, sql } from 'kysely';
+import {
+  type CompiledQuery,
+  DummyDriver,
+  type Expression,
+  Kysely,
+  type QueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  sql,
+} from 'kysely';
 import { compiledQuery } from '../../src/db/compiled-query.ts';
-import type { Reader } from '../../src/db/database.ts';
+import type { Schema } from '../../src/db/schema/schema.ts';
+import { SqliteCompiler } from '../../src/db/sqlite/sqlite-compiler.ts';
+import { SecondCompiler } from '../harness/second-engine.ts';
 
-function recorder() {
-  const asked: CompiledQuery[] = [];
-  const reader = {
-    executeQuery: async (query: CompiledQuery) => {
-      asked.push(query);
+/** Records what it is asked, and answers nothing. */
+class Recorder extends DummyDriver {
+  readonly asked: CompiledQuery[] = [];
+
+  override async acquireConnection() {
+    const executeQuery = async (query: CompiledQuery) => {
+      this.asked.push(query);
       return { rows: [] };
-    },
-  } as unknown as Reader;
-  return { reader, asked };
+    };
+    return { ...(await super.acquireConnection()), executeQuery };
+  }
 }
 
-test('each value stands as +?, for which SQLite does not prepare again', async () => {
-  const { reader, asked } = recorder();
-  const version = compiledQuery((db, id: number, number: number) =>
-    db
-      .selectFrom('certificate_versions')
-      .select('serial')
-      .where('certificate_id', '=', id)
-      .where('version', '=', number),
-  );
-  await version(reader, 7, 1);
-  await version(reader, 8, 2);
+function recorded(compiler: QueryCompiler = new SqliteCompiler()) {
+  const driver = new Recorder();
+  const reader = new Kysely<Schema>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => driver,
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => compiler,
+    },
+  });
+  return { reader, asked: driver.asked };
+}
+
+const serial = compiledQuery((db, id: Expression<number>, number: Expression<number>) =>
+  db
+    .selectFrom('certificate_versions')
+    .select('serial')
+    .where('certificate_id', '=', id)
+    .where('version', '=', number),
+);
+
+test('in SQLite each value stands as +?, for which it does not prepare again', async () => {
+  const { reader, asked } = recorded();
+  await serial(reader, 7, 1);
+  await serial(reader, 8, 2);
   const text = 'select "serial" from "certificate_versions" where "certificate_id" = +? and "version" = +?';
   assert.deepEqual(
     asked.map(({ sql, parameters }) => [sql, parameters]),
@@ -37,18 +64,42 @@ test('each value stands as +?, for which SQLite does not prepare again', async (
   );
 });
 
+test('databases of two engines in one process each get their own text', async () => {
+  const [one, other] = [recorded(), recorded(new SecondCompiler())];
+  await serial(one.reader, 7, 1);
+  await serial(other.reader, 7, 1);
+  await serial(one.reader, 8, 2);
+  assert.match(one.asked[0]?.sql ?? '', /= \+\? and "version" = \+\?$/);
+  assert.match(other.asked[0]?.sql ?? '', /= \$1 and "version" = \$2$/);
+  assert.equal(one.asked[1]?.sql, one.asked[0]?.sql);
+});
+
+test('a transaction gets the text of its database, without compiling again', async () => {
+  const compiler = new SqliteCompiler();
+  const { reader, asked } = recorded(compiler);
+  await serial(reader, 7, 1);
+  compiler.compileQuery = () => assert.fail('it was compiled again');
+  await reader.transaction().execute((writer) => serial(writer, 8, 2));
+  assert.deepEqual(asked.at(-1)?.parameters, [8, 2]);
+});
+
 test('a query with other values than its arguments, or in another order, is refused', async () => {
-  const { reader } = recorder();
-  const swapped = compiledQuery((db, a: string, b: string) =>
+  const { reader } = recorded();
+  const swapped = compiledQuery((db, a: Expression<string>, b: Expression<string>) =>
     db.selectFrom('certificates').select('id').where('key_type', '=', b).where('name', '=', a),
   );
   await assert.rejects(swapped(reader, 'a', 'b'), /the values of this query are not its arguments/);
+  const more = compiledQuery((db, name: Expression<string>) =>
+    db.selectFrom('certificates').select('id').where('name', '=', name).where('key_type', '=', 'p256'),
+  );
+  await assert.rejects(more(reader, 'a'), /the values of this query are not its arguments/);
 });
 
-test('a question mark that is no value is refused', async () => {
-  const { reader } = recorder();
-  const asking = compiledQuery((db, name: string) =>
+test('a question mark that is no value stays one', async () => {
+  const { reader, asked } = recorded();
+  const asking = compiledQuery((db, name: Expression<string>) =>
     db.selectFrom('certificates').select(sql<string>`'why?'`.as('why')).where('name', '=', name),
   );
-  await assert.rejects(asking(reader, 'a'), /another \? than its values/);
+  await asking(reader, 'a');
+  assert.equal(asked[0]?.sql, `select 'why?' as "why" from "certificates" where "name" = +?`);
 });

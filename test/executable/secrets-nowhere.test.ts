@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
 import { Database } from '../../src/db/database.ts';
-import { migrations } from '../../src/db/migrations/migrations.ts';
+import { migrations } from '../../src/db/sqlite/migrations/migrations.ts';
 import { acmeVault, eventually, needsAcme } from '../harness/acme-vault.ts';
 import { routes } from '../harness/all-routes.ts';
 import { allCommands } from '../harness/command-tree.ts';

@@ -3,7 +3,7 @@
  * can compute, and a tag over that hash, which requires the vault's integrity key: with write access to the database
  * alone, events can be neither changed undetected nor forged.
  */
-import { CompiledQuery, type Kysely, type Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
 import { sha256 } from '../../base/sha256.ts';
@@ -27,9 +27,6 @@ const tagVersion = netstring('vault-audit-2');
 
 /** Size of a hash in bytes, and of a `vault-audit-1` link, which has no tag. */
 const hashSize = 32;
-
-/** How many events are read or chained at once. */
-const eventsAtOnce = 400;
 
 /**
  * The hash of an event whose predecessor has the hash `previous`: SHA-256 over netstrings (`length in bytes:bytes,`) of
@@ -70,35 +67,6 @@ export function tagState(integrity: Integrity, link: Buffer): 'tagged' | 'untagg
 
 function tagText(hash: Buffer): string {
   return tagVersion + asciiNetstring(hash.toString('hex'));
-}
-
-/**
- * Adds links to all events after the last one that has a link; only for the migration that introduced links. An event
- * without a link that is added later stays that way, and is detected.
- */
-export async function chainUnlinked(writer: Kysely<Schema>): Promise<void> {
-  let end = await lastLinked(writer);
-  for (;;) {
-    const events = await writer
-      .selectFrom('audit_events')
-      .selectAll()
-      .where('id', '>', end.id)
-      .orderBy('id')
-      .limit(eventsAtOnce)
-      .execute();
-    if (events.length === 0) return;
-    const values: (number | Buffer)[] = [];
-    for (const event of events) {
-      end = { id: event.id, link: linkOf(end.link, event) };
-      values.push(end.id, end.link);
-    }
-    await writer.executeQuery(CompiledQuery.raw(updateOf(events.length), values));
-  }
-}
-
-function updateOf(count: number): string {
-  const pairs = Array.from({ length: count }, () => '(?, ?)').join(', ');
-  return `update audit_events set link = v.column2 from (values ${pairs}) v where audit_events.id = v.column1`;
 }
 
 /** The last event with a link, or the beginning of the chain. */

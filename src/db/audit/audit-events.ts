@@ -1,5 +1,5 @@
 /** The table `audit_events`: who did what, in commit order. */
-import { CompiledQuery, type Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Reader } from '../database.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
 
@@ -32,12 +32,4 @@ export async function countAuditEvents(reader: Reader): Promise<number> {
     .select(({ fn }) => fn.countAll<number>().as('n'))
     .executeTakeFirstOrThrow();
   return n;
-}
-
-/** The highest id ever assigned to an event, even if that event is gone. */
-export async function lastGivenId(reader: Reader): Promise<number> {
-  const { rows } = await reader.executeQuery<{ seq: number }>(
-    CompiledQuery.raw("select seq from sqlite_sequence where name = 'audit_events'"),
-  );
-  return rows[0]?.seq ?? 0;
 }

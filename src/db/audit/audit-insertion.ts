@@ -1,9 +1,10 @@
 /** How events come into the table `audit_events`: in order, each chained to the one before and tagged. */
-import { CompiledQuery, type Selectable } from 'kysely';
+import { CompiledQuery, type Kysely, type Selectable } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
+import type { Schema } from '../schema/schema.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
 import { linkOf, taggedLink } from './audit-chain.ts';
-import { type AuditExecutor, chainEnd, writeAuditMark } from './audit-mark.ts';
+import { chainEnd, writeAuditMark } from './audit-mark.ts';
 
 /** An event before it is added to the log. */
 export type NewAuditEvent = Omit<Selectable<AuditEventsTable>, 'id' | 'link'>;
@@ -19,7 +20,7 @@ function insertionOf(count: number): string {
 
 /** Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. */
 export async function insertAuditEvents(
-  writer: AuditExecutor & { readonly integrity: Integrity | undefined },
+  writer: Kysely<Schema> & { readonly integrity: Integrity | undefined },
   rows: readonly NewAuditEvent[],
 ): Promise<void> {
   if (rows.length === 0) return;

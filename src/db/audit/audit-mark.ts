@@ -2,18 +2,14 @@
  * The sealed high-water mark of the audit log: id and hash of the newest event, tagged, and updated by each transaction
  * that adds events. New events continue from the mark, not from the rows, so that truncation and changes stay visible.
  */
-import { CompiledQuery, type Kysely, type QueryResult } from 'kysely';
+import { CompiledQuery, type Expression, type Kysely, sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring } from '../../base/netstring.ts';
+import { compiledQuery } from '../compiled-query.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ChainEnd } from './audit-chain.ts';
 
 const version = netstring('vault-audit-mark-1');
-
-/** Executes the statements that add events: a transaction, or the connection of the thread that writes. */
-export type AuditExecutor = {
-  executeQuery<R>(query: CompiledQuery<R>): Promise<QueryResult<R>>;
-};
 
 /** Precedes new events if the mark is missing or forged; no event has this hash, so the break shows. */
 export const brokenLink = Buffer.alloc(32, 0xff);
@@ -27,7 +23,7 @@ export async function readMark(reader: Kysely<Schema>, integrity: Integrity): Pr
  * Where the next event goes; call it in the transaction that adds the event. The id is greater than all existing ids
  * and that of the mark, and the event is chained to the event of the mark.
  */
-export async function chainEnd(writer: AuditExecutor, integrity: Integrity): Promise<ChainEnd> {
+export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd> {
   const row = await readEnd(writer);
   const mark = markIn(row, integrity);
   return { id: Math.max(mark?.id ?? 0, row.last ?? 0), link: mark?.link ?? brokenLink };
@@ -35,18 +31,18 @@ export async function chainEnd(writer: AuditExecutor, integrity: Integrity): Pro
 
 /** Seals the new end of the log. */
 export async function writeAuditMark(
-  writer: AuditExecutor,
+  writer: Kysely<Schema>,
   integrity: Integrity,
   end: ChainEnd,
 ): Promise<void> {
   const tag = integrity.tag('audit mark', textOf(end));
   const value = `${end.id} ${end.link.toString('hex')} ${tag.toString('hex')}`;
-  await writer.executeQuery(CompiledQuery.raw(upsert, [value]));
+  await putMark(writer, value);
 }
 
 type EndRow = { readonly mark: unknown; readonly last: number | null };
 
-async function readEnd(reader: AuditExecutor): Promise<EndRow> {
+async function readEnd(reader: Kysely<Schema>): Promise<EndRow> {
   const { rows } = await reader.executeQuery<EndRow>(lookup);
   return rows[0] ?? { mark: null, last: null };
 }
@@ -55,8 +51,12 @@ const lookup = CompiledQuery.raw(
   `select (select value from settings where key = 'audit-mark') as mark, (select max(id) from audit_events) as last`,
 );
 
-const upsert =
-  "insert into settings (key, value) values ('audit-mark', ?) on conflict (key) do update set value = excluded.value";
+const putMark = compiledQuery((db, value: Expression<string>) =>
+  db
+    .insertInto('settings')
+    .values({ key: sql.lit('audit-mark'), value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: sql.ref('excluded.value') })),
+);
 
 function markIn({ mark }: EndRow, integrity: Integrity): ChainEnd | undefined {
   const [, id, link = '', tag = ''] =

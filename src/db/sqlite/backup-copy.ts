@@ -5,10 +5,10 @@ import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { Database } from '../database.ts';
-import { appliedMigrations, refuseForeignDatabase } from '../migrations/migrations.ts';
-import { storageErrorFrom } from '../storage-error.ts';
 import type { MasterKeyRow } from '../tables/master-keys.ts';
 import { refuseDamaged } from './database-examination.ts';
+import { appliedMigrations, refuseForeignDatabase } from './migrations/migrations.ts';
+import { storageErrorFrom } from './storage-error.ts';
 
 /** One megabyte takes about a millisecond; then requests are served. */
 const pagesPerTurn = 256;

@@ -6,12 +6,10 @@ import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
-import { storageErrorFrom } from '../storage-error.ts';
+import type { HighWater } from '../tables/assigned-ids.ts';
 import { lendDirectory } from './embedded-addon.ts';
 import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
-
-/** The highest ids that tables have assigned, even if those rows are gone: they never decrease. */
-export type HighWater = { readonly events: number; readonly versions: number };
+import { storageErrorFrom } from './storage-error.ts';
 
 export type DatabaseInspection = HighWater & {
   /** Undefined if the database was last written by a vault that did not assign ids. */

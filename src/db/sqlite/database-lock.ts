@@ -1,7 +1,7 @@
 /** Locks a database exclusively, so that it can be replaced. */
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
-import { isBusy } from '../storage-error.ts';
+import { isBusy } from './storage-error.ts';
 
 /** A database that no other process can open. */
 export type HeldDatabase = {

@@ -11,10 +11,10 @@ import {
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
-  SqliteQueryCompiler,
 } from 'kysely';
 import type { World } from '../../base/world.ts';
 import type { FileInPlace } from './file-in-place.ts';
+import { SqliteCompiler } from './sqlite-compiler.ts';
 import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
 import { DirectConnection, type WriteConnection } from './write-connection.ts';
 
@@ -61,7 +61,7 @@ function dialect(executor: Executor, transactions: Transactions): Dialect {
     createAdapter: () => new TransactionalSqliteAdapter(),
     createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new SqliteCompiler(),
   };
 }
 

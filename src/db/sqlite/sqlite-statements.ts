@@ -1,6 +1,6 @@
 /** Executes statements of one open database; each text is prepared once. */
 import type BetterSqlite3 from 'better-sqlite3';
-import { storageErrorFrom } from '../storage-error.ts';
+import { storageErrorFrom } from './storage-error.ts';
 
 /** A value of a statement. */
 export type Value = string | number | bigint | null | Uint8Array;

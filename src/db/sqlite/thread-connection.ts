@@ -21,7 +21,6 @@ import {
 type Result = StatementResult | boolean | undefined;
 
 export class ThreadConnection implements WriteConnection {
-  readonly takesTurns = true;
   readonly #thread: Worker;
   readonly #ended: Promise<void>;
   readonly #waiting = new Map<number, PromiseWithResolvers<Result>>();

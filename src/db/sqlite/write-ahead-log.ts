@@ -1,7 +1,7 @@
 /** The write-ahead log beside a database (sqlite.org/wal.html): entering the mode, and moving the log into the file. */
 import type BetterSqlite3 from 'better-sqlite3';
 import type { World } from '../../base/world.ts';
-import { isBusy } from '../storage-error.ts';
+import { isBusy } from './storage-error.ts';
 
 /**
  * Enters WAL mode, waiting up to `patienceMs` for locks of other processes: if another process enters it at the same moment,

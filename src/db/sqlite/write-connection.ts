@@ -3,13 +3,12 @@
  * (`vault serve`, thread-connection.ts).
  */
 import BetterSqlite3 from 'better-sqlite3';
-import type { CompiledQuery, QueryResult } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
-import { insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
-import { isBusy, storageErrorFrom } from '../storage-error.ts';
+import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { FileInPlace } from './file-in-place.ts';
 import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
+import { isBusy, storageErrorFrom } from './storage-error.ts';
 import { emptyLog } from './write-ahead-log.ts';
 
 /** Each method rejects with StorageError if SQLite or the disk fails. */
@@ -21,10 +20,11 @@ export type WriteConnection = {
   readonly commit: () => Promise<void>;
   /** Does nothing if SQLite has rolled back already. */
   readonly rollback: () => Promise<void>;
-  /** Whether `append` may be called while a transaction is open: it then waits for the end of it. */
-  readonly takesTurns: boolean;
-  /** Adds audit events in a transaction of their own, and resolves once they are durable. */
-  readonly append: (events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>;
+  /**
+   * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable. Where
+   * it is missing, a transaction does it.
+   */
+  readonly append?: (events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>;
   /** Rejects if the database cannot be written. A lock held by another process is fine. */
   readonly requireWritable: () => Promise<void>;
   /** Moves the write-ahead log into the file; returns whether nothing of it is left. */
@@ -66,7 +66,6 @@ export function openForReading(path: string, patienceMs: number): BetterSqlite3.
 
 /** Writes to an open database in the calling thread. */
 export class DirectConnection implements WriteConnection {
-  readonly takesTurns = false;
   readonly #database: BetterSqlite3.Database;
   readonly #statements: SqliteStatements;
   readonly #world: Pick<World, 'now' | 'sleep'>;
@@ -121,21 +120,6 @@ export class DirectConnection implements WriteConnection {
   async rollback(): Promise<void> {
     // SQLite has already rolled back after a full disk or an I/O error; a second rollback would hide that error.
     if (this.#database.inTransaction) this.#statements.execute('rollback', []);
-  }
-
-  async append(events: readonly NewAuditEvent[], integrity: Integrity): Promise<void> {
-    await this.begin();
-    try {
-      await insertAuditEvents({ integrity, executeQuery: (query) => this.#query(query) }, events);
-      await this.commit();
-    } catch (error) {
-      await this.rollback();
-      throw error;
-    }
-  }
-
-  async #query<R>({ sql, parameters }: CompiledQuery<R>): Promise<QueryResult<R>> {
-    return { rows: this.#statements.execute(sql, parameters).rows as R[] };
   }
 
   async requireWritable(): Promise<void> {

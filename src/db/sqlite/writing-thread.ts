@@ -5,12 +5,15 @@
 import type { KeyObject } from 'node:crypto';
 import type { MessagePort } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
+import { Kysely } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
-import { requireIntegrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
-import { storageErrorFrom } from '../storage-error.ts';
+import { insertAuditEvents } from '../audit/audit-insertion.ts';
+import type { Schema } from '../schema/schema.ts';
 import { FileInPlace } from './file-in-place.ts';
+import { writingDialect } from './sqlite-dialect.ts';
 import type { StatementResult } from './sqlite-statements.ts';
+import { storageErrorFrom } from './storage-error.ts';
 import { DirectConnection, prepareForWriting } from './write-connection.ts';
 import {
   countEvents,
@@ -36,6 +39,8 @@ export class WritingThread {
   readonly #integrityOf: (secret: KeyObject) => Integrity;
   readonly #queue: WriteRequest[] = [];
   #connection: DirectConnection | undefined;
+  /** The same connection, for events. */
+  #writer: Kysely<Schema> | undefined;
   #integrity: Integrity | undefined;
   #isInTransaction = false;
   #isRunning = false;
@@ -88,6 +93,7 @@ export class WritingThread {
     switch (order.do) {
       case 'open':
         this.#connection = opened(order.path, this.#world);
+        this.#writer = new Kysely<Schema>({ dialect: writingDialect(this.#connection) });
         return undefined;
       case 'tag':
         this.#integrity = this.#integrityOf(order.secret);
@@ -127,9 +133,13 @@ export class WritingThread {
       count += countEvents(next.events);
     }
     const events = requests.flatMap((request) => unpackEvents(request.events));
+    const integrity = this.#integrity;
     let outcome: { readonly result: undefined } | { readonly failure: ReturnType<typeof packError> };
     try {
-      await this.#open.append(events, requireIntegrity({ integrity: this.#integrity }));
+      if (this.#writer === undefined) throw notOpened();
+      await this.#writer
+        .transaction()
+        .execute((writer) => insertAuditEvents(Object.assign(writer, { integrity }), events));
       outcome = { result: undefined };
     } catch (error) {
       outcome = { failure: packError(error) };
@@ -138,7 +148,7 @@ export class WritingThread {
   }
 
   get #open(): DirectConnection {
-    if (this.#connection === undefined) throw new Error('no database was opened');
+    if (this.#connection === undefined) throw notOpened();
     return this.#connection;
   }
 
@@ -158,4 +168,8 @@ function opened(path: string, world: World): DirectConnection {
   } catch (error) {
     throw storageErrorFrom(error, path);
   }
+}
+
+function notOpened(): Error {
+  return new Error('no database was opened');
 }

@@ -1,6 +1,6 @@
 /** The table `api_key_certificates`: the allowlists of keys that are limited to some certificates. */
-import { sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
+import { numbersIn } from '../engine-sql.ts';
 
 /** The allowlists of these keys: key id and name, ordered by both. */
 export async function allowlistsOf(
@@ -11,7 +11,7 @@ export async function allowlistsOf(
     .selectFrom('api_key_certificates')
     .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
     .select(['api_key_id', 'certificates.name'])
-    .where('api_key_id', 'in', sql<number>`(select value from json_each(${JSON.stringify(apiKeyIds)}))`)
+    .where('api_key_id', 'in', numbersIn(apiKeyIds))
     .orderBy('api_key_id')
     .orderBy('certificates.name')
     .execute();

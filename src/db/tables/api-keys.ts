@@ -1,7 +1,8 @@
 /** The table `api_keys`: what is stored of each key, never the raw value. */
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, sql } from 'kysely';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
+import { jsonPairs } from '../engine-sql.ts';
 import type { ApiKeysTable } from '../schema/schema.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
@@ -25,12 +26,12 @@ const listed = [
   'previous_expires_at',
 ] as const;
 
-const byPrefix = compiledQuery((db, prefix: string, previous: string) =>
+const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
   db
     .selectFrom('api_keys')
     .selectAll()
     .select(
-      sql<string>`(select json_group_array(json_array(certificates.id, name)) from api_key_certificates
+      sql<string>`(select ${jsonPairs('certificates.id', 'certificates.name')} from api_key_certificates
         join certificates on certificates.id = certificate_id where api_key_id = api_keys.id)`.as(
         'allowlist',
       ),
@@ -73,16 +74,25 @@ export async function listSharedNames(
   reader: Reader,
   limit: number,
 ): Promise<{ readonly name: string; readonly ids: readonly number[] }[]> {
-  const rows = await reader
+  const shared = await reader
     .selectFrom('api_keys')
-    .select(['name', sql<string>`json_group_array(id)`.as('ids')])
+    .select('name')
     .where('revoked_at', 'is', null)
     .groupBy('name')
     .having(({ fn }) => fn.countAll(), '>', 1)
     .orderBy('name')
     .limit(limit)
     .execute();
-  return rows.map(({ name, ids }) => ({ name, ids: (JSON.parse(ids) as number[]).sort((a, b) => a - b) }));
+  if (shared.length === 0) return [];
+  const names = shared.map(({ name }) => name);
+  const keys = await reader
+    .selectFrom('api_keys')
+    .select(['id', 'name'])
+    .where('revoked_at', 'is', null)
+    .where('name', 'in', names)
+    .orderBy('id')
+    .execute();
+  return names.map((name) => ({ name, ids: keys.filter((key) => key.name === name).map(({ id }) => id) }));
 }
 
 export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {

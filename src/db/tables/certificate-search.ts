@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
+import { containsText, smallerOf } from '../engine-sql.ts';
 import {
   type CertificatePage,
   type ShownCertificateRow,
@@ -63,7 +64,8 @@ export async function searchCertificates(
   if (search !== undefined) {
     const part = search.toLowerCase();
     query = query.where(
-      sql<boolean>`(instr(lower(certificates.name), ${part}) > 0 or instr(certificates.domains, ${part}) > 0)`,
+      sql<boolean>`(${containsText(sql`lower(certificates.name)`, part)}
+        or ${containsText(sql`certificates.domains`, part)})`,
     );
   }
   if (status !== undefined) query = query.where(sql<boolean>`${rank(now)} = ${statusOrder.indexOf(status)}`);
@@ -169,12 +171,12 @@ export async function pageWatched(reader: Reader, after: string, limit: number):
 
 /** The index in `statusOrder`. Uses the limits of `certificateStatus`: 30 days, and a quarter of the lifetime. */
 function rank(now: number) {
+  const quarter = sql<number>`(certificate_versions.not_after - certificate_versions.not_before) / 4.0`;
   return sql<number>`case
     when certificates.disabled_at is not null then 4
     when certificate_versions.not_after is null then 2
     when certificate_versions.not_after <= ${now} then 0
     when certificate_versions.not_after
-      - min((certificate_versions.not_after - certificate_versions.not_before) / 4.0, ${sql.lit(30 * 86_400_000)})
-      <= ${now} then 1
+      - ${smallerOf(quarter, sql.lit(30 * 86_400_000))} <= ${now} then 1
     else 3 end`;
 }

@@ -1,6 +1,7 @@
 /** Certificates with the names of their issuers and the displayed facts of their current versions. */
 
-import { compiledQuery } from '../compiled-query.ts';
+import type { Expression } from 'kysely';
+import { type Builder, compiledQuery } from '../compiled-query.ts';
 import type { Reader } from '../database.ts';
 import type { ShownVersionRow, VersionSummaryRow } from './certificate-versions.ts';
 import type { CertificateRow } from './certificates.ts';
@@ -25,7 +26,9 @@ export type CertificatePage = {
   readonly allowlistOf?: number | undefined;
 };
 
-const byName = compiledQuery((db, name: string) => summaries(db).where('certificates.name', '=', name));
+const byName = compiledQuery((db, name: Expression<string>) =>
+  summaries(db).where('certificates.name', '=', name),
+);
 
 /** One certificate with the name of its issuer and its current version. */
 export async function findCertificateSummary(
@@ -120,7 +123,7 @@ const restOfVersion = [
 ] as const;
 
 /** Certificates with their issuers and current versions, for queries in this folder. */
-export function withCurrentVersions(reader: Reader) {
+export function withCurrentVersions(reader: Builder) {
   return reader
     .selectFrom('certificates')
     .leftJoin('issuers', 'issuers.id', 'certificates.issuer_id')
@@ -131,7 +134,7 @@ export function withCurrentVersions(reader: Reader) {
     );
 }
 
-function summaries(reader: Reader) {
+function summaries(reader: Builder) {
   return withCurrentVersions(reader)
     .selectAll('certificates')
     .select('issuers.name as issuer_name')

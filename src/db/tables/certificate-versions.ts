@@ -1,5 +1,5 @@
 /** The table `certificate_versions`: every version of each existing certificate. */
-import type { Insertable, Selectable } from 'kysely';
+import type { Expression, Insertable, Selectable } from 'kysely';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { CertificateVersionsTable } from '../schema/schema.ts';
@@ -26,7 +26,7 @@ const handedOutColumns = [
 /** The downloadable part of a version. */
 export type HandedOutRow = Pick<CertificateVersionRow, (typeof handedOutColumns)[number]>;
 
-const currentOf = compiledQuery((db, name: string) =>
+const currentOf = compiledQuery((db, name: Expression<string>) =>
   db
     .selectFrom('certificates')
     .leftJoin('certificate_versions', (join) =>
@@ -49,7 +49,7 @@ export async function findCurrentVersion(
   return { id, current: version.version === null ? undefined : (version as HandedOutRow) };
 }
 
-const oneVersion = compiledQuery((db, certificateId: number, version: number) =>
+const oneVersion = compiledQuery((db, certificateId: Expression<number>, version: Expression<number>) =>
   db
     .selectFrom('certificate_versions')
     .selectAll()

@@ -1,6 +1,7 @@
 /** The table `issuance_holds`, and how much a CA has issued and rejected recently, as its limits count it. */
 import { sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
+import { containsText } from '../engine-sql.ts';
 import type { IssuanceHoldsTable } from '../schema/schema-renewals.ts';
 
 /** Limits that hold back orders at this directory at `now`. */
@@ -20,7 +21,11 @@ export async function listHolds(
 /** Stores a limit reported by the CA, replacing an earlier one for the same subject; expired ones are deleted. */
 export async function storeHold(writer: Writer, hold: IssuanceHoldsTable, now: number): Promise<void> {
   await writer.deleteFrom('issuance_holds').where('until', '<=', now).execute();
-  await writer.replaceInto('issuance_holds').values(hold).execute();
+  await writer
+    .insertInto('issuance_holds')
+    .values(hold)
+    .onConflict((conflict) => conflict.columns(['directory_url', 'scope', 'subject']).doUpdateSet(hold))
+    .execute();
 }
 
 /** Shortens every hold to end no later than `latest`. */
@@ -89,7 +94,7 @@ export async function issuedNear(
     .select(['domains', 'created_at'])
     .where('directory_url', '=', directoryUrl)
     .where('created_at', '>', since)
-    .where(sql<boolean>`instr(domains, ${`${domain}"`}) > 0`)
+    .where(containsText(sql`domains`, `${domain}"`))
     .orderBy('created_at', 'desc')
     .execute();
 }
@@ -146,7 +151,7 @@ export async function failedOrders(
     .where('id', '>', ({ selectFrom }) =>
       selectFrom('renewals').select(sql<number>`max(id) - ${renewalsRead}`.as('id')),
     )
-    .where('acme_account_id', 'is', accountId)
+    .where('acme_account_id', 'is not distinct from', accountId)
     .where('certificate_id', '!=', certificate.id)
     .where('finished_at', '>', since)
     .where('order_domains', 'is not', null)

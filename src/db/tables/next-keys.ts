@@ -1,12 +1,12 @@
 /** The table `next_keys`: at most one key per certificate, generated before the renewal that uses it. */
-import type { Selectable } from 'kysely';
+import type { Expression, Selectable } from 'kysely';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { NextKeysTable } from '../schema/schema-kept-keys.ts';
 
 export type NextKeyRow = Selectable<NextKeysTable>;
 
-const ofCertificate = compiledQuery((db, certificateId: number) =>
+const ofCertificate = compiledQuery((db, certificateId: Expression<number>) =>
   db.selectFrom('next_keys').selectAll().where('certificate_id', '=', certificateId),
 );
 

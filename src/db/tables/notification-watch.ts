@@ -1,6 +1,7 @@
 /** Expiry notifications: certificates and API keys that are closer to expiry than the last notification said. */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
+import { smallerOf } from '../engine-sql.ts';
 
 /**
  * How close the expiry is; higher is worse. Without automatic renewal the notification is sent earlier, because a
@@ -30,7 +31,9 @@ export type ExpiringApiKey = NearExpiry & {
   readonly last_used_at: number | null;
 };
 
-const longestNotice = 30 * 86_400_000;
+const day = 86_400_000;
+
+const longestNotice = 30 * day;
 
 /** Ids greater than `after`, up to `last`. */
 export type IdRange = { readonly after: number; readonly last: number };
@@ -67,7 +70,7 @@ export async function listExpiringCertificates(
     when v.not_after <= ${now} then 3
     when v.not_after - ${lifetime} / 20.0 <= ${now} then 2
     when (c.issuer_id is null or c.auto_renew = 0)
-      and v.not_after - min(${lifetime} / 4.0, ${sql.lit(longestNotice)}) <= ${now} then 1
+      and v.not_after - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(longestNotice))} <= ${now} then 1
     else 0 end`;
   return reader
     .selectFrom('certificates as c')
@@ -99,8 +102,8 @@ export async function listExpiringApiKeys(
   const level = sql<number>`case
     when k.revoked_at is not null or k.expires_at is null then 0
     when k.expires_at <= ${now} then 3
-    when k.expires_at - min(${lifetime} / 20.0, 86400000) <= ${now} then 2
-    when k.expires_at - min(${lifetime} / 4.0, ${sql.lit(longestNotice / 2)}) <= ${now} then 1
+    when k.expires_at - ${smallerOf(sql`${lifetime} / 20.0`, sql.lit(day))} <= ${now} then 2
+    when k.expires_at - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(longestNotice / 2))} <= ${now} then 1
     else 0 end`;
   return reader
     .selectFrom('api_keys as k')
@@ -143,7 +146,7 @@ export async function certificatesExpiringBefore(
     .where('v.not_after', '<', until)
     .where(
       sql<boolean>`(c.issuer_id is null or c.auto_renew = 0
-        or v.not_after - min((v.not_after - v.not_before) / 4.0, ${sql.lit(longestNotice)}) <= ${now})`,
+        or v.not_after - ${smallerOf(sql`(v.not_after - v.not_before) / 4.0`, sql.lit(longestNotice))} <= ${now})`,
     )
     .orderBy('v.not_after')
     .execute();

@@ -18,8 +18,10 @@ export type Lane = {
 };
 
 const isByHand = sql.raw(
-  "exists (select 1 from dns_providers where id = renewals.dns_lane and type = 'manual') as is_by_hand",
+  "case when exists (select 1 from dns_providers where id = renewals.dns_lane and type = 'manual') then 1 else 0 end as is_by_hand",
 );
+
+const isAcme = sql.raw('case when acme_issuers.issuer_id is null then 0 else 1 end');
 
 /** The next renewal of its lane. */
 export type LaneHead = Lane & { readonly id: number; readonly urgent_at: number };
@@ -40,9 +42,9 @@ export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHe
         from asked where asked.issuer is not null
       ),
       open_issuers (issuer, is_acme) as (
-        select asked.issuer, acme_issuers.issuer_id is not null
+        select asked.issuer, ${isAcme}
         from asked left join acme_issuers on acme_issuers.issuer_id = asked.issuer
-        where asked.issuer is not null and ifnull(acme_issuers.paused_until, 0) <= ${now}
+        where asked.issuer is not null and coalesce(acme_issuers.paused_until, 0) <= ${now}
       ),
       lanes (issuer, is_acme, lane) as (
         select issuer, is_acme,
@@ -65,7 +67,8 @@ export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHe
         select 0, (select id from renewals where ${queued} and issuer_id is null limit 1)
       )
     select heads.is_acme, renewals.id, renewals.issuer_id, renewals.dns_lane, renewals.urgent_at, ${isByHand}
-    from heads cross join renewals on renewals.id = heads.id
+    from heads cross join renewals
+    where renewals.id = heads.id
     order by renewals.urgent_at, renewals.id
   `.execute(reader);
   return rows;
@@ -75,10 +78,10 @@ export async function listLaneHeads(reader: Reader, now: number): Promise<LaneHe
 export async function listLeftRenewals(reader: Reader, now: number): Promise<LaneHead[]> {
   const { rows } = await sql<LaneHead>`
     select renewals.id, renewals.issuer_id, renewals.dns_lane, renewals.urgent_at,
-      acme_issuers.issuer_id is not null as is_acme, ${isByHand}
+      ${isAcme} as is_acme, ${isByHand}
     from renewals left join acme_issuers on acme_issuers.issuer_id = renewals.issuer_id
     where renewals.status = 'running' and renewals.lease_expires_at <= ${now}
-      and ifnull(acme_issuers.paused_until, 0) <= ${now}
+      and coalesce(acme_issuers.paused_until, 0) <= ${now}
     order by renewals.urgent_at, renewals.id
   `.execute(reader);
   return rows;

@@ -1,6 +1,7 @@
 /** The table `renewals`: the queue of renewals and their history. */
 import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
+import { withoutIndex } from '../engine-sql.ts';
 import type { RenewalStatus, RenewalsTable } from '../schema/schema-renewals.ts';
 
 export type RenewalRow = Selectable<RenewalsTable>;
@@ -114,8 +115,8 @@ export async function listRenewals(
   { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, limit }: RenewalPage,
 ): Promise<NamedRenewalRow[]> {
   const isOpenOnly = status === 'queued' || status === 'running';
-  // With the plus, SQLite reads the few open renewals and sorts them; with the bare id, it reads the complete history.
-  const id = isOpenOnly ? sql<number>`+renewals.id` : sql<number>`renewals.id`;
+  // The few open renewals are read and sorted; by id, the complete history would be read.
+  const id = isOpenOnly ? withoutIndex<number>('renewals.id') : sql<number>`renewals.id`;
   let query = named(reader).where(id, '<', before).orderBy(id, 'desc').limit(limit);
   if (isOpenOnly) query = query.where(isOpen);
   if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);

@@ -5,54 +5,76 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 
-/** `record` is the SQL of the owner of the blob (`BlobOwner.record`). Every new `sealed_…` column belongs here. */
+/**
+ * `id` is the primary key of the table, and `record` the SQL of the owner of the blob (`BlobOwner.record`); binary ones stand
+ * for their hexadecimal text. Every new `sealed_…` column belongs here.
+ */
 export const sealedPlaces = {
   'certificate_versions.sealed_private_key': {
     table: 'certificate_versions',
+    id: 'id',
     column: 'sealed_private_key',
     record: "certificate_id || '/' || version",
   },
-  'renewals.sealed_private_key': { table: 'renewals', column: 'sealed_private_key', record: "id || ''" },
+  'renewals.sealed_private_key': {
+    table: 'renewals',
+    id: 'id',
+    column: 'sealed_private_key',
+    record: "id || ''",
+  },
   'next_keys.sealed_private_key': {
     table: 'next_keys',
+    id: 'certificate_id',
     column: 'sealed_private_key',
     record: "certificate_id || '/next'",
   },
   'deleted_versions.sealed_private_key': {
     table: 'deleted_versions',
+    id: 'id',
     column: 'sealed_private_key',
     record: "deleted_certificate_id || '/' || version",
   },
   'ca_certificates.sealed_private_key': {
     table: 'ca_certificates',
+    id: 'id',
     column: 'sealed_private_key',
     record: "id || ''",
   },
   'acme_accounts.sealed_private_key': {
     table: 'acme_accounts',
+    id: 'id',
     column: 'sealed_private_key',
     record: "id || ''",
   },
   'acme_accounts.sealed_next_private_key': {
     table: 'acme_accounts',
+    id: 'id',
     column: 'sealed_next_private_key',
     record: "id || '/next'",
   },
   'acme_issuers.sealed_eab_key': {
     table: 'acme_issuers',
+    id: 'issuer_id',
     column: 'sealed_eab_key',
     record: "issuer_id || ''",
   },
-  'dns_providers.sealed_secret': { table: 'dns_providers', column: 'sealed_secret', record: "id || ''" },
+  'dns_providers.sealed_secret': {
+    table: 'dns_providers',
+    id: 'id',
+    column: 'sealed_secret',
+    record: "id || ''",
+  },
   'notification_channels.sealed_settings': {
     table: 'notification_channels',
+    id: 'id',
     column: 'sealed_settings',
     record: "id || ''",
   },
   'audit_keys.sealed_private_key': {
     table: 'audit_keys',
+    id: 'id',
     column: 'sealed_private_key',
-    record: 'lower(hex(public_key))',
+    record: 'public_key',
   },
 } as const;
 
@@ -69,10 +91,10 @@ export async function countSealedBlobs(
   const counts: { place: SealedPlace; key: string; blobs: number }[] = [];
   for (const place of sealedPlaceNames) {
     const { table, column } = names(place);
-    const { rows } = await sql<{ key: string; blobs: number }>`
-      select lower(hex(substr(${column}, 2, 8))) as key, count(*) as blobs
+    const { rows } = await sql<{ key: Buffer; blobs: number }>`
+      select substr(${column}, 2, 8) as key, count(*) as blobs
       from ${table} where ${column} is not null group by 1 order by 1`.execute(reader);
-    counts.push(...rows.map((row) => ({ place, ...row })));
+    counts.push(...rows.map(({ key, blobs }) => ({ place, key: key.toString('hex'), blobs })));
   }
   return counts;
 }
@@ -83,12 +105,15 @@ export async function listBlobsOfOtherKeys(
   place: SealedPlace,
   { key, after, limit }: { readonly key: Buffer; readonly after: number; readonly limit: number },
 ): Promise<SealedRow[]> {
-  const { table, column, record } = names(place);
-  const { rows } = await sql<SealedRow>`
-    select rowid as row, ${record} as record, ${column} as blob from ${table}
-    where rowid > ${after} and ${column} is not null and substr(${column}, 2, 8) <> ${key}
-    order by rowid limit ${limit}`.execute(reader);
-  return rows;
+  const { table, id, column, record } = names(place);
+  const { rows } = await sql<Omit<SealedRow, 'record'> & { readonly record: string | Buffer }>`
+    select ${id} as row, ${record} as record, ${column} as blob from ${table}
+    where ${id} > ${after} and ${column} is not null and substr(${column}, 2, 8) <> ${key}
+    order by ${id} limit ${limit}`.execute(reader);
+  return rows.map((row) => ({
+    ...row,
+    record: typeof row.record === 'string' ? row.record : row.record.toString('hex'),
+  }));
 }
 
 /** Replaces a blob. */
@@ -98,11 +123,11 @@ export async function replaceBlob(
   row: number,
   blob: Buffer,
 ): Promise<void> {
-  const { table, column } = names(place);
-  await sql`update ${table} set ${column} = ${blob} where rowid = ${row}`.execute(writer);
+  const { table, id, column } = names(place);
+  await sql`update ${table} set ${column} = ${blob} where ${id} = ${row}`.execute(writer);
 }
 
-function names(place: SealedPlace): Record<'table' | 'column' | 'record', RawBuilder<unknown>> {
-  const { table, column, record } = sealedPlaces[place];
-  return { table: sql.table(table), column: sql.ref(column), record: sql.raw(record) };
+function names(place: SealedPlace): Record<'table' | 'id' | 'column' | 'record', RawBuilder<unknown>> {
+  const { table, id, column, record } = sealedPlaces[place];
+  return { table: sql.table(table), id: sql.ref(id), column: sql.ref(column), record: sql.raw(record) };
 }

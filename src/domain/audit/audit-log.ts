@@ -1,13 +1,14 @@
 /** The audit log as people read it: a page at a time, or all of it as a file. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { hashIn } from '../../db/audit/audit-chain.ts';
-import { type AuditEventRow, lastGivenId } from '../../db/audit/audit-events.ts';
+import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 import {
   type AuditFilter,
   type AuditOrder,
   type AuditPage,
   listAuditEvents,
 } from '../../db/audit/audit-search.ts';
+import { lastGivenId } from '../../db/tables/assigned-ids.ts';
 import type { DatabaseContext } from '../contexts.ts';
 
 /** Which events are wanted. */

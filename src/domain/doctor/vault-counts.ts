@@ -1,6 +1,7 @@
 /** What the vault holds and what it has to do, counted: for its metrics and for administrators. */
-import { lastGivenId } from '../../db/audit/audit-events.ts';
+
 import { countApiKeys } from '../../db/tables/api-keys.ts';
+import { lastGivenId } from '../../db/tables/assigned-ids.ts';
 import { listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { listIssuers } from '../../db/tables/issuers.ts';
 import { countUntaken } from '../../db/tables/notification-deliveries.ts';

@@ -4,7 +4,7 @@
  */
 
 import { describeFileError } from '../../base/system-error.ts';
-import { readHighWater } from '../../db/sqlite/high-water.ts';
+import { readHighWater } from '../../db/tables/assigned-ids.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { forgetServedSettings } from './served-settings.ts';

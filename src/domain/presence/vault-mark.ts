@@ -14,10 +14,10 @@ import type { MasterKey } from '../../crypto/master-key.ts';
 import {
   type DatabaseInspection,
   foldsInFile,
-  type HighWater,
   inspectDatabase,
 } from '../../db/sqlite/database-inspection.ts';
 import { leftLog } from '../../db/sqlite/new-database.ts';
+import type { HighWater } from '../../db/tables/assigned-ids.ts';
 
 const count = z.int().min(0);
 

@@ -1,5 +1,5 @@
 /** Which storage this executable works with: the SQLite in it, and the newest schema that it knows. */
-import { schemaVersion } from '../../db/migrations/migrations.ts';
+import { schemaVersion } from '../../db/sqlite/migrations/migrations.ts';
 import { sqliteVersion } from '../../db/sqlite/sqlite-version.ts';
 
 /** The version of SQLite, and that of the schema. */

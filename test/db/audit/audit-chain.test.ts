@@ -14,7 +14,7 @@ import {
 } from '../../../src/db/audit/audit-chain.ts';
 import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { Database } from '../../../src/db/database.ts';
-import { migrations } from '../../../src/db/migrations/migrations.ts';
+import { migrations } from '../../../src/db/sqlite/migrations/migrations.ts';
 import { bound, testIntegrity } from '../../harness/bound-database.ts';
 import { race, sourceUrl } from '../../harness/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';

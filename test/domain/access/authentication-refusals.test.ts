@@ -34,6 +34,7 @@ function watched(t: TestContext, reader: Reader, steps: string[]): Reader {
       steps.push(`from ${query.sql.match(/(?<=\bfrom "?)\w+/g)?.join(', ')}`);
       return reader.executeQuery(query);
     },
+    getExecutor: () => reader.getExecutor(),
   } as unknown as Reader;
 }
 

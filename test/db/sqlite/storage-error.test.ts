@@ -1,9 +1,9 @@
 /** Storage errors: what SQLite reports about its surroundings becomes a sentence; a bug stays a bug. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OperatorError } from '../../src/base/operator-error.ts';
-import { StorageError } from '../../src/base/storage-error.ts';
-import { damageIn, isBusy, storageErrorFrom } from '../../src/db/storage-error.ts';
+import { OperatorError } from '../../../src/base/operator-error.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
+import { damageIn, isBusy, storageErrorFrom } from '../../../src/db/sqlite/storage-error.ts';
 
 const sentences: Record<string, RegExp> = {
   SQLITE_BUSY: /locked by another process/,

@@ -5,11 +5,11 @@ import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
-import { Database } from '../../../src/db/database.ts';
-import { type Migrations, migrations } from '../../../src/db/migrations/migrations.ts';
-import { race, sourceUrl } from '../../harness/racing-processes.ts';
-import { tempDir } from '../../harness/temp-dir.ts';
-import { TestWorld } from '../../harness/test-world.ts';
+import { Database } from '../../../../src/db/database.ts';
+import { type Migrations, migrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
+import { race, sourceUrl } from '../../../harness/racing-processes.ts';
+import { tempDir } from '../../../harness/temp-dir.ts';
+import { TestWorld } from '../../../harness/test-world.ts';
 
 const world = new TestWorld();
 
@@ -180,7 +180,7 @@ const migrator = `
 test('of processes that start at once one migrates, and the copy is of what was there before', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
-  const modules = ['db/database.ts', 'db/migrations/migrations.ts', 'base/world.ts'].map(sourceUrl);
+  const modules = ['db/database.ts', 'db/sqlite/migrations/migrations.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 4, migrator, [...modules, path]);
   assert.deepEqual(said, Array(4).fill('done'));
   assert.deepEqual(contents(`${path}.before-0099-notes`), before);

@@ -4,8 +4,8 @@
  */
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import { chainUnlinked } from '../audit/audit-chain.ts';
-import type { Schema } from '../schema/schema.ts';
+import type { Schema } from '../../schema/schema.ts';
+import { chainUnlinked } from './unlinked-events.ts';
 
 const changes = `
   alter table audit_events add column link blob not null default x'';

@@ -5,7 +5,7 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import { OperatorError } from '../../base/operator-error.ts';
+import { OperatorError } from '../../../base/operator-error.ts';
 import { firstSchema } from './migration-0001-first-schema.ts';
 import { acme } from './migration-0002-acme.ts';
 import { administration } from './migration-0003-console.ts';

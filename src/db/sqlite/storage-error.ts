@@ -1,5 +1,5 @@
 /** What SQLite reports about its surroundings, in words for the operator. */
-import { StorageError } from '../base/storage-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
 
 const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
   {

@@ -1,0 +1,68 @@
+/** Expressions that each engine writes in its own SQL: their texts, and what SQLite answers. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Expression, sql } from 'kysely';
+import { Database } from '../../src/db/database.ts';
+import {
+  assignedIds,
+  containsText,
+  jsonPairs,
+  numbersIn,
+  smallerOf,
+  steadyValue,
+  withoutIndex,
+} from '../../src/db/engine-sql.ts';
+import { SqliteCompiler } from '../../src/db/sqlite/sqlite-compiler.ts';
+import { SecondCompiler } from '../harness/second-engine.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+import { TestWorld } from '../harness/test-world.ts';
+
+const texts: Record<string, readonly [expression: Expression<unknown>, sqlite: string, second: string]> = {
+  'a steady value': [steadyValue(7), '+?', '$1'],
+  'a column without its index': [withoutIndex('renewals.id'), '+"renewals"."id"', '"renewals"."id"'],
+  'part of a text': [
+    containsText(sql`lower(name)`, 'a'),
+    '(instr(lower(name), ?) > 0)',
+    '(strpos(lower(name), $1) > 0)',
+  ],
+  'the smaller number': [smallerOf(sql`a / 4.0`, sql.lit(9)), 'min(a / 4.0, 9)', 'least(a / 4.0, 9)'],
+};
+
+for (const [what, [expression, sqlite, second]] of Object.entries(texts)) {
+  test(`${what} is written in the SQL of each engine`, () => {
+    const node = sql`${expression}`.toOperationNode();
+    const text = (compiler: SqliteCompiler | SecondCompiler) =>
+      compiler.compileQuery(node, { queryId: '' }).sql;
+    assert.equal(text(new SqliteCompiler()), sqlite);
+    assert.equal(text(new SecondCompiler()), second);
+  });
+}
+
+const answers: Record<string, readonly [expression: Expression<unknown>, answer: unknown]> = {
+  'a part with the same case is contained': [containsText(sql`'a%b'`, '%'), 1],
+  'a part with another case is not contained': [containsText(sql`'abc'`, 'B'), 0],
+  'the first number is the smaller one': [smallerOf(sql.lit(1), sql.lit(2)), 1],
+  'the second number is the smaller one': [smallerOf(sql.lit(2), sql.lit(1)), 1],
+  'a number is among those given': [sql`2 in ${numbersIn([1, 2])}`, 1],
+  'a number is not among none': [sql`2 in ${numbersIn([])}`, 0],
+  'pairs are JSON': [
+    sql`(select ${jsonPairs('s.id', 's.name')} from (values (1, '"')) as t
+      join (select 1 as id, 'a"' as name) as s on true)`,
+    '[[1,"a\\""]]',
+  ],
+  'pairs of no rows are an empty array': [
+    sql`(select ${jsonPairs('s.id', 's.name')} from (select 1 as id, 'a' as name) as s where false)`,
+    '[]',
+  ],
+  'a table that never assigned an id has none': [sql`(select count(*) from ${assignedIds()} as ids)`, 0],
+};
+
+for (const [what, [expression, answer]] of Object.entries(answers)) {
+  test(`${what} in SQLite`, async (t) => {
+    const db = await Database.open(join(tempDir(t), 'vault.db'), new TestWorld());
+    t.after(() => db.close());
+    const { rows } = await sql<{ answer: unknown }>`select ${expression} as answer`.execute(db.reader);
+    assert.deepEqual(rows, [{ answer }]);
+  });
+}
