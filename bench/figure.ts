@@ -9,10 +9,13 @@ export type Figure = {
   readonly goal?: number;
 };
 
+/** A name, a number, or a number with its unit. */
+export type Cell = string | number | { readonly value: number; readonly text: string };
+
 export type Table = {
   readonly title: string;
   readonly head: readonly string[];
-  readonly rows: readonly (readonly (string | number)[])[];
+  readonly rows: readonly (readonly Cell[])[];
 };
 
 /** A table with one figure per row. */
@@ -20,7 +23,7 @@ export function figureTable(title: string, figures: readonly Figure[]): Table {
   const hasGoals = figures.some(({ goal }) => goal !== undefined);
   const rows = figures.map(({ name, value, unit, goal }) => [
     name,
-    `${rounded(value)} ${unit}`,
+    { value, text: `${rounded(value)} ${unit}` },
     ...(hasGoals ? [goal === undefined ? '' : `< ${goal} ${unit}`] : []),
   ]);
   return { title, head: ['', 'measured', ...(hasGoals ? ['to stay'] : [])], rows };
@@ -29,10 +32,44 @@ export function figureTable(title: string, figures: readonly Figure[]): Table {
 /** A Markdown table for docs/explanation/benchmarks.md, with numbers aligned to the right. */
 export function markdownOf({ title, head, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  const isNumber = head.map((_, column) => rows.every((row) => typeof row[column] === 'number'));
+  const isNumber = head.map((_, column) => {
+    const cells = rows.map((row) => row[column]).filter((cell) => cell !== '');
+    return cells.length > 0 && cells.every((cell) => typeof cell === 'number');
+  });
   const rule = line(isNumber.map((is) => (is ? '---:' : '---')));
-  const lines = rows.map((row) => line(row.map((cell) => (typeof cell === 'number' ? rounded(cell) : cell))));
+  const lines = rows.map((row) => line(row.map(textOf)));
   return [`**${title}**`, '', line(head), rule, ...lines].join('\n');
+}
+
+/**
+ * The tables of two executables as one: below each row that of the other executable, and the first divided by the other.
+ * Goals and other numbers that are the same in both have no ratio.
+ */
+export function compared(tables: readonly Table[], others: readonly Table[]): Table[] {
+  return tables.map((table, at) => {
+    const rows = table.rows.flatMap((row, line) => {
+      const [name = '', ...cells] = row;
+      const other = others[at]?.rows[line]?.slice(1) ?? [];
+      const ratios = cells.map((cell, column) => ratioOf(cell, other[column] ?? ''));
+      return [row, [`${textOf(name)}, other`, ...other], [`${textOf(name)}, ratio`, ...ratios]];
+    });
+    return { ...table, rows };
+  });
+}
+
+function ratioOf(cell: Cell, other: Cell): number | string {
+  const [ours, theirs] = [numberOf(cell), numberOf(other)];
+  return ours === undefined || theirs === undefined || ours === theirs ? '' : ours / theirs;
+}
+
+function numberOf(cell: Cell): number | undefined {
+  if (typeof cell === 'string') return undefined;
+  return typeof cell === 'number' ? cell : cell.value;
+}
+
+function textOf(cell: Cell): string {
+  if (typeof cell === 'string') return cell;
+  return typeof cell === 'number' ? rounded(cell) : cell.text;
 }
 
 /** Rounds to three significant digits. */

@@ -24,6 +24,9 @@ import { settingsFor } from '../test/harness/test-vault.ts';
 
 export type Size = { readonly certificates: number; readonly keys: number; readonly auditEvents: number };
 
+/** The size that most benchmarks use. */
+export const usualSize: Size = { certificates: 1000, keys: 1000, auditEvents: 0 };
+
 export type FilledVault = {
   readonly dataDir: string;
   /** The names of the certificates. */

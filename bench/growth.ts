@@ -3,22 +3,20 @@
  * and the command line at the largest. The sizes alternate in each round, so that changes in the speed of the machine
  * affect all of them equally.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { answerTo } from './answer.ts';
-import { figureTable, median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, type Size } from './filled-vault.ts';
-import { type LoadRequest, load } from './load.ts';
+import { type Cell, figureTable, median, type Table } from './figure.ts';
+import { type FilledVault, fillVault, type Size, usualSize } from './filled-vault.ts';
+import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
-import { type RequestKind, requestKinds, requestsOf } from './request-kinds.ts';
-import { type ServerProcess, serverCore, startServer } from './server-process.ts';
+import { requestKind, requestKinds, requestsOf } from './request-kinds.ts';
+import { inScratch } from './scratch.ts';
+import { assertStatus, loadServer } from './server-load.ts';
+import { type ServerProcess, serveCommand, serverCore, startServer } from './server-process.ts';
 import { createAdministrator, measureWaits } from './waits.ts';
 
-const scratch = join(import.meta.dirname, '..', 'build');
-
-const usual: Size = { certificates: 1000, keys: 1000, auditEvents: 0 };
 const sizes: readonly Size[] = [
-  usual,
+  usualSize,
   { certificates: 100, keys: 10, auditEvents: 0 },
   { certificates: 10_000, keys: 10_000, auditEvents: 1_000_000 },
   { certificates: 100_000, keys: 10_000, auditEvents: 1_000_000 },
@@ -40,13 +38,13 @@ const lines: readonly Line[] = [
     .filter(({ options }) => options === undefined)
     .map((kind) => ({
       ...kind,
-      requests: ({ vault }: Served) => requestsOf(kind, vault, usual.keys),
+      requests: ({ vault }: Served) => requestsOf(kind, vault, usualSize.keys),
     })),
   {
     name: 'full chain, 200, all different',
     status: 200,
     requests: ({ size, vault }) =>
-      requestsOf(requestKinds[1] as RequestKind, vault, Math.min(20_000, size.certificates)),
+      requestsOf(requestKind('full chain, 200'), vault, Math.min(20_000, size.certificates)),
   },
 ];
 
@@ -55,41 +53,31 @@ export async function measureGrowth(program: string, pace: Pace): Promise<Table[
   const measured = pace.isQuick
     ? sizes.slice(0, 3).map((size) => ({ ...size, auditEvents: size.auditEvents / 10 }))
     : sizes;
-  mkdirSync(scratch, { recursive: true });
-  const directory = mkdtempSync(join(scratch, 'bench-'));
-  const all: Served[] = [];
-  try {
-    for (const size of measured) {
-      const place = join(directory, String(all.length));
-      mkdirSync(place);
-      all.push({ size, ...(await serve(program, place, size)) });
+  return inScratch(async (directory) => {
+    const all: Served[] = [];
+    try {
+      for (const size of measured) {
+        const place = join(directory, String(all.length));
+        mkdirSync(place);
+        all.push({ size, ...(await serve(program, place, size)) });
+      }
+      const head = ['processor time per request', ...all.map(({ size }) => nameOf(size))];
+      const rows: Cell[][] = [];
+      for (const line of lines) rows.push([line.name, ...cells(await costs(line, all, pace))]);
+      const { size, vault, server } = all.at(-1) as Served;
+      const figures = await measureWaits(program, server, vault.dataDir, pace);
+      return [{ title: 'Growth', head, rows }, figureTable(`With ${nameOf(size)}`, figures)];
+    } finally {
+      for (const { server } of all) await server.stop();
     }
-    const head = ['processor time per request', ...all.map(({ size }) => nameOf(size))];
-    const rows: string[][] = [];
-    for (const line of lines) rows.push([line.name, ...cells(await costs(line, all, pace))]);
-    const { size, vault, server } = all.at(-1) as Served;
-    const figures = await measureWaits(program, server, vault.dataDir, pace);
-    return [{ title: 'Growth', head, rows }, figureTable(`With ${nameOf(size)}`, figures)];
-  } finally {
-    for (const { server } of all) await server.stop();
-    rmSync(directory, { recursive: true });
-  }
+  });
 }
 
 async function serve(program: string, directory: string, size: Size): Promise<Omit<Served, 'size'>> {
   const vault = await fillVault(join(directory, 'data'), size);
   createAdministrator(program, vault.dataDir);
-  const command = [
-    program,
-    'serve',
-    '--data-dir',
-    vault.dataDir,
-    '--listen',
-    '127.0.0.1:0',
-    '--api-key-rate',
-    '0',
-  ];
-  return { vault, server: await startServer(command, { core: serverCore, log: join(directory, 'log') }) };
+  const command = serveCommand(program, vault.dataDir);
+  return { vault, server: await startServer(command, { cores: serverCore, log: join(directory, 'log') }) };
 }
 
 function nameOf({ certificates, keys, auditEvents }: Size): string {
@@ -98,39 +86,37 @@ function nameOf({ certificates, keys, auditEvents }: Size): string {
 }
 
 /** Processor time of each server for each request, in µs, round by round. */
-async function costs(line: Line, all: readonly Served[], { seconds, rounds }: Pace): Promise<number[][]> {
+async function costs(
+  line: Line,
+  all: readonly Served[],
+  { seconds, rounds, turn }: Pace,
+): Promise<number[][]> {
   const plans = all.map((served) => ({
     server: served.server,
     requests: line.requests(served),
     each: [] as number[],
   }));
   for (let round = 0; round <= rounds; round += 1) {
+    await turn();
     for (const { server, requests, each } of plans) {
-      if (round === 0) await assertAnswers(line, server, requests[0] as LoadRequest);
-      const before = server.processorTime();
-      const result = await load({ url: server.url, requests, seconds });
+      if (round === 0) await assertStatus(line, server, requests[0] as LoadRequest);
+      const result = await loadServer(line, server, { requests, seconds });
       // The first round does not count, because the engine is still compiling the code.
-      if (round > 0) each.push(((server.processorTime() - before) / result.requests) * 1000);
+      if (round > 0) each.push(result.each);
     }
   }
   return plans.map(({ each }) => each);
 }
 
-async function assertAnswers(
-  { name, status }: Line,
-  server: ServerProcess,
-  request: LoadRequest,
-): Promise<void> {
-  const answer = await answerTo(server.url, request);
-  if (answer.status !== status) throw new Error(`${name}: unexpected status ${answer.status}`);
-}
-
 /** The medians, and the ratio of each size to the first one in the same round. */
-function cells([first = [], ...others]: readonly (readonly number[])[]): string[] {
+function cells([first = [], ...others]: readonly (readonly number[])[]): Cell[] {
   const more = (each: readonly number[]) => median(each.map((cost, round) => cost / (first[round] ?? 0) - 1));
   return [
-    `${median(first).toFixed(1)} µs`,
-    ...others.map((each) => `${median(each).toFixed(1)} µs (${percent(more(each))})`),
+    { value: median(first), text: `${median(first).toFixed(1)} µs` },
+    ...others.map((each) => ({
+      value: median(each),
+      text: `${median(each).toFixed(1)} µs (${percent(more(each))})`,
+    })),
   ];
 }
 

@@ -1,27 +1,31 @@
 /** New HTTPS connections per second, with and without session resumption, compared with a bare server. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answerTo } from './answer.ts';
 import { median, type Table } from './figure.ts';
 import { fillVault } from './filled-vault.ts';
 import { connections } from './load.ts';
 import type { Pace } from './pace.ts';
-import { loadCore, pinned, type ServerProcess, serverCore, startServer } from './server-process.ts';
-
-const scratch = join(import.meta.dirname, '..', 'build');
+import { inScratch } from './scratch.ts';
+import {
+  loadCore,
+  pinned,
+  type ServerProcess,
+  serveCommand,
+  serverCore,
+  startServer,
+} from './server-process.ts';
 
 /** Measures the executable at `program`; the figures have no goal. */
 export async function measureHandshakes(program: string, pace: Pace): Promise<Table[]> {
-  mkdirSync(scratch, { recursive: true });
-  const directory = mkdtempSync(join(scratch, 'bench-'));
-  try {
+  return inScratch(async (directory) => {
     const { dataDir, certFile, keyFile } = await fillVault(join(directory, 'data'), {
       ...{ certificates: 1, keys: 1, auditEvents: 0 },
     });
-    const serve = [program, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--api-key-rate', '0'];
     const tls = ['--tls-cert-file', certFile, '--tls-key-file', keyFile];
-    const vault = await startServer([...serve, ...tls], { core: serverCore, log: join(directory, 'log') });
+    const command = [...serveCommand(program, dataDir), ...tls];
+    const vault = await startServer(command, { cores: serverCore, log: join(directory, 'log') });
     try {
       const answer = join(directory, 'answer.json');
       writeFileSync(
@@ -30,9 +34,12 @@ export async function measureHandshakes(program: string, pace: Pace): Promise<Ta
       );
       const bareProgram = join(import.meta.dirname, 'bare-server.ts');
       const bareCommand = [process.execPath, bareProgram, answer, certFile, keyFile];
-      const bare = await startServer(bareCommand, { core: serverCore });
+      const bare = await startServer(bareCommand, { cores: serverCore });
       try {
-        const rows = ['full', 'resume'].map((mode) => compare(mode, { vault, bare }, pace));
+        const rows = [
+          await compare('full', { vault, bare }, pace),
+          await compare('resume', { vault, bare }, pace),
+        ];
         return [{ title: 'New HTTPS connections', head, rows }];
       } finally {
         await bare.stop();
@@ -40,18 +47,16 @@ export async function measureHandshakes(program: string, pace: Pace): Promise<Ta
     } finally {
       await vault.stop();
     }
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  });
 }
 
 const head = ['handshake', 'vault /s', 'bare /s', 'share', 'vault CPU µs', 'bare CPU µs', 'CPU share'];
 
-function compare(
+async function compare(
   mode: string,
   { vault, bare }: Readonly<Record<'vault' | 'bare', ServerProcess>>,
-  { seconds, rounds }: Pace,
-): (string | number)[] {
+  { seconds, rounds, turn }: Pace,
+): Promise<(string | number)[]> {
   const measure = (server: ServerProcess) => {
     const before = server.processorTime();
     const program = join(import.meta.dirname, 'handshake-load.ts');
@@ -67,7 +72,12 @@ function compare(
   };
   measure(vault);
   measure(bare);
-  const pairs = Array.from({ length: rounds }, () => ({ bare: measure(bare), vault: measure(vault) }));
+  type Measured = ReturnType<typeof measure>;
+  const pairs: { readonly bare: Measured; readonly vault: Measured }[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    await turn();
+    pairs.push({ bare: measure(bare), vault: measure(vault) });
+  }
   const of = (value: (pair: (typeof pairs)[number]) => number) => median(pairs.map(value));
   return [
     mode === 'full' ? 'new session' : 'resumed session',

@@ -24,6 +24,7 @@ console.log(
   JSON.stringify({
     perSecond: answered / duration,
     requests: answered,
+    median: latency.p50,
     p99: latency.p99,
     refused: result['4xx'] + result['5xx'],
     failed: errors + timeouts,

@@ -1,11 +1,11 @@
-/** Generates load over 32 persistent connections with wrk or, if it is not installed, autocannon, on its own core. */
+/** Generates load over persistent connections with wrk or, if it is not installed, autocannon, on its own core. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { loadCore, pinned } from './server-process.ts';
+import { type Cores, loadCore, pinned } from './server-process.ts';
 
 export type LoadRequest = { readonly path: string; readonly headers: Readonly<Record<string, string>> };
 
@@ -16,11 +16,17 @@ export type LoadPlan = {
   readonly seconds: number;
   /** The average wait of each connection before each request; none by default. */
   readonly pauseMs?: number;
+  /** 32 by default. */
+  readonly connections?: number;
+  /** The cores of the load program; by default its own. */
+  readonly cores?: Cores;
 };
 
 export type LoadResult = {
   readonly perSecond: number;
   readonly requests: number;
+  /** The median of response times, in milliseconds. */
+  readonly median: number;
   /** The 99th percentile of response times, in milliseconds. */
   readonly p99: number;
   /** Responses with a status of 400 or above. */
@@ -29,6 +35,7 @@ export type LoadResult = {
   readonly failed: number;
 };
 
+/** The usual number of connections. */
 export const connections = 32;
 
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
@@ -41,7 +48,10 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   const scratch = mkdtempSync(join(tmpdir(), 'vault-load-'));
   try {
     const result = JSON.parse(
-      await run(hasWrk ? wrkCommand(plan, scratch) : autocannonCommand(plan, scratch)),
+      await run(
+        hasWrk ? wrkCommand(plan, scratch) : autocannonCommand(plan, scratch),
+        plan.cores ?? loadCore,
+      ),
     );
     if (result.failed > 0) throw new Error(`${result.failed} requests got no response`);
     return result;
@@ -51,8 +61,8 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
 }
 
 /** The last line of its output. */
-async function run(command: readonly string[]): Promise<string> {
-  const [program = '', ...args] = pinned(loadCore, command);
+async function run(command: readonly string[], cores: Cores): Promise<string> {
+  const [program = '', ...args] = pinned(cores, command);
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   if (code !== 0) throw new Error(`${command[0]} exited with code ${code}: ${output}`);
@@ -61,11 +71,12 @@ async function run(command: readonly string[]): Promise<string> {
 
 function autocannonCommand(plan: LoadPlan, scratch: string): string[] {
   const file = join(scratch, 'plan.json');
-  writeFileSync(file, JSON.stringify({ ...plan, connections }));
+  writeFileSync(file, JSON.stringify({ connections, ...plan }));
   return [process.execPath, join(import.meta.dirname, 'load-autocannon.mjs'), file];
 }
 
-function wrkCommand({ url, requests, seconds, pauseMs }: LoadPlan, scratch: string): string[] {
+function wrkCommand(plan: LoadPlan, scratch: string): string[] {
+  const { url, requests, seconds, pauseMs } = plan;
   const file = join(scratch, 'load.lua');
   const { host } = new URL(url);
   const texts = requests.map(({ path, headers }) => {
@@ -86,8 +97,9 @@ end
 ${pause}
 function done(summary, latency)
   local e = summary.errors
-  print(string.format('{"perSecond":%f,"requests":%d,"p99":%f,"refused":%d,"failed":%d}',
-    summary.requests / summary.duration * 1e6, summary.requests, latency:percentile(99) / 1000,
+  print(string.format('{"perSecond":%f,"requests":%d,"median":%f,"p99":%f,"refused":%d,"failed":%d}',
+    summary.requests / summary.duration * 1e6, summary.requests,
+    latency:percentile(50) / 1000, latency:percentile(99) / 1000,
     e.status, e.connect + e.read + e.write + e.timeout))
 end
 `,
@@ -98,7 +110,7 @@ end
     '--threads',
     '1',
     '--connections',
-    String(connections),
+    String(plan.connections ?? connections),
     '--duration',
     duration,
     '--script',

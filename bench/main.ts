@@ -1,23 +1,28 @@
 /**
  * `npm run bench` runs the benchmarks against dist/vault, or only those named as arguments. It prints the figures as
  * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes a minute or two
- * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md.
+ * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md. `--against PATH` measures
+ * another executable by turns and prints both figures and their ratio.
  */
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import '../test/harness/child-processes.ts';
 import { measureAcme } from './acme.ts';
-import { type Figure, figureTable, markdownOf, type Table } from './figure.ts';
+import { compared, type Figure, figureTable, markdownOf, type Table } from './figure.ts';
 import { measureGrowth } from './growth.ts';
 import { measureHandshakes } from './handshakes.ts';
 import { loadProgram } from './load.ts';
+import { measureLoopTime } from './loop-time.ts';
 import { fullPace, type Pace, quickPace } from './pace.ts';
-import { measureRequests } from './requests.ts';
+import { measureRequests, measureTwoCores } from './requests.ts';
 import { measureScheduler } from './scheduler.ts';
 import { canPin } from './server-process.ts';
+import { measureSlowDisk } from './slow-disk.ts';
 import { measureStart } from './start.ts';
+import { byTurns } from './turns.ts';
 import { measureWorkers } from './workers.ts';
 
 /** Each measures the executable at this path. */
@@ -25,6 +30,9 @@ type Benchmark = (program: string, pace: Pace) => Promise<Table[]>;
 
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   requests: measureRequests,
+  'two-cores': measureTwoCores,
+  'loop-time': measureLoopTime,
+  'slow-disk': measureSlowDisk,
   handshakes: measureHandshakes,
   growth: measureGrowth,
   start: figures('Start', measureStart),
@@ -36,8 +44,11 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
 /** The benchmarks that `--quick` skips. */
 const slow = ['acme'];
 
+/** The benchmarks that measure this version whatever the executable. */
+const alone = ['acme', 'scheduler'];
+
 const { values, positionals } = parseArgs({
-  options: { quick: { type: 'boolean' }, docs: { type: 'boolean' } },
+  options: { quick: { type: 'boolean' }, docs: { type: 'boolean' }, against: { type: 'string' } },
   allowPositionals: true,
 });
 const program = join(import.meta.dirname, '..', 'dist', 'vault');
@@ -49,19 +60,37 @@ const machine = {
   load: loadProgram,
   pinned: canPin,
 };
+const against = values.against === undefined ? undefined : executable(resolve(values.against));
 const results: Record<string, Table[]> = {};
+const others: Record<string, Table[]> = {};
 for (const name of positionals.length > 0 ? positionals : usual) {
   const benchmark = benchmarks[name];
   if (benchmark === undefined) {
     throw new Error(`unknown benchmark ${name}; use one of ${Object.keys(benchmarks).join(', ')}`);
   }
-  const tables = await benchmark(program, values.quick ? quickPace : fullPace);
+  const programs = against === undefined || alone.includes(name) ? [program] : [program, against];
+  const pace = values.quick ? quickPace : fullPace;
+  const [tables = [], other] = await byTurns(
+    programs.map((each) => (turn) => benchmark(each, { ...pace, turn })),
+  );
   results[name] = tables;
-  for (const table of tables) console.log(`\n${markdownOf(table)}`);
+  if (other !== undefined) others[name] = other;
+  const printed = other === undefined ? tables : compared(tables, other);
+  for (const table of printed) console.log(`\n${markdownOf(table)}`);
 }
 const path = join(import.meta.dirname, 'results.json');
-writeFileSync(path, `${JSON.stringify({ machine, results }, null, 2)}\n`);
+writeFileSync(
+  path,
+  `${JSON.stringify({ machine, results, ...(against !== undefined && { against, others }) }, null, 2)}\n`,
+);
 if (values.docs) writeDocs();
+
+/** The path, unless it is not a vault. */
+function executable(path: string): string {
+  const { status, error, stdout = '' } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${path} is not a vault: ${error?.message ?? stdout}`);
+  return path;
+}
 
 /** Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. */
 function writeDocs(): void {

@@ -63,6 +63,13 @@ export const requestKinds: readonly RequestKind[] = [
   },
 ];
 
+/** The kind with this name. */
+export function requestKind(name: string): RequestKind {
+  const kind = requestKinds.find((each) => each.name === name);
+  if (kind === undefined) throw new Error(`unknown kind of request: ${name}`);
+  return kind;
+}
+
 /** The requests of a kind, by default `count`, each with a different key if there are enough keys. */
 export function requestsOf(kind: RequestKind, vault: FilledVault, count: number): LoadRequest[] {
   const { names, keys } = vault;

@@ -2,53 +2,57 @@
  * Requests per second of the executable and of a bare server that sends the same bytes, in alternating rounds, each on one
  * core; over HTTP and HTTPS, at full load and, for latency, at half load.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answerTo } from './answer.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault } from './filled-vault.ts';
-import { connections, type LoadRequest, load } from './load.ts';
+import { type FilledVault, fillVault, usualSize } from './filled-vault.ts';
+import { connections, type LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
-import { type RequestKind, requestKinds, requestsOf } from './request-kinds.ts';
-import { type ServerProcess, serverCore, startServer } from './server-process.ts';
-
-const size = { certificates: 1000, keys: 1000, auditEvents: 0 };
-
-/** On the disk of the project, because writes to a memory file system need no fsync. */
-const scratch = join(import.meta.dirname, '..', 'build');
+import { type RequestKind, requestKind, requestKinds, requestsOf } from './request-kinds.ts';
+import { inScratch } from './scratch.ts';
+import { loadServer } from './server-load.ts';
+import {
+  bothCores,
+  type Cores,
+  loadCore,
+  type ServerProcess,
+  serveCommand,
+  serverCore,
+  startServer,
+} from './server-process.ts';
 
 /** Measures the executable at `program`, at its default settings; its log goes to a file. */
 export async function measureRequests(program: string, pace: Pace): Promise<Table[]> {
-  mkdirSync(scratch, { recursive: true });
-  const directory = mkdtempSync(join(scratch, 'bench-'));
-  try {
-    const vault = await fillVault(join(directory, 'data'), size);
-    const serve = [
-      program,
-      'serve',
-      '--data-dir',
-      vault.dataDir,
-      '--listen',
-      '127.0.0.1:0',
-      '--api-key-rate',
-      '0',
-    ];
-    const tls = ['--tls-cert-file', vault.certFile, '--tls-key-file', vault.keyFile];
-    const plain = await besideBare(directory, vault, serve, [], pace);
-    const encrypted = await besideBare(
-      directory,
-      vault,
-      [...serve, ...tls],
-      [vault.certFile, vault.keyFile],
-      pace,
-    );
+  return inScratch(async (directory) => {
+    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const setup: Setup = {
+      ...{ directory, vault, tls: [], kinds: requestKinds },
+      ...{ serve: serveCommand(program, vault.dataDir), serverCores: serverCore, loadCores: loadCore },
+    };
+    const plain = await besideBare(setup, pace);
+    const encrypted = await besideBare({ ...setup, tls: [vault.certFile, vault.keyFile] }, pace);
     return [
       { title: 'Requests over HTTP', head, rows: plain },
       { title: 'Requests over HTTPS, connections kept', head, rows: encrypted },
     ];
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  });
+}
+
+/** Measures downloads where the vault can use a second core, which it shares with the load, as the bare server does. */
+export async function measureTwoCores(program: string, pace: Pace): Promise<Table[]> {
+  return inScratch(async (directory) => {
+    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const kinds = [requestKind('full chain, 200'), requestKind('private key, 200')];
+    const rows = await besideBare(
+      {
+        ...{ directory, vault, tls: [], kinds },
+        ...{ serve: serveCommand(program, vault.dataDir), serverCores: bothCores, loadCores: bothCores },
+      },
+      pace,
+    );
+    return [{ title: 'Downloads over HTTP, server and load on the same two cores', head, rows }];
+  });
 }
 
 const head = [
@@ -66,22 +70,31 @@ const head = [
 
 type Row = readonly (string | number)[];
 
-async function besideBare(
-  directory: string,
-  vault: FilledVault,
-  serve: readonly string[],
-  bareTls: readonly string[],
-  pace: Pace,
-): Promise<Row[]> {
+type Setup = {
+  readonly directory: string;
+  readonly vault: FilledVault;
+  /** The command line of the vault, without HTTPS. */
+  readonly serve: readonly string[];
+  /** The paths of the certificate and its key, or none for HTTP. */
+  readonly tls: readonly string[];
+  readonly kinds: readonly RequestKind[];
+  readonly serverCores: Cores;
+  readonly loadCores: Cores;
+};
+
+async function besideBare(setup: Setup, pace: Pace): Promise<Row[]> {
+  const { directory, vault, serve, tls, kinds, serverCores: cores, loadCores } = setup;
+  const [certFile = '', keyFile = ''] = tls;
+  const https = tls.length > 0 ? ['--tls-cert-file', certFile, '--tls-key-file', keyFile] : [];
   const rows: Row[] = [];
-  for (const kind of requestKinds) {
-    const requests = requestsOf(kind, vault, size.keys);
-    const command = [...serve, ...(kind.options ?? [])];
-    const server = await startServer(command, { core: serverCore, log: join(directory, 'log') });
+  for (const kind of kinds) {
+    const requests = requestsOf(kind, vault, usualSize.keys);
+    const command = [...serve, ...https, ...(kind.options ?? [])];
+    const server = await startServer(command, { cores, log: join(directory, 'log') });
     try {
-      const bare = await startBare(directory, server, kind, requests[0] as LoadRequest, bareTls);
+      const bare = await startBare(setup, server, kind, requests[0] as LoadRequest);
       try {
-        rows.push(await compare(kind, { vault: server, bare }, requests, pace));
+        rows.push(await compare(kind, { vault: server, bare }, { requests, cores: loadCores }, pace));
       } finally {
         await bare.stop();
       }
@@ -94,11 +107,10 @@ async function besideBare(
 
 /** A bare server that sends the vault's response to this request. */
 async function startBare(
-  directory: string,
+  { directory, tls, serverCores }: Setup,
   vault: ServerProcess,
   { name, status }: RequestKind,
   request: LoadRequest,
-  tls: readonly string[],
 ): Promise<ServerProcess> {
   const answer = await answerTo(vault.url, request);
   if (answer.status !== status)
@@ -106,7 +118,7 @@ async function startBare(
   const file = join(directory, 'answer.json');
   writeFileSync(file, JSON.stringify(answer));
   const program = join(import.meta.dirname, 'bare-server.ts');
-  return startServer([process.execPath, program, file, ...tls], { core: serverCore });
+  return startServer([process.execPath, program, file, ...tls], { cores: serverCores });
 }
 
 type Pair<T> = { readonly vault: T; readonly bare: T };
@@ -115,22 +127,16 @@ type Round = { readonly perSecond: number; readonly each: number };
 async function compare(
   kind: RequestKind,
   servers: Pair<ServerProcess>,
-  requests: readonly LoadRequest[],
-  { seconds, rounds }: Pace,
+  plan: { readonly requests: readonly LoadRequest[]; readonly cores: Cores },
+  { seconds, rounds, turn }: Pace,
 ): Promise<Row> {
-  const measure = async (server: ServerProcess, pauseMs?: number) => {
-    const before = server.processorTime();
-    const plan = { url: server.url, requests, seconds, ...(pauseMs !== undefined && { pauseMs }) };
-    const result = await load(plan);
-    const refused = kind.status >= 400 ? result.requests : 0;
-    if (result.refused !== refused)
-      throw new Error(`${kind.name}: ${result.refused} responses with a status of 400 or above`);
-    return { ...result, each: ((server.processorTime() - before) / result.requests) * 1000 };
-  };
+  const measure = (server: ServerProcess, pauseMs?: number) =>
+    loadServer(kind, server, { ...plan, seconds, ...(pauseMs !== undefined && { pauseMs }) });
   await measure(servers.vault);
   await measure(servers.bare);
   const measured: Pair<Round>[] = [];
   for (let round = 0; round < rounds; round += 1) {
+    await turn();
     measured.push({ bare: await measure(servers.bare), vault: await measure(servers.vault) });
   }
   const half = async (which: keyof Pair<unknown>) => {
@@ -138,6 +144,7 @@ async function compare(
     const results: number[] = [];
     // The pause at which all connections together reach half of the full rate.
     for (let round = 0; round < rounds; round += 1) {
+      await turn();
       results.push((await measure(servers[which], (connections / full) * 1000)).p99);
     }
     return median(results);

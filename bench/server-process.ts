@@ -15,20 +15,26 @@ export type ServerProcess = {
   readonly listening: number;
   /** Milliseconds of processor time so far; NaN if the system does not report it. */
   readonly processorTime: () => number;
+  /** Of these, those of the main thread, which runs the event loop. */
+  readonly loopTime: () => number;
   readonly memory: () => Memory;
   readonly stop: () => Promise<void>;
 };
 
-/** The cores of the server and of the load. */
+/** One core, or a list for taskset. */
+export type Cores = number | string;
+
+/** The cores of the server and of the load, and those that they share where both may use two. */
 export const serverCore = 0;
 export const loadCore = 1;
+export const bothCores = `${serverCore},${loadCore}`;
 
 /** Whether processes can be kept on one core, with another left for the load. */
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0;
 
-/** The command, pinned to this core if possible. */
-export function pinned(core: number, command: readonly string[]): string[] {
-  return canPin ? ['taskset', '--cpu-list', String(core), ...command] : [...command];
+/** The command, pinned to these cores if possible. */
+export function pinned(cores: Cores, command: readonly string[]): string[] {
+  return canPin ? ['taskset', '--cpu-list', String(cores), ...command] : [...command];
 }
 
 /** Moves this process off the server's core until the returned function is called. */
@@ -39,15 +45,32 @@ export function leaveServerCore(): () => void {
   return () => stayOn(`0-${availableParallelism() - 1}`);
 }
 
+type ServerOptions = {
+  /** The file for its stderr; discarded by default. */
+  readonly log?: string;
+  /** Not pinned by default. */
+  readonly cores?: Cores;
+  /** Variables in addition to those of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
+};
+
+/** The command line that serves this vault on a free port, without a limit of requests per key. */
+export function serveCommand(program: string, dataDir: string): string[] {
+  return [program, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--api-key-rate', '0'];
+}
+
 /** Starts a command that prints `listening on URL`. Its stderr goes to the file `log`. */
 export async function startServer(
   command: readonly string[],
-  { log = devNull, core }: { readonly log?: string; readonly core?: number } = {},
+  { log = devNull, cores, environment }: ServerOptions = {},
 ): Promise<ServerProcess> {
   const started = performance.now();
-  const [program = '', ...args] = core === undefined ? command : pinned(core, command);
+  const [program = '', ...args] = cores === undefined ? command : pinned(cores, command);
   const stderr = openSync(log, 'a');
-  const server = spawn(program, args, { stdio: ['ignore', 'pipe', stderr] });
+  const server = spawn(program, args, {
+    stdio: ['ignore', 'pipe', stderr],
+    env: { ...process.env, ...environment },
+  });
   closeSync(stderr);
   const ended = once(server, 'exit');
   const stop = async () => {
@@ -59,13 +82,15 @@ export async function startServer(
     return {
       url,
       listening: performance.now() - started,
-      processorTime: () => processorTime(server.pid),
+      processorTime: () => processorTime(`/proc/${server.pid}/stat`),
+      loopTime: () => processorTime(`/proc/${server.pid}/task/${server.pid}/stat`),
       memory: () => memory(server.pid),
       stop,
     };
   } catch (error) {
     await stop();
-    throw error;
+    const said = log === devNull ? '' : (readFileSync(log, 'utf8').trim().split('\n').at(-1) ?? '');
+    throw new Error(`${command[0]} did not start: ${said}`, { cause: error });
   }
 }
 
@@ -78,9 +103,9 @@ async function listeningUrl(stdout: Readable | null): Promise<string> {
 }
 
 /** utime and stime (proc(5)), in ticks of 10 ms; the name before them may contain spaces. */
-function processorTime(pid: number | undefined): number {
+function processorTime(file: string): number {
   if (process.platform !== 'linux') return Number.NaN;
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 

@@ -8,24 +8,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Figure, median } from './figure.ts';
+import type { Pace } from './pace.ts';
 import { type Memory, type ServerProcess, startServer } from './server-process.ts';
 
 const rounds = 10;
 
 /** Measures the executable at `program`; medians of ten rounds, in a new vault. */
-export async function measureStart(program: string): Promise<Figure[]> {
+export async function measureStart(program: string, { turn }: Pace): Promise<Figure[]> {
   const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
   try {
     run(program, ['certificate', 'create', '--name', 'a', '--domain', 'a.test', '--data-dir', data]);
     const create = ['api-key', 'create', '--scope', 'certificates:read', '--certificate', '*'];
+    const versions: number[] = [];
     const created: number[] = [];
     const served: ServerFigures[] = [];
     for (let round = 0; round < rounds; round++) {
+      await turn();
+      versions.push(run(program, ['--version']));
       created.push(run(program, [...create, '--name', `n${round}`, '--data-dir', data]));
       served.push(await serveOnce(program, data));
     }
     return [
-      { name: 'vault --version', value: median(timesOf(() => run(program, ['--version']))), unit: 'ms' },
+      { name: 'vault --version', value: median(versions), unit: 'ms' },
       { name: 'vault api-key create', value: median(created), unit: 'ms' },
       {
         name: 'vault serve until it listens',
@@ -52,10 +56,6 @@ export async function measureStart(program: string): Promise<Figure[]> {
   } finally {
     rmSync(data, { recursive: true });
   }
-}
-
-function timesOf(measure: () => number): number[] {
-  return Array.from({ length: rounds }, measure);
 }
 
 /** Milliseconds until the command exits. */

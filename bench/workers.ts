@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Figure, median } from './figure.ts';
 import { load } from './load.ts';
+import type { Pace } from './pace.ts';
 
 const rounds = 3;
 const seconds = 3;
@@ -22,7 +23,7 @@ const requests = [
 ] as const;
 
 /** Measures the executable at `program` in a new vault; medians of three rounds. */
-export async function measureWorkers(program: string): Promise<Figure[]> {
+export async function measureWorkers(program: string, { turn }: Pace): Promise<Figure[]> {
   const data = mkdtempSync(join(tmpdir(), 'vault-bench-'));
   const run = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(program, [...args, '--data-dir', data], {
@@ -37,6 +38,7 @@ export async function measureWorkers(program: string): Promise<Figure[]> {
     const key = run('api-key', 'create', '--name', 'bench', ...scopes, '--certificate', '*');
     const found = new Map<string, number[]>();
     for (let round = 0; round < rounds; round++) {
+      await turn();
       const one = await measureOnce(program, data, key, 1);
       const two = await measureOnce(program, data, key, 2);
       for (const { name } of requests) {

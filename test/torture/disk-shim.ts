@@ -1,7 +1,7 @@
 /** Compiles the disk that records or fails (disk-shim.c) and preloads it into programs. */
 import { spawnSync } from 'node:child_process';
 import { realpathSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { findProgram } from '../harness/missing-program.ts';
 
 /** `disk-shim.c`'s operations and errors. */
@@ -32,7 +32,7 @@ export function diskShim(scratch: string, root: string, { log }: { readonly log?
   if (log !== undefined) writeFileSync(log, '');
   return {
     environment: {
-      LD_PRELOAD: compiled(scratch),
+      LD_PRELOAD: sharedLibrary(join(import.meta.dirname, 'disk-shim.c'), scratch),
       VAULT_DISK_ROOT: realpathSync(root),
       VAULT_DISK_FAULTS: control,
       // io_uring would bypass the C library.
@@ -51,11 +51,16 @@ function lineOf({ operation, error, pattern, skip, times }: DiskFault): string {
   return `${operation} ${error} ${pattern}${limits.filter(Boolean).join('')}\n`;
 }
 
-function compiled(folder: string): string {
-  const shim = join(folder, 'disk-shim.so');
-  const compiler = findProgram('cc') ?? findProgram('gcc');
+/** The path of the C compiler. */
+export function findCompiler(): string | undefined {
+  return findProgram('cc') ?? findProgram('gcc');
+}
+
+/** Compiles this C file into a library in `folder`, to be preloaded, and returns the path of the library. */
+export function sharedLibrary(source: string, folder: string): string {
+  const shim = join(folder, `${basename(source, '.c')}.so`);
+  const compiler = findCompiler();
   if (compiler === undefined) throw new Error('a C compiler is needed: cc or gcc');
-  const source = join(import.meta.dirname, 'disk-shim.c');
   const args = [
     '-Wall',
     '-Wextra',
