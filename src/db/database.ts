@@ -9,7 +9,9 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import type { Integrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
+import { DatabaseFile } from './database-file.ts';
 import type { Schema } from './schema/schema.ts';
+import { copyDatabase } from './sqlite/backup-copy.ts';
 import { refuseEmptyDatabase } from './sqlite/database-inspection.ts';
 import { lendDirectory } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
@@ -136,11 +138,9 @@ export class Database {
     }
   }
 
-  /**
-   * The path of the file. Open and close it only through SQLite: anything else would drop the locks of this process.
-   */
-  get path(): string {
-    return this.#reading.name;
+  /** The file in which the database is, and what lies beside it. */
+  get file(): DatabaseFile {
+    return new DatabaseFile(this.#reading.name);
   }
 
   /**
@@ -229,6 +229,14 @@ export class Database {
     await this.#writer.destroy();
     this.#reading.close();
     this.#writing.close();
+  }
+
+  /**
+   * Copies the committed state into the empty file `copy`, while requests are served and others write. Throws CopyError or
+   * StorageError.
+   */
+  copyTo(copy: string): Promise<void> {
+    return copyDatabase(this.#reading.name, copy);
   }
 }
 

@@ -1,10 +1,9 @@
 /** The database of a data directory: what is refused before it is opened, and how commands open it. */
+import { join } from 'node:path';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import { Database } from '../../db/database.ts';
-import { type DatabaseFacts, examineDatabase } from '../../db/sqlite/database-examination.ts';
-import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
-import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
 import { refuseIncompleteDatabase } from './vault-mark.ts';
 
 /** An open database. The caller that opens it closes it. */
@@ -12,7 +11,7 @@ export type VaultDatabase = Database;
 
 /** Throws OperatorError where the data directory is on a file system that damages databases. */
 export function refuseUnsafePlace(dataDir: string): void {
-  refuseNetworkPlace(dataDir);
+  new DatabaseFile(join(dataDir, 'vault.db')).refuseUnsafePlace();
 }
 
 /**
@@ -23,7 +22,7 @@ export function refuseUnusableDatabase(
   path: string,
   keyring: Pick<Keyring, 'find'>,
 ): ReturnType<typeof refuseIncompleteDatabase> {
-  refuseEmptyDatabase(path);
+  new DatabaseFile(path).refuseEmpty();
   return refuseIncompleteDatabase(path, keyring);
 }
 
@@ -33,6 +32,6 @@ export function openDatabase(path: string, world: World): Promise<VaultDatabase>
 }
 
 /** Reads through the whole database at `path` without changing it. Throws what is wrong with it. */
-export function examineVaultDatabase(path: string): DatabaseFacts {
-  return examineDatabase(path);
+export function examineVaultDatabase(path: string): ReturnType<DatabaseFile['examine']> {
+  return new DatabaseFile(path).examine();
 }
