@@ -81,6 +81,21 @@ const forbidden = [
     to: { path: '(?:^|/)(?:better-sqlite3|kysely|pg|node:sqlite|sqlite)(?:/|$)', pathNot: '^src/' },
   },
   {
+    name: 'engine-outside-its-room',
+    comment:
+      'Only the files directly in db/, and the thread, import an engine; tables and domain code do not know which one it is.',
+    severity: 'error',
+    from: { path: '^src/', pathNot: '^src/(?:db/(?:sqlite/|[^/]+$)|writer-thread\\.ts$)' },
+    to: { path: '^src/db/sqlite/' },
+  },
+  {
+    name: 'driver-outside-its-engine',
+    comment: 'Only db/sqlite imports the driver of SQLite, and the store that opens it.',
+    severity: 'error',
+    from: { path: '^src/db/', pathNot: '^src/db/(?:sqlite/|database\\.ts$)' },
+    to: { path: '(?:^|/)(?:better-sqlite3|node:sqlite|sqlite)(?:/|$)', pathNot: '^src/' },
+  },
+  {
     name: 'outside-of-src',
     comment: 'The product imports itself, its libraries, and the version in package.json.',
     severity: 'error',

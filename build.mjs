@@ -48,7 +48,7 @@ const sharedAddon = {
     onLoad({ filter: /\.node$/ }, () => ({
       contents: `
         const addon = { exports: {} };
-        process.dlopen(addon, require('node:worker_threads').workerData.addon);
+        process.dlopen(addon, require('node:worker_threads').workerData.library);
         module.exports = addon.exports;`,
     })),
 };

@@ -11,14 +11,17 @@ import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { insertAuditEvents, type NewAuditEvent } from './audit/audit-insertion.ts';
+import { DatabaseFile } from './database-file.ts';
 import type { Schema } from './schema/schema.ts';
+import { copyDatabase } from './sqlite/backup-copy.ts';
+import { checkQuickly } from './sqlite/database-examination.ts';
 import { refuseEmptyDatabase } from './sqlite/database-inspection.ts';
-import { lendDirectory } from './sqlite/embedded-addon.ts';
+import { lendDirectory, loadedAddonPath } from './sqlite/embedded-addon.ts';
 import { FileInPlace } from './sqlite/file-in-place.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './sqlite/migrations/migrations.ts';
 import { createDatabase, hasContent } from './sqlite/new-database.ts';
 import { readingDialect, writingDialect } from './sqlite/sqlite-dialect.ts';
-import { damageIn, storageErrorFrom } from './sqlite/storage-error.ts';
+import { storageErrorFrom } from './sqlite/storage-error.ts';
 import { ThreadConnection } from './sqlite/thread-connection.ts';
 import { enterWal } from './sqlite/write-ahead-log.ts';
 import {
@@ -37,17 +40,17 @@ export type Writer = Transaction<Schema> & {
   readonly integrity: Integrity | undefined;
 };
 
-/** A server checks files up to this size completely when it starts; larger ones would delay it. */
-const checkedSize = 64 * 1024 * 1024;
-
 /** How long opening waits for another process that creates or migrates the database. */
 const openingPatienceMs = 5000;
 
 export type OpenOptions = {
   /** Only tests have others. */
   readonly migrations?: Migrations | undefined;
-  /** Starts the thread that writes; without it, writes run in the calling thread. */
-  readonly startThread?: (() => Worker) | undefined;
+  /**
+   * Starts the thread that writes, which loads SQLite from the path `library`, if given, as this thread did. Without it,
+   * writes run in the calling thread.
+   */
+  readonly startThread?: ((library: string | undefined) => Worker) | undefined;
 };
 
 export class Database {
@@ -123,7 +126,7 @@ export class Database {
         connection.beImpatient();
         return new Database(reading, connection, file);
       }
-      const onThread = await ThreadConnection.open(startThread(), writing.name);
+      const onThread = await ThreadConnection.open(startThread(loadedAddonPath()), writing.name);
       // The reading connection is open, so this one is not the last, whose end would remove the log.
       writing.close();
       return new Database(reading, onThread, file);
@@ -134,11 +137,9 @@ export class Database {
     }
   }
 
-  /**
-   * The path of the file. Open and close it only through SQLite: anything else would drop the locks of this process.
-   */
-  get path(): string {
-    return this.#reading.name;
+  /** The file in which the database is, and what lies beside it. */
+  get file(): DatabaseFile {
+    return new DatabaseFile(this.#reading.name);
   }
 
   /**
@@ -200,17 +201,7 @@ export class Database {
 
   /** Checks a file of up to 64 MiB. Throws OperatorError if a page, an index or a table is damaged. */
   async check(): Promise<void> {
-    if (statSync(this.#reading.name).size > checkedSize) return;
-    let damage: string | undefined;
-    try {
-      damage = damageIn(this.#reading.prepare('pragma quick_check(3)').pluck().all());
-    } catch (error) {
-      throw storageErrorFrom(error, this.#reading.name);
-    }
-    if (damage === undefined) return;
-    throw new OperatorError(`the database ${this.#reading.name} is damaged: ${damage}`, {
-      hint: 'Nothing was changed. Keep a copy of the file, then restore the latest backup.',
-    });
+    checkQuickly(this.#reading);
   }
 
   /** Numbers the file, checkpoints and truncates the log. Returns the number; undefined if others kept some of the log. */
@@ -237,6 +228,14 @@ export class Database {
   /** Kysely lends its only connection to one user at a time: once we have it, all earlier transactions have finished. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#writer.connection().execute(work);
+  }
+
+  /**
+   * Copies the committed state into the empty file `copy`, while requests are served and others write. Throws CopyError or
+   * StorageError.
+   */
+  copyTo(copy: string): Promise<void> {
+    return copyDatabase(this.#reading.name, copy);
   }
 }
 

@@ -80,7 +80,7 @@ export async function openVault(
   whenMissing: 'create' | 'refuse',
   log: Log = silentLog,
   ask: PassphrasePrompt = failWithoutPrompt,
-  { startThread }: { readonly startThread?: () => Worker } = {},
+  { startThread }: { readonly startThread?: (library: string | undefined) => Worker } = {},
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
   refuseUnsafePlace(settings.dataDir);
@@ -218,9 +218,10 @@ async function refuseWrongKey(parts: SecretsContext, settings: Settings): Promis
  */
 function refuseOldCheckBlob(db: VaultDatabase, keyring: Keyring): void {
   if (db.integrity !== undefined) return;
-  const mark = markPath(db.path);
+  const { path } = db.file;
+  const mark = markPath(path);
   if (typeof readMark(mark, keyring) !== 'object') return;
-  throw new OperatorError(`${db.path} is older than its mark ${mark}`, {
+  throw new OperatorError(`${path} is older than its mark ${mark}`, {
     hint: `Restore the newest backup. If you replaced the database with an older one yourself, empty the mark.\n  Fix: true >${mark}`,
   });
 }

@@ -4,8 +4,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
-import type { Database } from '../database.ts';
-import type { MasterKeyRow } from '../tables/master-keys.ts';
+import { CopyError } from '../copy-error.ts';
+import type { MasterKeysTable } from '../schema/schema-master-keys.ts';
 import { refuseDamaged } from './database-examination.ts';
 import { appliedMigrations, refuseForeignDatabase } from './migrations/migrations.ts';
 import { storageErrorFrom } from './storage-error.ts';
@@ -24,24 +24,13 @@ export type CopyFacts = {
 /** Errors that SQLite reports when it cannot write a copy. */
 const cannotWrite = /^SQLITE_(FULL|READONLY|PERM|CANTOPEN|IOERR_(WRITE|FSYNC|TRUNCATE|DIR_FSYNC))/;
 
-/** The copy could not be written; the database itself is intact. */
-export class CopyError extends Error {
-  readonly isFull: boolean;
-
-  constructor(cause: unknown) {
-    super(describeSystemError(cause), { cause });
-    this.name = 'CopyError';
-    this.isFull = (cause as { code?: unknown }).code === 'SQLITE_FULL';
-  }
-}
-
 /**
- * Copies the committed state into the empty file `copy`, a few pages at a time. Writers are not blocked: the copy is a
+ * Copies the committed state of the database at `path` into the empty file `copy`, a few pages at a time. Writers are not blocked: the copy is a
  * snapshot and never restarts. Throws CopyError or StorageError.
  */
-export async function copyDatabase(db: Database, copy: string): Promise<void> {
-  await describeErrors(db.path, async () => {
-    const source = new BetterSqlite3(db.path, { readonly: true, timeout: 5000 });
+export async function copyDatabase(path: string, copy: string): Promise<void> {
+  await describeErrors(path, async () => {
+    const source = new BetterSqlite3(path, { readonly: true, timeout: 5000 });
     try {
       // An open read transaction holds the snapshot; without it SQLite would restart at each write of another process.
       source.exec('begin');
@@ -80,7 +69,7 @@ export function masterKeysIn(copy: string): { current: string | undefined; isRot
   try {
     // The database of an open vault has this table: migrations run before any copy.
     const rows = database.prepare('select id, state from master_keys').all() as Pick<
-      MasterKeyRow,
+      MasterKeysTable,
       'id' | 'state'
     >[];
     return {
@@ -136,6 +125,7 @@ async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<
     return await work();
   } catch (error) {
     const { code } = error as { code?: unknown };
-    throw cannotWrite.test(String(code)) ? new CopyError(error) : storageErrorFrom(error, path);
+    if (!cannotWrite.test(String(code))) throw storageErrorFrom(error, path);
+    throw new CopyError(error, code === 'SQLITE_FULL' ? 'full' : 'not writable');
   }
 }

@@ -1,18 +1,11 @@
-/** Names for shell completion: read directly, without migrating or creating anything. */
-import { join } from 'node:path';
+/** Reads names from a database file without opening the vault. */
 import BetterSqlite3 from 'better-sqlite3';
 
-/** Kinds of names that commands accept. */
-export const knownNames = ['certificates', 'issuers', 'dns-providers'] as const;
-
-export type KnownNames = (typeof knownNames)[number];
-
-/** At most a thousand names in the vault at this directory, in order. Throws if there is no vault. */
-export function readKnownNames(dataDir: string, kind: KnownNames): string[] {
-  const database = new BetterSqlite3(join(dataDir, 'vault.db'), { readonly: true, fileMustExist: true });
+/** At most `limit` names in this table, in order. Throws if there is no database. */
+export function namesIn(path: string, table: string, limit: number): string[] {
+  const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true });
   try {
-    const table = kind.replace('-', '_');
-    return database.prepare(`select name from ${table} order by name limit 1000`).pluck().all() as string[];
+    return database.prepare(`select name from ${table} order by name limit ?`).pluck().all(limit) as string[];
   } finally {
     database.close();
   }

@@ -20,7 +20,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
-import { examineCopy } from '../../db/sqlite/backup-copy.ts';
+import { DatabaseCopy } from '../../db/database-copy.ts';
 import {
   lastLineSize,
   type Manifest,
@@ -137,7 +137,7 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
       hint: 'Someone without access to the vault modified the file. Use another backup, and find out who can write to this one.',
     });
   }
-  const { schema, counts } = examineCopy(file, name);
+  const { schema, counts } = new DatabaseCopy(file).examine(name);
   const isAsSaid =
     JSON.stringify(schema) === JSON.stringify(manifest.schema) && isSame(counts, manifest.counts);
   if (!isAsSaid)

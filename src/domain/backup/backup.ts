@@ -13,8 +13,9 @@ import type { MasterKey } from '../../crypto/master-key.ts';
 import { contextFor } from '../../crypto/master-key-file.ts';
 import type { PassphraseSealed } from '../../crypto/passphrase-key.ts';
 import { openUnderPassphrase, sealUnderPassphrase } from '../../crypto/passphrase-seal.ts';
+import { CopyError } from '../../db/copy-error.ts';
 import { Database } from '../../db/database.ts';
-import { CopyError, cleanCopy, copyDatabase, masterKeysIn } from '../../db/sqlite/backup-copy.ts';
+import { DatabaseCopy } from '../../db/database-copy.ts';
 import { retirePreviousMasterKeys } from '../../db/tables/master-keys.ts';
 import { putSetting } from '../../db/tables/settings.ts';
 import { passwordComplaint } from '../access/password-policy.ts';
@@ -89,7 +90,7 @@ export async function backUpThrough(
   order: BackupOrder,
   send: (draft: string) => Promise<void>,
 ): Promise<Manifest> {
-  const directory = dirname(vault.db.path);
+  const directory = dirname(vault.db.file.path);
   return written(directory, () =>
     withDraft(vault, order, directory, async (draft, manifest) => {
       await send(draft);
@@ -125,9 +126,9 @@ async function withDraft<T>(
     const { id } = await ensureVaultIdentity(vault);
     // Before the copy: everything up to this moment is in it.
     const createdAt = world.now();
-    await copyDatabase(db, draft);
+    await db.copyTo(draft);
     const masterKey = await settleCopy(vault, draft);
-    const facts = await cleanCopy(draft);
+    const facts = await new DatabaseCopy(draft).clean();
     const manifest: Manifest = {
       format: 1,
       vault_version: order.version,
@@ -151,7 +152,7 @@ async function withDraft<T>(
 
 /** Ends in the copy a rotation that goes on in the vault, so that each backup needs one master key. Returns that. */
 async function settleCopy({ world, keyring }: SealingContext, draft: string): Promise<MasterKey> {
-  const { current = keyring.current.name, isRotating } = masterKeysIn(draft);
+  const { current = keyring.current.name, isRotating } = new DatabaseCopy(draft).masterKeys();
   const masterKey = keyring.find(current);
   if (masterKey === undefined) {
     throw new OperatorError(`the file of the current master key ${current} is missing`, {
@@ -219,7 +220,7 @@ function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
       return directory;
     }
   };
-  if (real(dirname(path)) !== real(dirname(db.path))) return;
+  if (real(dirname(path)) !== real(dirname(db.file.path))) return;
   throw new OperatorError(`${path} is in the data directory`, {
     hint: 'A backup there is lost together with the vault. Choose another directory, preferably on another disk.',
   });

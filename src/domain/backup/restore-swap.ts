@@ -17,8 +17,7 @@ import { z } from 'zod';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeFileError } from '../../base/system-error.ts';
-import type { HeldDatabase } from '../../db/sqlite/database-lock.ts';
-import { leftLog } from '../../db/sqlite/new-database.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
 import { placeOf } from './restore-drafts.ts';
 
 const noteName = 'restore.pending';
@@ -37,12 +36,12 @@ export type Move = { readonly from: string; readonly to: string };
 export function swapIn(
   dataDir: string,
   moves: readonly Move[],
-  { state }: HeldDatabase,
+  { state }: ReturnType<DatabaseFile['hold']>,
   stamp: string,
 ): string[] {
-  const database = placeOf(join(dataDir, 'vault.db'));
+  const database = new DatabaseFile(placeOf(join(dataDir, 'vault.db')));
   // A log that stays behind would be taken for the new database's. Of a whole one everything is in the file already.
-  const logs = state === 'damaged' ? ['-wal', '-shm', '-journal'].map((suffix) => database + suffix) : [];
+  const logs = state === 'damaged' ? database.companions : [];
   const kept = [...moves.map(({ to }) => to), ...logs].filter(hasContent).map((path) => {
     const name = `${path}.before-restore-${stamp}`;
     linkSync(path, name);
@@ -59,12 +58,12 @@ export function swapIn(
  * Keeps the log of a database that is missing or empty under a name of its own: SQLite deletes what it finds beside an empty
  * file. Returns the names.
  */
-export function setAsideLostLog(database: string, stamp: string): string[] {
-  if (hasContent(database) || leftLog(database) === undefined) return [];
-  const logs = ['-wal', '-shm', '-journal'].map((suffix) => database + suffix).filter(hasContent);
+export function setAsideLostLog(database: DatabaseFile, stamp: string): string[] {
+  if (database.hasContent() || database.leftLog() === undefined) return [];
+  const logs = database.companions.filter(hasContent);
   const kept = logs.map((path) => `${path}.before-restore-${stamp}`);
   for (const [index, path] of logs.entries()) renameSync(path, kept[index] ?? path);
-  syncPath(dirname(database));
+  syncPath(dirname(database.path));
   return kept;
 }
 

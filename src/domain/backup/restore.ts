@@ -15,11 +15,8 @@ import { MasterKey } from '../../crypto/master-key.ts';
 import { type KeyFile, keyFileContent, keyIn } from '../../crypto/master-key-file.ts';
 import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { Database } from '../../db/database.ts';
-import { refuseMisplacedFiles } from '../../db/sqlite/database-inspection.ts';
-import { holdDatabase } from '../../db/sqlite/database-lock.ts';
-import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
-import { isKnownMigration } from '../../db/sqlite/migrations/migrations.ts';
-import { hasContent, leftLog } from '../../db/sqlite/new-database.ts';
+import { unknownMigrations } from '../../db/database-copy.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
 import { deleteSettings, putSetting } from '../../db/tables/settings.ts';
 import { localCli, record } from '../audit/audit.ts';
 import { masterKeyFits } from '../master-key/master-key-check.ts';
@@ -63,8 +60,8 @@ export type Restorable = {
 /** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
-  refuseNetworkPlace(dataDir);
-  refuseMisplacedFiles(join(dataDir, 'vault.db'));
+  databaseIn(dataDir).refuseUnsafePlace();
+  databaseIn(dataDir).refuseMisplaced();
   finishRestore(dataDir);
   const path = placeOf(join(dataDir, 'vault.db'));
   const keyPath = placeOf(masterKeyFile);
@@ -97,7 +94,7 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
  */
 export async function checkRestorable(order: RestoreOrder): Promise<Restorable> {
   const { manifest } = await readable(order.file);
-  const unknown = manifest.schema.filter((name) => !isKnownMigration(name));
+  const unknown = unknownMigrations(manifest.schema);
   if (unknown.length > 0) {
     throw new OperatorError(
       `${order.file} was written by a newer vault, ${manifest.vault_version} (its schema has ${unknown.join(', ')})`,
@@ -184,10 +181,10 @@ async function openOnce(
 
 /** An empty database stands in where there is none, so that no other process makes one meanwhile. */
 function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): string[] {
-  const path = join(order.dataDir, 'vault.db');
-  const lost = setAsideLostLog(path, stamp);
-  closeSync(openSync(path, 'a', 0o600));
-  const held = holdDatabase(path);
+  const database = databaseIn(order.dataDir);
+  const lost = setAsideLostLog(database, stamp);
+  closeSync(openSync(database.path, 'a', 0o600));
+  const held = database.hold();
   try {
     refuseExisting(order);
     return [...lost, ...swapIn(order.dataDir, moves, held, stamp)];
@@ -197,18 +194,22 @@ function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): 
 }
 
 function refuseExisting({ dataDir, existing }: RestoreOrder): void {
-  const path = join(dataDir, 'vault.db');
   if (existing === 'replace') return;
-  const log = hasContent(path) ? undefined : leftLog(path);
+  const database = databaseIn(dataDir);
+  const log = database.hasContent() ? undefined : database.leftLog();
   if (log !== undefined) {
-    throw new OperatorError(`the database ${path} is missing, but its log ${log} contains data`, {
+    throw new OperatorError(`the database ${database.path} is missing, but its log ${log} contains data`, {
       hint: 'Put vault.db back if you have it, or add --replace to restore the backup and keep a copy of the log. Nothing was changed.',
     });
   }
-  if (!hasContent(path)) return;
+  if (!database.hasContent()) return;
   throw new OperatorError(`${dataDir} already contains a vault`, {
     hint: 'Use --data-dir to restore elsewhere, or --replace to replace the vault and keep a copy of it.',
   });
+}
+
+function databaseIn(dataDir: string): DatabaseFile {
+  return new DatabaseFile(join(dataDir, 'vault.db'));
 }
 
 async function readable(file: string): ReturnType<typeof readBackup> {

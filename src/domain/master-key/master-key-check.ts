@@ -12,7 +12,7 @@ import { type BlobOwner, SealError, seal, sealedBy } from '../../crypto/sealing.
 import { chainBeginning } from '../../db/audit/audit-chain.ts';
 import { writeAuditMark } from '../../db/audit/audit-mark.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { isEmptyVault } from '../../db/sqlite/empty-vault.ts';
+import { isEmptyVault } from '../../db/tables/empty-vault.ts';
 import { listMasterKeys, setCurrentMasterKey } from '../../db/tables/master-keys.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import type {
@@ -95,7 +95,7 @@ export async function missingMasterKeys({
 export async function bindMasterKey({ db, keyring, world }: SecretsContext): Promise<void> {
   await db.write(async (writer) => {
     if ((await readSetting(writer, key)) !== undefined) return;
-    if (!(await isEmptyVault(writer))) throw blobRemoved(db.path);
+    if (!(await isEmptyVault(writer))) throw blobRemoved(db.file.path);
     const secret = newIntegritySecret(world);
     await writeAuditMark(writer, new IntegrityKey(secret), chainBeginning);
     await writeCheckBlob({ world }, writer, keyring.current, secret);

@@ -1,5 +1,5 @@
 /** The names in a vault, for the completion of shells: read at once, without opening the vault. */
-import { type KnownNames, knownNames, readKnownNames } from '../../db/sqlite/known-names.ts';
+import { type KnownNames, knownNames, readKnownNames } from '../../db/known-names.ts';
 
 /** What has names that commands take. */
 export const nameKinds = knownNames;

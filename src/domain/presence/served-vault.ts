@@ -25,12 +25,12 @@ export async function updateMark(
   const { db, keyring } = vault;
   const { id: vaultId } = await ensureVaultIdentity(vault);
   const { events, versions } = await readHighWater(db.reader);
-  const before = readMark(markPath(db.path), keyring);
+  const before = readMark(markPath(db.file.path), keyring);
   const known = typeof before === 'object' && before.vaultId === vaultId ? before.folds : 0;
   const masterKey = keyring.current;
   const state = { vaultId, events, versions, folds: folds ?? known, keyId: masterKey.name };
   if (last !== undefined && before !== 'none' && isSame(last, state)) return last;
-  await writeMark(db.path, state, masterKey);
+  await writeMark(db.file.path, state, masterKey);
   return state;
 }
 

@@ -1,12 +1,10 @@
 /** The database of a data directory: what is refused before it is opened, and how commands open it. */
+import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import { Database } from '../../db/database.ts';
-import { type DatabaseFacts, examineDatabase } from '../../db/sqlite/database-examination.ts';
-import { refuseEmptyDatabase } from '../../db/sqlite/database-inspection.ts';
-import { refuseNetworkPlace } from '../../db/sqlite/database-place.ts';
-import { loadedAddonPath } from '../../db/sqlite/embedded-addon.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
 import { refuseIncompleteDatabase } from './vault-mark.ts';
 
 /** An open database. The caller that opens it closes it. */
@@ -14,7 +12,7 @@ export type VaultDatabase = Database;
 
 /** Throws OperatorError where the data directory is on a file system that damages databases. */
 export function refuseUnsafePlace(dataDir: string): void {
-  refuseNetworkPlace(dataDir);
+  new DatabaseFile(join(dataDir, 'vault.db')).refuseUnsafePlace();
 }
 
 /**
@@ -25,7 +23,7 @@ export function refuseUnusableDatabase(
   path: string,
   keyring: Pick<Keyring, 'find'>,
 ): ReturnType<typeof refuseIncompleteDatabase> {
-  refuseEmptyDatabase(path);
+  new DatabaseFile(path).refuseEmpty();
   return refuseIncompleteDatabase(path, keyring);
 }
 
@@ -36,17 +34,12 @@ export function refuseUnusableDatabase(
 export function openDatabase(
   path: string,
   world: World,
-  options: { readonly startThread?: (() => Worker) | undefined } = {},
+  options: { readonly startThread?: ((library: string | undefined) => Worker) | undefined } = {},
 ): Promise<VaultDatabase> {
   return Database.open(path, world, options);
 }
 
 /** Reads through the whole database at `path` without changing it. Throws what is wrong with it. */
-export function examineVaultDatabase(path: string): DatabaseFacts {
-  return examineDatabase(path);
-}
-
-/** What a thread of the executable that writes to the database is given: the library of the main thread. */
-export function sharedLibrary(): { readonly addon: string | undefined } {
-  return { addon: loadedAddonPath() };
+export function examineVaultDatabase(path: string): ReturnType<DatabaseFile['examine']> {
+  return new DatabaseFile(path).examine();
 }

@@ -11,12 +11,7 @@ import { StorageError } from '../../base/storage-error.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
-import {
-  type DatabaseInspection,
-  foldsInFile,
-  inspectDatabase,
-} from '../../db/sqlite/database-inspection.ts';
-import { leftLog } from '../../db/sqlite/new-database.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
 import type { HighWater } from '../../db/tables/assigned-ids.ts';
 
 const count = z.int().min(0);
@@ -74,9 +69,10 @@ export function refuseIncompleteDatabase(
 ): 'marked' | 'unmarked' {
   // Read the mark first: a concurrent write only moves the database further ahead of it.
   const mark = readMark(markPath(path), keyring);
-  const sight = inspectDatabase(path);
+  const database = new DatabaseFile(path);
+  const sight = database.inspect();
   if (mark === 'none') {
-    if (!isCopyWithoutLog(sight, path)) return sight.isServed ? 'unmarked' : 'marked';
+    if (!isCopyWithoutLog(sight, database)) return sight.isServed ? 'unmarked' : 'marked';
     // A server that began meanwhile wrote its mark before it noted that it serves.
     if (readMark(markPath(path), keyring) !== 'none') return refuseIncompleteDatabase(path, keyring);
     throw new StorageError(`${path} is a copy of a running vault's database without its log (${path}-wal)`, {
@@ -89,7 +85,7 @@ export function refuseIncompleteDatabase(
     ...(sight.versions < mark.versions ? [`certificate version ${sight.versions} of ${mark.versions}`] : []),
   ];
   if (lost.length === 0) {
-    refuseOlderThanLog(path, mark);
+    refuseOlderThanLog(database, mark);
     return 'marked';
   }
   throw new StorageError(`${path} is older than its mark: it ends at ${lost.join(' and ')}`, {
@@ -98,9 +94,10 @@ export function refuseIncompleteDatabase(
 }
 
 /** A log completes the file that it was written for; folded into an older one it damages it. */
-function refuseOlderThanLog(path: string, { folds }: Mark): void {
-  const log = leftLog(path);
-  if (log === undefined || foldsInFile(path) >= folds) return;
+function refuseOlderThanLog(database: DatabaseFile, { folds }: Mark): void {
+  const log = database.leftLog();
+  if (log === undefined || database.folds() >= folds) return;
+  const { path } = database;
   throw new StorageError(`${path} is older than its log ${log}, which does not belong to it`, {
     hint: advice(path, `Put back the ${basename(path)} that the log was written for`),
   });
@@ -138,8 +135,11 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
 }
 
 /** A server writes its mark before it says that it serves, so a database that was killed has one. */
-function isCopyWithoutLog({ isServed, mayHaveLog, isReplicated }: DatabaseInspection, path: string): boolean {
-  return isServed && mayHaveLog && !isReplicated && leftLog(path) === undefined;
+function isCopyWithoutLog(
+  { isServed, mayHaveLog, isReplicated }: ReturnType<DatabaseFile['inspect']>,
+  database: DatabaseFile,
+): boolean {
+  return isServed && mayHaveLog && !isReplicated && database.leftLog() === undefined;
 }
 
 function advice(path: string, first: string): string {

@@ -2,14 +2,14 @@
  * Whether a data directory may get a new vault: not where the database of one is lost. What a vault left beside is a log, a
  * mark, or a master key in its own place.
  */
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import { realPath } from '../../crypto/keyring.ts';
-import { hasContent, lostDatabaseAdvice, refuseLeftLog, removeDrafts } from '../../db/sqlite/new-database.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
 import { markPath } from './vault-mark.ts';
 
 export type VaultPlaces = {
@@ -24,25 +24,26 @@ export type VaultPlaces = {
  * have been put there for a new vault; one in the default place was created with a database.
  */
 export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: VaultPlaces): void {
-  const path = join(dataDir, 'vault.db');
-  if (hasContent(path)) return;
-  refuseLeftLog(path);
+  const database = new DatabaseFile(join(dataDir, 'vault.db'));
+  const { path } = database;
+  if (database.hasContent()) return;
+  database.refuseLeftLog();
   const state = existsSync(path) ? 'empty' : 'missing';
   const lost = (evidence: string, more = '') =>
     new OperatorError(`the database ${path} is ${state}, but ${evidence}`, {
-      hint: lostDatabaseAdvice(path) + more,
+      hint: database.lostAdvice + more,
     });
   const mark = markPath(path);
   const isOwnKey =
     (masterKeyFrom ?? 'default') === 'default' && dirname(realPath(masterKeyFile)) === realPath(dataDir);
   const isBegun = existsSync(beginningPath(dataDir));
-  const remains = hasContent(mark)
+  const remains = isFilled(mark)
     ? mark
     : isOwnKey && !isBegun && existsSync(masterKeyFile)
       ? masterKeyFile
       : undefined;
   // Another process may have created the vault while this one looked.
-  if (remains === undefined || hasContent(path)) return;
+  if (remains === undefined || database.hasContent()) return;
   if (remains === mark) throw lost(`its mark ${mark} exists`);
   throw lost(
     `its master key ${masterKeyFile} exists`,
@@ -73,7 +74,7 @@ export function beginVault(dataDir: string): void {
 export function endBeginning(dataDir: string): void {
   const note = beginningPath(dataDir);
   if (!existsSync(note)) return;
-  removeDrafts(join(dataDir, 'vault.db'));
+  new DatabaseFile(join(dataDir, 'vault.db')).removeDrafts();
   try {
     removeFile(note);
   } catch (error) {
@@ -82,6 +83,10 @@ export function endBeginning(dataDir: string): void {
       cause: error,
     });
   }
+}
+
+function isFilled(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 function beginningPath(dataDir: string): string {

@@ -1,6 +1,4 @@
 /** Collects the metrics of a vault: counters of its processes, and values from its database. */
-import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import {
   type WatchedCertificate,
   watchedCertificates,
@@ -111,7 +109,7 @@ async function ownGauges(
     series[seriesName('vault_check_ok', { check })] = result === 'ok' ? 1 : 0;
   }
   const disk = { vault_disk_low: ['ok', 'low', 'critical'].indexOf(vault.disk.state()) };
-  return { ...series, ...disk, ...sizesOf(vault.db.path), ...(await storedGauges(vault)) };
+  return { ...series, ...disk, ...sizesOf(vault), ...(await storedGauges(vault)) };
 }
 
 async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series> {
@@ -131,15 +129,11 @@ async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series
   }
 }
 
-function sizesOf(path: string): Series {
-  const series: Record<string, number> = {};
-  for (const [file, suffix] of [
-    ['database', ''],
-    ['wal', '-wal'],
-  ] as const) {
-    const size = statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0;
-    series[seriesName('vault_database_size_bytes', { file })] = size;
-  }
-  const { bavail, bsize } = statfsSync(dirname(path));
-  return { ...series, vault_disk_free_bytes: bavail * bsize };
+function sizesOf({ db }: DatabaseContext): Series {
+  const { database, log, free } = db.file.sizes();
+  return {
+    [seriesName('vault_database_size_bytes', { file: 'database' })]: database,
+    [seriesName('vault_database_size_bytes', { file: 'wal' })]: log,
+    vault_disk_free_bytes: free,
+  };
 }

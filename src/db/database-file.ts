@@ -1,0 +1,112 @@
+/**
+ * The database file of a data directory and the files beside it, whether or not a vault has it open. Only the embedded
+ * engine has one. Other folders reach these files through this class alone.
+ */
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type DatabaseFacts, examineDatabase } from './sqlite/database-examination.ts';
+import {
+  type DatabaseInspection,
+  foldsInFile,
+  inspectDatabase,
+  refuseEmptyDatabase,
+  refuseMisplacedFiles,
+} from './sqlite/database-inspection.ts';
+import { type HeldDatabase, holdDatabase } from './sqlite/database-lock.ts';
+import { refuseNetworkPlace } from './sqlite/database-place.ts';
+import {
+  hasContent,
+  leftLog,
+  lostDatabaseAdvice,
+  refuseLeftLog,
+  removeDrafts,
+} from './sqlite/new-database.ts';
+
+export class DatabaseFile {
+  /**
+   * Open and close an open database only through the store: anything else would drop the locks of this process.
+   */
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** The files in which the engine may keep a part of the database, beside it. */
+  get companions(): readonly string[] {
+    return ['-wal', '-shm', '-journal'].map((suffix) => this.path + suffix);
+  }
+
+  /** What to do about a lost database: the end of every refusal to create a new one in its place. */
+  get lostAdvice(): string {
+    return lostDatabaseAdvice(this.path);
+  }
+
+  /** Whether it exists and is not empty. Throws the error of the system if that is unknown. */
+  hasContent(): boolean {
+    return hasContent(this.path);
+  }
+
+  /** The log beside it that still contains data; undefined if there is none. */
+  leftLog(): string | undefined {
+    return leftLog(this.path);
+  }
+
+  /** In bytes: the database, its log, and what is free on its disk. */
+  sizes(): { readonly database: number; readonly log: number; readonly free: number } {
+    const { bavail, bsize } = statfsSync(dirname(this.path));
+    return { database: sizeOf(this.path), log: sizeOf(`${this.path}-wal`), free: bavail * bsize };
+  }
+
+  /** Throws OperatorError if it is, or would be, on a file system that damages databases. */
+  refuseUnsafePlace(): void {
+    refuseNetworkPlace(this.path);
+  }
+
+  /** Throws OperatorError if it or a companion is not a regular file. */
+  refuseMisplaced(): void {
+    refuseMisplacedFiles(this.path);
+  }
+
+  /** Throws OperatorError if it is missing or empty but its log contains data. */
+  refuseLeftLog(): void {
+    refuseLeftLog(this.path);
+  }
+
+  /** Throws OperatorError if it is a database without tables, or cannot be read. */
+  refuseEmpty(): void {
+    refuseEmptyDatabase(this.path);
+  }
+
+  /** What a database that has tables reveals without being opened for writing. Throws StorageError. */
+  inspect(): DatabaseInspection {
+    return inspectDatabase(this.path);
+  }
+
+  /**
+   * How many times a log was folded into the file, according to the file alone. Only for a process that does not have the
+   * database open.
+   */
+  folds(): number {
+    return foldsInFile(this.path);
+  }
+
+  /** Reads all of it without changing it, which may take seconds. Throws OperatorError or StorageError. */
+  examine(): DatabaseFacts {
+    return examineDatabase(this.path);
+  }
+
+  /** Keeps all other processes from opening it. Throws OperatorError if one has it open. */
+  hold(): HeldDatabase {
+    return holdDatabase(this.path);
+  }
+
+  /** Removes what killed processes left of its creation, where the disk allows it. */
+  removeDrafts(): void {
+    removeDrafts(this.path);
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
