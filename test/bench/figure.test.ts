@@ -1,3 +1,4 @@
+/** The tables that compare two executables (bench/figure.ts). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compared, figureTable, markdownOf } from '../../bench/figure.ts';

@@ -1,3 +1,4 @@
+/** Executables under measurement take turns (bench/turns.ts). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { byTurns, type Turn } from '../../bench/turns.ts';
