@@ -1,6 +1,6 @@
 /**
  * `npm run bench` runs the benchmarks against dist/vault, or only those named as arguments. It prints the figures as
- * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes a minute or two
+ * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes three minutes
  * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md. `--against PATH` measures
  * another executable by turns and prints both figures and their ratio.
  */
