@@ -87,7 +87,10 @@ async function assertResumed(
   assert(left.order_url && left.lease_expires_at);
   assert.equal(left.status, 'running');
   const resumedAt = await again;
-  assert(resumedAt < left.lease_expires_at, `resumed ${resumedAt - left.lease_expires_at} ms after the lease`);
+  assert(
+    resumedAt < left.lease_expires_at,
+    `resumed ${resumedAt - left.lease_expires_at} ms after the lease`,
+  );
   const row = await eventually('the renewal has succeeded', () =>
     renewals(line).find(({ status }) => status === 'succeeded'),
   );
@@ -145,9 +148,7 @@ test('a server leaves the renewal of a command that still runs to it', async (t)
   const [before] = renewals(line);
   await serve(t, line.data);
   // The server claims and finishes another renewal meanwhile, so it has looked at the queue more than once.
-  await line.done(
-    ...commandWords('certificate create --name other --domain other.test --issuer ca --wait'),
-  );
+  await line.done(...commandWords('certificate create --name other --domain other.test --issuer ca --wait'));
   const [after, other] = renewals(line);
   assert.equal(other?.status, 'succeeded');
   assert.deepEqual([after?.lease_owner, after?.claims], [before?.lease_owner, 1]);

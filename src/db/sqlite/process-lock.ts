@@ -3,15 +3,11 @@
  * until it ends. The kernel releases the lock even after kill -9, and shows it to every container on the machine. It is the
  * kind of lock that protects the database: where one fails, so does the other.
  */
-import { closeSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { day } from '../../base/duration.ts';
 
 const prefix = 'vault.lock-';
-
-/** Locks of killed processes are removed after this long; a process locks its file milliseconds after creating it. */
-const keptFor = day;
 
 /** A lock of this process. */
 export type ProcessLock = {
@@ -25,13 +21,13 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   closeSync(openSync(path, 'wx', 0o600));
   let held: BetterSqlite3.Database | undefined;
   const release = () => {
-    // Removed first: without a file, nothing is known about the process, and its leases are left alone.
+    // Removed first: a file without a lock would say that this process died.
     rmSync(path, { force: true });
     held?.close();
   };
   try {
     held = new BetterSqlite3(path, { fileMustExist: true, timeout: 0 });
-    // The journal would be a second file.
+    // Otherwise there would be a second file, for the journal.
     held.pragma('journal_mode = memory');
     held.exec('begin exclusive');
     return { release };
@@ -41,36 +37,44 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   }
 }
 
-/**
- * Whether the process that took the lock `name` has ended for certain. False if it runs, if it released the lock itself, or
- * if the file cannot be read.
- */
-export function isAbandoned(directory: string, name: string): boolean {
-  let probe: BetterSqlite3.Database | undefined;
+/** The locks that no process holds. One whose file was just created may be among them: its process is about to take it. */
+export function abandonedLocks(directory: string): string[] {
+  return namesIn(directory)
+    .filter((file) => file.startsWith(prefix) && isAbandoned(join(directory, file)))
+    .map((file) => file.slice(prefix.length));
+}
+
+function namesIn(directory: string): string[] {
   try {
-    probe = new BetterSqlite3(lockPath(directory, name), { readonly: true, timeout: 0 });
-    probe.prepare('select count(*) from sqlite_schema').get();
-    return true;
+    return readdirSync(directory);
   } catch {
-    // Locked, missing or not readable: in doubt, the process runs.
-    return false;
-  } finally {
-    probe?.close();
+    // No file descriptor is left, for example: in doubt, all processes run.
+    return [];
   }
 }
 
-/** Removes an abandoned lock. */
-export function removeAbandoned(directory: string, name: string): void {
-  rmSync(lockPath(directory, name), { force: true });
+/** Removes abandoned locks, if the file system allows it. Nothing is known about their processes afterwards. */
+export function removeLocks(directory: string, names: readonly string[]): void {
+  for (const name of names) {
+    try {
+      rmSync(lockPath(directory, name), { force: true });
+    } catch {
+      // A lock that stays says again that its process died, which owns nothing any more.
+    }
+  }
 }
 
-/** Removes abandoned locks that are more than a day old at `now`. */
-export function removeOldLocks(directory: string, now: number): void {
-  for (const file of readdirSync(directory).filter((one) => one.startsWith(prefix))) {
-    const name = file.slice(prefix.length);
-    const created = statSync(join(directory, file), { throwIfNoEntry: false })?.mtimeMs;
-    if (created === undefined || created > now - keptFor) continue;
-    if (isAbandoned(directory, name)) removeAbandoned(directory, name);
+function isAbandoned(path: string): boolean {
+  let probe: BetterSqlite3.Database | undefined;
+  try {
+    probe = new BetterSqlite3(path, { readonly: true, timeout: 0 });
+    probe.prepare('select count(*) from sqlite_schema').get();
+    return true;
+  } catch {
+    // Held, missing or not readable: in doubt, its process runs.
+    return false;
+  } finally {
+    probe?.close();
   }
 }
 

@@ -4,10 +4,9 @@
  */
 import type { World } from '../../base/world.ts';
 import {
-  isAbandoned,
+  abandonedLocks,
   type ProcessLock,
-  removeAbandoned,
-  removeOldLocks,
+  removeLocks,
   takeProcessLock,
 } from '../../db/sqlite/process-lock.ts';
 import { endLeases, listLeaseOwners } from '../../db/tables/leases.ts';
@@ -16,10 +15,13 @@ import type { TimedContext } from '../contexts.ts';
 /** Names the owners of leases. */
 export type OwnersContext = { readonly owners: LeaseOwners };
 
+type NamedLock = ProcessLock & { readonly name: string };
+
+/** The locks of the processes that use a data directory, with that of this process. */
 export class LeaseOwners {
   readonly #directory: string;
   readonly #world: World;
-  #own: (ProcessLock & { readonly name: string }) | undefined;
+  #own: NamedLock | undefined;
 
   constructor(directory: string, world: World) {
     this.#directory = directory;
@@ -32,24 +34,14 @@ export class LeaseOwners {
     return this.#own === undefined ? worker : `${worker}@${this.#own.name}`;
   }
 
-  /** Of these owners, those whose processes have ended for certain. Owners without a lock may be alive. */
-  dead(owners: readonly string[]): string[] {
-    const abandoned = new Map<string, boolean>();
-    return owners.filter((owner) => {
-      const lock = lockOf(owner);
-      if (lock === undefined || lock === this.#own?.name) return false;
-      const known = abandoned.get(lock) ?? isAbandoned(this.#directory, lock);
-      abandoned.set(lock, known);
-      return known;
-    });
+  /** The locks that no process holds: those of dead processes, and one that a process is about to take. */
+  abandoned(): string[] {
+    return abandonedLocks(this.#directory);
   }
 
-  /** Removes the locks of dead owners that have no leases any more. */
-  forget(dead: readonly string[]): void {
-    for (const owner of dead) {
-      const lock = lockOf(owner);
-      if (lock !== undefined) removeAbandoned(this.#directory, lock);
-    }
+  /** Removes abandoned locks that own no leases any more. */
+  forget(locks: readonly string[]): void {
+    removeLocks(this.#directory, locks);
   }
 
   /** Releases the lock of this process. */
@@ -58,14 +50,12 @@ export class LeaseOwners {
     this.#own = undefined;
   }
 
-  #take(): (ProcessLock & { readonly name: string }) | undefined {
+  #take(): NamedLock | undefined {
     const name = this.#world.randomBytes(8).toString('hex');
     try {
-      const lock = takeProcessLock(this.#directory, name);
-      removeOldLocks(this.#directory, this.#world.now());
-      return { ...lock, name };
+      return { ...takeProcessLock(this.#directory, name), name };
     } catch {
-      // Not worth a failed renewal: its lease expires after a minute, as it does after a power failure.
+      // Not worth a failed renewal: without a lock, its lease expires after a minute.
       return undefined;
     }
   }
@@ -76,19 +66,21 @@ export class LeaseOwners {
  * number.
  */
 export async function endDeadLeases({ db, world, owners }: TimedContext & OwnersContext): Promise<number> {
+  const before = owners.abandoned();
+  if (before.length === 0) return 0;
   const now = world.now();
-  if (owners.dead(await listLeaseOwners(db.reader, now)).length === 0) return 0;
-  const dead = await db.write(async (writer) => {
-    // Listed again, because an owner may have claimed more before it died.
-    const found = owners.dead(await listLeaseOwners(writer, now));
-    if (found.length > 0) await endLeases(writer, found, now);
-    return found;
-  });
-  owners.forget(dead);
+  const listed = await listLeaseOwners(db.reader, now);
+  // A file can look abandoned in the moment before its process locks it, but then it owns no lease yet. So an owner that was
+  // listed before its lock is found abandoned is dead, and a lock abandoned before the list owns nothing else.
+  const locks = owners.abandoned().filter((lock) => before.includes(lock));
+  const dead = listed.filter((owner) => isOneOf(locks, owner));
+  if (dead.length > 0) await db.write((writer) => endLeases(writer, dead, now));
+  owners.forget(locks);
   return dead.length;
 }
 
-/** The lock in the name of an owner; undefined in names of version 0.1.0. */
-function lockOf(owner: string): string | undefined {
-  return /@([0-9a-f]{16})(?:\/|$)/.exec(owner)?.[1];
+/** Whether the name of an owner contains one of the locks; names of version 0.1.0 contain none. */
+function isOneOf(locks: readonly string[], owner: string): boolean {
+  const lock = /@([0-9a-f]{16})\//.exec(owner)?.[1];
+  return lock !== undefined && locks.includes(lock);
 }

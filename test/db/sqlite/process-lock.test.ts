@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { day } from '../../../src/base/duration.ts';
-import { isAbandoned, removeOldLocks, takeProcessLock } from '../../../src/db/sqlite/process-lock.ts';
+import { abandonedLocks, removeLocks, takeProcessLock } from '../../../src/db/sqlite/process-lock.ts';
 import { sourceUrl } from '../../harness/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
@@ -29,56 +28,38 @@ async function holder(t: TestContext, directory: string, name: string) {
 test('the lock of another process is held until it ends, even while it is stopped, and abandoned after kill -9', async (t) => {
   const directory = tempDir(t);
   const child = await holder(t, directory, 'aa');
-  assert.equal(isAbandoned(directory, 'aa'), false);
+  assert.deepEqual(abandonedLocks(directory), []);
   child.kill('SIGSTOP');
-  assert.equal(isAbandoned(directory, 'aa'), false);
+  assert.deepEqual(abandonedLocks(directory), []);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  assert.equal(isAbandoned(directory, 'aa'), true);
-  assert.deepEqual(readdirSync(directory), ['vault.lock-aa']);
+  assert.deepEqual(abandonedLocks(directory), ['aa']);
+  removeLocks(directory, ['aa', 'missing']);
+  assert.deepEqual(readdirSync(directory), []);
 });
 
 test('a lock of this process is held until it is released, which removes its file', (t) => {
   const directory = tempDir(t);
   const lock = takeProcessLock(directory, 'aa');
   assert.deepEqual(readdirSync(directory), ['vault.lock-aa']);
-  assert.equal(isAbandoned(directory, 'aa'), false);
+  assert.equal(statSync(join(directory, 'vault.lock-aa')).mode & 0o777, 0o600);
+  assert.deepEqual(abandonedLocks(directory), []);
   assert.throws(() => takeProcessLock(directory, 'aa'));
-  assert.equal(isAbandoned(directory, 'aa'), false);
+  assert.deepEqual(abandonedLocks(directory), []);
   lock.release();
   assert.deepEqual(readdirSync(directory), []);
   lock.release();
 });
 
-test('what cannot be read as a lock says nothing about its process', (t) => {
+test('what is not a readable lock says nothing about any process', (t) => {
   const directory = tempDir(t);
-  assert.equal(isAbandoned(directory, 'aa'), false, 'missing');
-  mkdirSync(join(directory, 'vault.lock-bb'));
-  assert.equal(isAbandoned(directory, 'bb'), false, 'a directory');
-  writeFileSync(join(directory, 'vault.lock-cc'), 'not an empty file');
-  assert.equal(isAbandoned(directory, 'cc'), false, 'other content');
-  assert.equal(isAbandoned(join(directory, 'missing'), 'aa'), false, 'no directory');
-  assert.throws(() => takeProcessLock(join(directory, 'missing'), 'aa'));
-});
-
-test('only abandoned locks are removed, and only after a day', async (t) => {
-  const directory = tempDir(t);
-  const now = Date.now();
-  const aged = (name: string, age: number) => {
-    const at = new Date(now - age);
-    utimesSync(join(directory, name), at, at);
-  };
-  const child = await holder(t, directory, 'held');
-  for (const name of ['old', 'new']) writeFileSync(join(directory, `vault.lock-${name}`), '');
+  mkdirSync(join(directory, 'vault.lock-aa'));
+  writeFileSync(join(directory, 'vault.lock-bb'), 'not an empty file');
+  symlinkSync('missing', join(directory, 'vault.lock-cc'));
   writeFileSync(join(directory, 'vault.other'), '');
-  for (const name of ['vault.lock-held', 'vault.lock-old', 'vault.other']) aged(name, day + 1000);
-  aged('vault.lock-new', day - 60_000);
-  removeOldLocks(directory, now);
-  assert.deepEqual(readdirSync(directory).toSorted(), ['vault.lock-held', 'vault.lock-new', 'vault.other']);
-  assert.equal(isAbandoned(directory, 'held'), false);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  removeOldLocks(directory, now);
-  assert.deepEqual(readdirSync(directory).toSorted(), ['vault.lock-new', 'vault.other']);
-  rmSync(directory, { recursive: true });
+  assert.deepEqual(abandonedLocks(directory), []);
+  assert.deepEqual(abandonedLocks(join(directory, 'missing')), []);
+  assert.throws(() => takeProcessLock(join(directory, 'missing'), 'aa'));
+  // A directory cannot be removed as a file is.
+  removeLocks(directory, ['aa']);
 });

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { LeaseOwners } from '../../../src/domain/presence/lease-owners.ts';
-import { endDeadLeases } from '../../../src/domain/presence/lease-owners.ts';
 import { claimDelivery } from '../../../src/domain/notifications/notification-claim.ts';
+import { endDeadLeases, LeaseOwners } from '../../../src/domain/presence/lease-owners.ts';
 import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
@@ -38,36 +37,57 @@ async function renewingVault(t: Parameters<typeof testVault>[0]) {
   return opened;
 }
 
-test('only an owner whose lock is abandoned is dead', (t) => {
-  const directory = tempDir(t);
-  const world = new TestWorld();
-  const own = new LeaseOwners(directory, world);
-  const peer = new LeaseOwners(directory, world);
-  leaveLock(directory);
-  const alive = [
-    own.named('worker-1'),
-    `${own.named('worker-1')}/7/1`,
-    `${peer.named('cli')}/7/1`,
-    // As version 0.1.0 names owners, and as others might.
-    'worker-0011223344556677/7/1',
-    'cli/7/1',
-    'notifier-0011223344556677/7/1/1795000000000',
+test('of all owners, only one with an abandoned lock is dead', async (t) => {
+  const { vault, world, dataDir } = await renewingVault(t);
+  const peer = new LeaseOwners(dataDir, world);
+  const lease_expires_at = world.now() + leaseDuration;
+  const ofOwner = async (lease_owner: string) => {
+    leaveLock(dataDir);
+    const changes = { status: 'running', lease_owner, lease_expires_at } as const;
+    await vault.db.write((writer) => writer.updateTable('renewals').set(changes).execute());
+    const ended = await endDeadLeases(vault);
+    const row = await vault.db.reader.selectFrom('renewals').selectAll().executeTakeFirstOrThrow();
+    assert.equal(row.lease_owner, lease_owner);
+    assert.equal(row.lease_expires_at, ended === 1 ? world.now() : lease_expires_at, lease_owner);
+    assert(!existsSync(join(dataDir, `vault.lock-${deadLock}`)));
+    return ended;
+  };
+  for (const owner of [
+    `${vault.owners.named('worker-1')}/1/1`,
+    `${peer.named('cli')}/1/1`,
+    // As version 0.1.0 names owners, and as no version does.
+    'worker-0011223344556677/1/1',
+    'cli/1/1',
     '',
-    '@',
-    `@${deadLock.slice(1)}/7/1`,
-    `@${deadLock}0/7/1`,
-    `@../vault.lock-${deadLock}/7/1`,
-    `worker-1@${deadLock.toUpperCase()}/7/1`,
-    // No file: its process stopped, or a power failure took it.
-    'worker-1@ffffffffffffffff/7/1',
-  ];
-  assert.deepEqual(own.dead([...alive, `${dead}/7/1`, `${dead}/8/2`, dead]), [
-    `${dead}/7/1`,
-    `${dead}/8/2`,
-    dead,
-  ]);
+    `@${deadLock.slice(1)}/1/1`,
+    `@${deadLock}0/1/1`,
+    `@../vault.lock-${deadLock}/1/1`,
+    // Its process removed the file when it stopped, or a power failure did.
+    'worker-1@ffffffffffffffff/1/1',
+  ]) {
+    assert.equal(await ofOwner(owner), 0, owner);
+  }
+  assert.equal(await ofOwner(`${dead}/1/1`), 1);
   peer.release();
-  assert.deepEqual(own.dead(alive), []);
+});
+
+test('a process that takes its lock just after it looked abandoned keeps what it claims', async (t) => {
+  const { vault, world, dataDir } = await renewingVault(t);
+  const slow = new LeaseOwners(dataDir, world);
+  const looking = new LeaseOwners(dataDir, world);
+  const [, lock = ''] = slow.named('worker-1').split('@');
+  let looks = 0;
+  looking.abandoned = () => {
+    looks += 1;
+    // The first look came between the file and its lock.
+    return looks === 1 ? [lock] : vault.owners.abandoned();
+  };
+  assert(await claimRenewal({ ...vault, owners: slow }, 'worker-1'));
+  assert.equal(await endDeadLeases({ ...vault, owners: looking }), 0);
+  assert.equal(looks, 2);
+  assert.equal(await claimRenewal(vault, 'worker-2'), undefined);
+  assert(existsSync(join(dataDir, `vault.lock-${lock}`)));
+  slow.release();
 });
 
 test('a process takes its lock with its first name, and keeps it for all others', (t) => {
