@@ -23,6 +23,7 @@ import type { Meter } from './health/meter.ts';
 import type { AcmeClients } from './issuance/acme-clients.ts';
 import type { ChallengeRemovals } from './issuance/challenge-removals.ts';
 import type { OpenedDnsProviders } from './issuance/opened-dns-providers.ts';
+import type { LeaseOwners } from './presence/lease-owners.ts';
 
 export type Vault = {
   readonly world: World;
@@ -38,6 +39,8 @@ export type Vault = {
   /** Notifies watchers of changes. */
   readonly changes: Changes;
   readonly keyUse: KeyUse;
+  /** Names the owners of leases, and tells whose process has died. */
+  readonly owners: LeaseOwners;
   /** Notified when this process queued a renewal. */
   readonly renewalQueued: Signal;
   /** Notified when a renewal of this process has ended and the next one is scheduled. */

@@ -3,6 +3,7 @@ import { second } from '../base/duration.ts';
 import type { Signal } from '../base/signal.ts';
 import type { Heartbeat } from '../domain/health/heartbeat.ts';
 import type { ClaimedRenewal, StopReason } from '../domain/issuance/attempt.ts';
+import { endDeadLeases } from '../domain/presence/lease-owners.ts';
 import { claimRenewal, keepLease } from '../domain/renewals/renewal-claim.ts';
 import { type RenewalContext, runRenewal } from '../domain/renewals/renewal-run.ts';
 import { RenewalSlots } from './renewal-slots.ts';
@@ -27,6 +28,8 @@ export async function runRenewalWorker(vault: WorkerContext, signal: AbortSignal
   });
   while (!signal.aborted) {
     try {
+      const left = await endDeadLeases(vault);
+      if (left > 0) vault.log.info({ leases: left }, 'resuming what a dead process left unfinished');
       while (!signal.aborted && (await startNext(vault, worker, running, signal)));
       vault.renewalHeartbeat.beat();
     } catch (error) {

@@ -49,8 +49,6 @@ suite('the process ends in the middle of an order', needsAcme(), () => {
         const before = state();
         assert.ok(before?.order_url);
         assert.equal(before.status, signal === 'SIGTERM' ? 'queued' : 'running');
-        // What a minute does: nobody keeps the lease of the dead process.
-        vault.query("update renewals set lease_expires_at = 0 where status = 'running'");
         await vault.serve();
         const after = await eventually('the order is finished', () => {
           const row = state();
@@ -78,7 +76,6 @@ suite('the process ends in the middle of an order', needsAcme(), () => {
     await held.reached;
     await first.end('SIGKILL');
     held.release();
-    vault.query('update renewals set lease_expires_at = 0');
     await vault.serve();
     assert.match(await vault.done('certificate', 'renew', '--name', 'web', '--wait'), /^web: version 1,/);
     assert.equal(issuedBy(vault.ca), 1);

@@ -104,14 +104,6 @@ async function cutOff(
   return id;
 }
 
-/**
- * The lease of a worker that died runs out a minute after it was last kept. No test waits that long: it is put into the
- * past where it is stored, as if the minute were over.
- */
-function endLease(place: Place): void {
-  query(place, "update renewals set lease_expires_at = 0 where status = 'running'");
-}
-
 for (const when of ['answered', 'running'] as const) {
   test(`a renewal whose server is killed once it is ${when} is resumed and issues exactly one version`, async (t) => {
     // Its key takes so long that the kill comes before it is there.
@@ -119,7 +111,6 @@ for (const when of ['answered', 'running'] as const) {
     const id = await cutOff(t, place, when);
     const [row] = query<{ status: string }>(place, `select status from renewals where id = ${id}`);
     assert.match(row?.status ?? '', /^(queued|running)$/);
-    endLease(place);
     const server = await serve(t, place.dir);
     await assertOneNewVersion(server, place, await reached(server, place, id, ['succeeded', 'failed']));
   });
@@ -129,7 +120,6 @@ test('a renewal that is interrupted after its key was stored, at any step, issue
   for (let attempt = 0; attempt < 3; attempt++) {
     const place = await prepare(t, 'ec256');
     const id = await cutOff(t, place, 'key stored');
-    endLease(place);
     const server = await serve(t, place.dir);
     await assertOneNewVersion(server, place, await reached(server, place, id, ['succeeded', 'failed']));
     await server.end('SIGKILL');
@@ -144,7 +134,6 @@ test('a resumed renewal uses the key that was stored before the crash', async (t
   const masterKey = readMasterKey(join(place.dir, 'master.key')) ?? assert.fail('there is no master key');
   const sealed = seal(masterKey, realWorld, renewalKeyOwner(id), key);
   query(place, `update renewals set sealed_private_key = x'${sealed.toString('hex')}' where id = ${id}`);
-  endLease(place);
   const server = await serve(t, place.dir);
   await assertOneNewVersion(server, place, await reached(server, place, id, ['succeeded', 'failed']));
   const served = createPrivateKey(await (await request(server, place, '/private.key')).text());

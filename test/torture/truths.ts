@@ -235,6 +235,6 @@ function nothingHalfMade(database: BetterSqlite3.Database, expect: Expect): void
 
 /** Unexpected files in a data directory. */
 export function strangeFiles(data: string): string[] {
-  const usual = /^(vault\.db(-wal|-shm)?|vault\.mark(\.draft)?|master\.key)$/;
+  const usual = /^(vault\.db(-wal|-shm)?|vault\.mark(\.draft)?|vault\.lock-[0-9a-f]{16}|master\.key)$/;
   return readdirSync(data).filter((name) => !usual.test(name));
 }

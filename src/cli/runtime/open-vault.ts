@@ -29,6 +29,7 @@ import { OpenedDnsProviders } from '../../domain/issuance/opened-dns-providers.t
 import { bindMasterKey, masterKeyFits, missingMasterKeys } from '../../domain/master-key/master-key-check.ts';
 import { settleKeyFile } from '../../domain/master-key/master-key-files.ts';
 import { isRotating } from '../../domain/master-key/master-key-rotation.ts';
+import { LeaseOwners } from '../../domain/presence/lease-owners.ts';
 import { updateMark } from '../../domain/presence/served-vault.ts';
 import {
   openDatabase,
@@ -102,14 +103,13 @@ export async function openVault(
     await refuseWrongKey({ db, keyring, world }, settings);
     refuseOldCheckBlob(db, keyring);
     await adoptRows({ db, keyring, world }, log);
-    const userAgent = `certificate-vault/${manifest.version}`;
     const kept = await keptTargets({ db, keyring });
     if (settings.allowOutbound === undefined && kept.length > 0) {
       const addresses = kept.map(({ network, port = 0 }) => allowanceFor(network.text, port));
       log.info({ addresses }, 'allowing outbound addresses stored before --allow-outbound existed');
     }
     const guard = outboundGuard(settings.allowOutbound ?? kept);
-    const outbound = outboundHttp(world, settings.proxies, userAgent, guard);
+    const outbound = outboundHttp(world, settings.proxies, `certificate-vault/${manifest.version}`, guard);
     const resolver = systemResolver(settings.resolver, undefined, guard);
     const audit = new AuditBatch(db, world);
     const disk = new DiskSpace(path, world, settings.audit.lowSpace);
@@ -124,6 +124,7 @@ export async function openVault(
       freshness: new Freshness(db, world),
       changes: new Changes(db, world),
       keyUse: new KeyUse(db, world),
+      owners: new LeaseOwners(settings.dataDir, world),
       renewalQueued: new Signal(world),
       renewalEnded: new Signal(world),
       renewalHeartbeat: new Heartbeat(world),
@@ -156,10 +157,9 @@ export async function openVault(
 
 /** Throws OperatorError if the directory holds no vault, or a vault that lost its database. */
 export function requireVault(places: VaultPlaces): void {
-  const { dataDir } = places;
-  if (hasContent(join(dataDir, 'vault.db'))) return;
+  if (hasContent(join(places.dataDir, 'vault.db'))) return;
   refuseLostVault(places);
-  throw new OperatorError(`no vault in ${dataDir}`, {
+  throw new OperatorError(`no vault in ${places.dataDir}`, {
     hint: 'Start "vault serve" to create one, or use --data-dir to name another directory.',
   });
 }
@@ -227,7 +227,7 @@ function refuseOldCheckBlob(db: VaultDatabase, keyring: Keyring): void {
 }
 
 /** Waits until challenge records are removed and pending events recorded, then closes the database. */
-async function close({ audit, refusals, keyUse, db, log, removals }: Vault): Promise<void> {
+async function close({ audit, refusals, keyUse, db, log, removals, owners }: Vault): Promise<void> {
   await removals.idle();
   await refusals.write('all').catch((error: unknown) => {
     log.error({ err: error }, 'failed to record counted refusals');
@@ -237,6 +237,7 @@ async function close({ audit, refusals, keyUse, db, log, removals }: Vault): Pro
     log.warn({ err: error }, 'failed to record the last use of API keys');
   });
   await db.close();
+  owners.release();
 }
 
 function hasContent(path: string): boolean {

@@ -155,6 +155,7 @@ export async function testChannel(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, world } = vault;
+  const owner = vault.owners.named('test');
   const claimed = await db.write(async (writer) => {
     const channel = await requireChannel(writer, name);
     const now = world.now();
@@ -164,7 +165,7 @@ export async function testChannel(
     if (delivery === undefined) throw new Error('the delivery added in this transaction is missing');
     // The caller sees the result, so a failed test is not retried.
     await updateDelivery(writer, delivery.id, { expires_at: now });
-    return lease(writer, [{ ...delivery, expires_at: now }], channel, 'test', now);
+    return lease(writer, [{ ...delivery, expires_at: now }], channel, owner, now);
   });
   const failure = await deliver(vault, claimed, signal);
   if (failure !== undefined) throw new OperatorError(failure.message, { cause: failure });

@@ -11,6 +11,7 @@ import {
 } from '../../db/tables/notification-deliveries.ts';
 import { channelsFailingSince } from '../../db/tables/notification-pace.ts';
 import type { TimedContext } from '../contexts.ts';
+import type { OwnersContext } from '../presence/lease-owners.ts';
 import { mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
 import { gatheredFor } from './notification-queue.ts';
 
@@ -38,7 +39,7 @@ export type ClaimedDelivery = {
  * everything else that is due or new. Undefined if nothing is due.
  */
 export async function claimDelivery(
-  { db, world }: TimedContext,
+  { db, world, owners }: TimedContext & OwnersContext,
   worker: string,
   exceptChannels: readonly number[],
 ): Promise<ClaimedDelivery | undefined> {
@@ -47,12 +48,13 @@ export async function claimDelivery(
   const resting = await channelsFailingSince(db.reader, at - longestRest, at);
   const limits = { exceptChannels: [...exceptChannels, ...throttled, ...resting], longestWait };
   if ((await listDueDeliveries(db.reader, at, limits, 1)).length === 0) return undefined;
+  const owner = owners.named(worker);
   return db.write(async (writer) => {
     const now = world.now();
     const [found] = await listDueDeliveries(writer, now, limits, 1);
     const channel = found && (await findChannelById(writer, found.channel_id));
     if (found === undefined || channel === undefined) return undefined;
-    if (!isGathering(channel.type) || isAlone(found)) return lease(writer, [found], channel, worker, now);
+    if (!isGathering(channel.type) || isAlone(found)) return lease(writer, [found], channel, owner, now);
     const due = await listDueDeliveries(
       writer,
       now,
@@ -63,7 +65,7 @@ export async function claimDelivery(
       writer,
       due.filter((row) => !isAlone(row)),
       channel,
-      worker,
+      owner,
       now,
     );
   });

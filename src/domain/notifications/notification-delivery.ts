@@ -23,6 +23,7 @@ import type { OutboundGuard } from '../../net/outbound-guard.ts';
 import type { Outbound } from '../../net/outbound-http.ts';
 import { record, system } from '../audit/audit.ts';
 import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
+import type { OwnersContext } from '../presence/lease-owners.ts';
 import { servedSettings } from '../presence/served-settings.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
@@ -32,7 +33,8 @@ import { messageText } from './notification-text.ts';
 
 /** Delivers notifications over the network, and notes what came of it. */
 export type DeliveryContext = SecretsContext &
-  LogContext & { readonly outbound: Outbound; readonly guard: OutboundGuard };
+  LogContext &
+  OwnersContext & { readonly outbound: Outbound; readonly guard: OutboundGuard };
 
 /** Delays after each failed attempt; the last one repeats until the delivery expires. */
 const retryDelays = [minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, day];

@@ -5,9 +5,13 @@ import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tabl
 import type { DatabaseContext, LoggedContext, TimedContext } from '../contexts.ts';
 import type { ClaimedRenewal } from '../issuance/attempt.ts';
 import { holdOn } from '../issuance/issuance-limits.ts';
+import type { OwnersContext } from '../presence/lease-owners.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 
-/** A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. */
+/**
+ * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. Where the death of
+ * a process can be known, `endDeadLeases` ends its leases earlier.
+ */
 export const leaseDuration = minute;
 
 const refreshEvery = 20 * second;
@@ -35,7 +39,7 @@ export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
  * if there is none. Each claim has a unique owner name, so an expired lease is lost even to the next claim of the same worker.
  */
 export async function claimRenewal(
-  vault: TimedContext,
+  vault: TimedContext & OwnersContext,
   worker: string,
   { admits = () => true, only }: ClaimLimits = {},
 ): Promise<ClaimedInLane | undefined> {
@@ -50,7 +54,7 @@ export async function claimRenewal(
       holds.set(laneOf(head), (holds.get(laneOf(head)) ?? 0) + 1);
       continue;
     }
-    const claimed = await take(vault, worker, head.id);
+    const claimed = await take(vault, vault.owners.named(worker), head.id);
     if (claimed !== undefined) return { ...claimed, lane: head };
   }
 }

@@ -40,6 +40,7 @@ import { beginRemoval } from '../issuance/challenge-removal.ts';
 import type { ChallengeContext, OrderContext } from '../issuance/issuance-contexts.ts';
 import { sharedHold } from '../issuance/issuance-limits.ts';
 import { issueFromLocalCa } from '../issuance/local-ca.ts';
+import type { OwnersContext } from '../presence/lease-owners.ts';
 import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
 import { nextKey } from '../versions/next-key.ts';
 import { type VersionMaterial, versionPrivateKey } from '../versions/versions.ts';
@@ -48,7 +49,7 @@ import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
 import type { QueueContext } from './renewal-queue.ts';
 
 /** Carries a renewal out and notes what came of it. */
-export type RenewalContext = OrderContext & QueueContext & { readonly meter: Meter };
+export type RenewalContext = OrderContext & QueueContext & OwnersContext & { readonly meter: Meter };
 
 /** A renewal whose worker died this often fails, because it may be what kills the workers. */
 const mostClaims = 5;

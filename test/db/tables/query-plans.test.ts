@@ -53,6 +53,7 @@ import {
   listExpiringCertificates,
   nextRange,
 } from '../../../src/db/tables/notification-watch.ts';
+import { endLeases, listLeaseOwners } from '../../../src/db/tables/leases.ts';
 import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewal-lanes.ts';
 import {
   findClaimableRenewal,
@@ -260,6 +261,22 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   'renewals whose worker died': [
     (db) => listLeftRenewals(db, 1),
     /SEARCH renewals USING INDEX renewals_running \(lease_expires_at<\?\)/,
+  ],
+  'the owners of leases of renewals': [
+    (db) => listLeaseOwners(db, 1),
+    /SEARCH renewals USING INDEX renewals_running \(lease_expires_at>\?\)/,
+  ],
+  'the owners of leases of deliveries': [
+    (db) => listLeaseOwners(db, 1),
+    /(SEARCH|SCAN) notification_deliveries USING INDEX notification_deliveries_open/,
+  ],
+  'the leases of renewals that end early': [
+    (db) => endLeases(db as Writer, ['x'], 1),
+    /(SEARCH|SCAN) renewals USING INDEX renewals_running/,
+  ],
+  'the leases of deliveries that end early': [
+    (db) => endLeases(db as Writer, ['x'], 1),
+    /(SEARCH|SCAN) notification_deliveries USING INDEX notification_deliveries_open/,
   ],
   'one renewal to take up': [
     (db) => findClaimableRenewal(db, 7, 1),

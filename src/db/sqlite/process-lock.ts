@@ -1,0 +1,83 @@
+/**
+ * Locks that say whether a process still runs: an empty file in the data directory that a process keeps locked, through SQLite,
+ * until it ends. The kernel releases the lock even after kill -9, and shows it to every container on the machine. It is the
+ * kind of lock that protects the database: where one fails, so does the other.
+ */
+import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+
+const prefix = 'vault.lock-';
+
+/** A lock of this process. */
+export type ProcessLock = {
+  /** Releases the lock and removes its file. */
+  readonly release: () => void;
+};
+
+/** Creates and locks the file of a new `name`. Throws an error of the file system or of SQLite if that fails. */
+export function takeProcessLock(directory: string, name: string): ProcessLock {
+  const path = lockPath(directory, name);
+  closeSync(openSync(path, 'wx', 0o600));
+  let held: BetterSqlite3.Database | undefined;
+  const release = () => {
+    // Removed first: a file without a lock would say that this process died.
+    rmSync(path, { force: true });
+    held?.close();
+  };
+  try {
+    held = new BetterSqlite3(path, { fileMustExist: true, timeout: 0 });
+    // Otherwise there would be a second file, for the journal.
+    held.pragma('journal_mode = memory');
+    held.exec('begin exclusive');
+    return { release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** The locks that no process holds. One whose file was just created may be among them: its process is about to take it. */
+export function abandonedLocks(directory: string): string[] {
+  return namesIn(directory)
+    .filter((file) => file.startsWith(prefix) && isAbandoned(join(directory, file)))
+    .map((file) => file.slice(prefix.length));
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    // No file descriptor is left, for example: in doubt, all processes run.
+    return [];
+  }
+}
+
+/** Removes abandoned locks, if the file system allows it. Nothing is known about their processes afterwards. */
+export function removeLocks(directory: string, names: readonly string[]): void {
+  for (const name of names) {
+    try {
+      rmSync(lockPath(directory, name), { force: true });
+    } catch {
+      // A lock that stays says again that its process died, which owns nothing any more.
+    }
+  }
+}
+
+function isAbandoned(path: string): boolean {
+  let probe: BetterSqlite3.Database | undefined;
+  try {
+    probe = new BetterSqlite3(path, { readonly: true, timeout: 0 });
+    probe.prepare('select count(*) from sqlite_schema').get();
+    return true;
+  } catch {
+    // Held, missing or not readable: in doubt, its process runs.
+    return false;
+  } finally {
+    probe?.close();
+  }
+}
+
+function lockPath(directory: string, name: string): string {
+  return join(directory, prefix + name);
+}

@@ -1,0 +1,86 @@
+/**
+ * Who owns a lease, and whether that process has died. The name of an owner contains a lock that its process holds until it
+ * ends, so its leases can be ended before they expire. Only for a database on one machine: elsewhere, leases expire.
+ */
+import type { World } from '../../base/world.ts';
+import {
+  abandonedLocks,
+  type ProcessLock,
+  removeLocks,
+  takeProcessLock,
+} from '../../db/sqlite/process-lock.ts';
+import { endLeases, listLeaseOwners } from '../../db/tables/leases.ts';
+import type { TimedContext } from '../contexts.ts';
+
+/** Names the owners of leases. */
+export type OwnersContext = { readonly owners: LeaseOwners };
+
+type NamedLock = ProcessLock & { readonly name: string };
+
+/** The locks of the processes that use a data directory, with that of this process. */
+export class LeaseOwners {
+  readonly #directory: string;
+  readonly #world: World;
+  #own: NamedLock | undefined;
+
+  constructor(directory: string, world: World) {
+    this.#directory = directory;
+    this.#world = world;
+  }
+
+  /** `worker` with the lock of this process. Without it if the lock cannot be taken, for example because the disk is full. */
+  named(worker: string): string {
+    this.#own ??= this.#take();
+    return this.#own === undefined ? worker : `${worker}@${this.#own.name}`;
+  }
+
+  /** The locks that no process holds: those of dead processes, and one that a process is about to take. */
+  abandoned(): string[] {
+    return abandonedLocks(this.#directory);
+  }
+
+  /** Removes abandoned locks that own no leases any more. */
+  forget(locks: readonly string[]): void {
+    removeLocks(this.#directory, locks);
+  }
+
+  /** Releases the lock of this process. */
+  release(): void {
+    this.#own?.release();
+    this.#own = undefined;
+  }
+
+  #take(): NamedLock | undefined {
+    const name = this.#world.randomBytes(8).toString('hex');
+    try {
+      return { ...takeProcessLock(this.#directory, name), name };
+    } catch {
+      // Not worth a failed renewal: without a lock, its lease expires after a minute.
+      return undefined;
+    }
+  }
+}
+
+/**
+ * Ends the leases of processes that have died, so that their renewals and notifications are resumed at once. Returns their
+ * number.
+ */
+export async function endDeadLeases({ db, world, owners }: TimedContext & OwnersContext): Promise<number> {
+  const before = owners.abandoned();
+  if (before.length === 0) return 0;
+  const now = world.now();
+  const listed = await listLeaseOwners(db.reader, now);
+  // A file can look abandoned in the moment before its process locks it, but then it owns no lease yet. So an owner that was
+  // listed before its lock is found abandoned is dead, and a lock abandoned before the list owns nothing else.
+  const locks = owners.abandoned().filter((lock) => before.includes(lock));
+  const dead = listed.filter((owner) => isOneOf(locks, owner));
+  if (dead.length > 0) await db.write((writer) => endLeases(writer, dead, now));
+  owners.forget(locks);
+  return dead.length;
+}
+
+/** Whether the name of an owner contains one of the locks; names of version 0.1.0 contain none. */
+function isOneOf(locks: readonly string[], owner: string): boolean {
+  const lock = /@([0-9a-f]{16})\//.exec(owner)?.[1];
+  return lock !== undefined && locks.includes(lock);
+}
