@@ -3,28 +3,23 @@
  * ends, so its leases can be ended before they expire. Only for a database on one machine: elsewhere, leases expire.
  */
 import type { World } from '../../base/world.ts';
-import {
-  abandonedLocks,
-  type ProcessLock,
-  removeLocks,
-  takeProcessLock,
-} from '../../db/sqlite/process-lock.ts';
+import { ProcessLocks } from '../../db/process-locks.ts';
 import { endLeases, listLeaseOwners } from '../../db/tables/leases.ts';
 import type { TimedContext } from '../contexts.ts';
 
 /** Names the owners of leases. */
 export type OwnersContext = { readonly owners: LeaseOwners };
 
-type NamedLock = ProcessLock & { readonly name: string };
+type NamedLock = ReturnType<ProcessLocks['take']> & { readonly name: string };
 
 /** The locks of the processes that use a data directory, with that of this process. */
 export class LeaseOwners {
-  readonly #directory: string;
+  readonly #locks: ProcessLocks;
   readonly #world: World;
   #own: NamedLock | undefined;
 
   constructor(directory: string, world: World) {
-    this.#directory = directory;
+    this.#locks = new ProcessLocks(directory);
     this.#world = world;
   }
 
@@ -36,12 +31,12 @@ export class LeaseOwners {
 
   /** The locks that no process holds: those of dead processes, and one that a process is about to take. */
   abandoned(): string[] {
-    return abandonedLocks(this.#directory);
+    return this.#locks.abandoned();
   }
 
   /** Removes abandoned locks that own no leases any more. */
   forget(locks: readonly string[]): void {
-    removeLocks(this.#directory, locks);
+    this.#locks.remove(locks);
   }
 
   /** Releases the lock of this process. */
@@ -53,7 +48,7 @@ export class LeaseOwners {
   #take(): NamedLock | undefined {
     const name = this.#world.randomBytes(8).toString('hex');
     try {
-      return { ...takeProcessLock(this.#directory, name), name };
+      return { ...this.#locks.take(name), name };
     } catch {
       // Not worth a failed renewal: without a lock, its lease expires after a minute.
       return undefined;
