@@ -319,9 +319,9 @@ suite('what no tool says', () => {
   const files = globSync('{src,assets,test}/**/*.{ts,tsx}');
 
   test('a test is named after the file that it tests, with a dash and its subject if there are several', () => {
-    const sources = files
+    const sources = [...files, ...globSync('bench/*.ts')]
       .filter((path) => !path.startsWith('test/'))
-      .map((path) => path.replace(/^\w+\/|\.tsx?$/g, ''));
+      .map((path) => path.replace(/^(?:src|assets)\/|\.tsx?$/g, ''));
     const tests = files.filter(
       (path) => path.endsWith('.test.ts') && !testsWithoutSource.some((begin) => path.startsWith(begin)),
     );
