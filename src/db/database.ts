@@ -11,6 +11,7 @@ import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { World } from '../base/world.ts';
 import { insertAuditEvents, type NewAuditEvent } from './audit/audit-insertion.ts';
+import { EventGroup } from './audit/event-group.ts';
 import { DatabaseFile } from './database-file.ts';
 import type { Schema } from './schema/schema.ts';
 import { copyDatabase } from './sqlite/backup-copy.ts';
@@ -58,6 +59,7 @@ export class Database {
   readonly #writing: WriteConnection;
   readonly #reading: BetterSqlite3.Database;
   readonly #writer: Kysely<Schema>;
+  readonly #events = new EventGroup((next) => this.write((writer) => insertAuditEvents(writer, next())));
   readonly #dataVersion: BetterSqlite3.Statement;
   readonly #generation: BetterSqlite3.Statement;
   #seenDataVersion: unknown;
@@ -185,10 +187,7 @@ export class Database {
    * share a commit. Rejects with StorageError, and nothing recorded, if they cannot be.
    */
   append(events: readonly NewAuditEvent[]): Promise<void> {
-    const integrity = requireIntegrity(this);
-    return (
-      this.#writing.append?.(events, integrity) ?? this.write((writer) => insertAuditEvents(writer, events))
-    );
+    return this.#writing.append?.(events, requireIntegrity(this)) ?? this.#events.append(events);
   }
 
   /**
