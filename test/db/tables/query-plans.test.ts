@@ -48,12 +48,12 @@ import {
   orderedBefore,
 } from '../../../src/db/tables/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuers.ts';
+import { endLeases, listLeaseOwners } from '../../../src/db/tables/leases.ts';
 import {
   listExpiringApiKeys,
   listExpiringCertificates,
   nextRange,
 } from '../../../src/db/tables/notification-watch.ts';
-import { endLeases, listLeaseOwners } from '../../../src/db/tables/leases.ts';
 import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewal-lanes.ts';
 import {
   findClaimableRenewal,
