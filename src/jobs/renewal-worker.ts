@@ -29,7 +29,7 @@ export async function runRenewalWorker(vault: WorkerContext, signal: AbortSignal
   while (!signal.aborted) {
     try {
       const left = await endDeadLeases(vault);
-      if (left > 0) vault.log.info({ leases: left }, 'resuming what a dead process left unfinished');
+      if (left > 0) vault.log.info({ leases: left }, 'leases of dead processes ended; resuming their work');
       while (!signal.aborted && (await startNext(vault, worker, running, signal)));
       vault.renewalHeartbeat.beat();
     } catch (error) {

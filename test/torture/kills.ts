@@ -17,8 +17,6 @@ import { WantedAnswers } from './wanted-answers.ts';
 
 export type KillsOptions = {
   readonly kills: number;
-  /** Whether to wait for the leases of killed workers at the end, or to expire them at once. */
-  readonly leases: 'waited for' | 'ended';
   /** The number of concurrent downloads. */
   readonly clients: number;
   /** `--workers`: with more than one, some workers are also killed alone. */
@@ -32,7 +30,7 @@ const leastAnswers = 5;
 export async function tortureByKills(order: Order): Promise<readonly Finding[]> {
   const kills = order.amount('kills') ?? 200;
   const clients = order.amount('clients') ?? 8;
-  return kill(order, { kills, leases: 'waited for', clients, workers: order.amount('workers') ?? 1 });
+  return kill(order, { kills, clients, workers: order.amount('workers') ?? 1 });
 }
 
 /** Kills and checks repeatedly. Throws with all broken promises. */
@@ -127,7 +125,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
 
   /** The last start: every interrupted renewal finishes, and everything is checked once more. */
   async function settle(): Promise<Finding[]> {
-    const open = options.leases === 'ended' ? endLeases(place.data) : openRenewals(place.data);
+    const open = openRenewals(place.data);
     const started = startServer(place, more);
     running = started;
     const server = await started.listening;
@@ -171,17 +169,6 @@ function openRenewals(data: string): number {
   try {
     const sql = "select count(*) from renewals where status in ('queued', 'running')";
     return database.prepare(sql).pluck().get() as number;
-  } finally {
-    database.close();
-  }
-}
-
-/** Expires the leases of dead workers, which last a minute. */
-function endLeases(data: string): number {
-  const database = new BetterSqlite3(join(data, 'vault.db'));
-  try {
-    return database.prepare("update renewals set lease_expires_at = 0 where status = 'running'").run()
-      .changes;
   } finally {
     database.close();
   }
