@@ -1,8 +1,8 @@
 /** Events that share a transaction: those that arrive until it begins, and none that arrive after it failed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventGroup } from '../../../src/db/audit/event-group.ts';
 import type { NewAuditEvent } from '../../../src/db/audit/audit-insertion.ts';
+import { EventGroup } from '../../../src/db/audit/event-group.ts';
 
 const event = (at: number) => ({ at }) as NewAuditEvent;
 
