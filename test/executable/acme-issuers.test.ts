@@ -103,7 +103,8 @@ suite('issuers', needsAcme(), () => {
   );
 
   test('a CA that says how long to wait, as seconds or as a date, is not asked sooner', async (t) => {
-    const { vault, front } = await frontedVault(t, { retryAfter: 2, authzReuse: 0 });
+    // A refused nonce would be the answer that is held below.
+    const { vault, front } = await frontedVault(t, { retryAfter: 2, authzReuse: 0, nonceReject: 0 });
     // Those that know no profiles know no such setting either.
     if (!vault.ca.has('profiles')) return t.skip(`Pebble ${vault.ca.version} sends no Retry-After`);
     const { url } = await vault.serveMute();

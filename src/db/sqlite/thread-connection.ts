@@ -4,7 +4,9 @@
  */
 import type { Worker } from 'node:worker_threads';
 import type { Integrity } from '../../base/integrity.ts';
+import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 import type { WriteConnection } from './write-connection.ts';
@@ -41,11 +43,18 @@ export class ThreadConnection implements WriteConnection {
     });
   }
 
-  /** Opens the database at `path` on this thread. If the thread ends by an error, that is an uncaught exception. */
+  /**
+   * Opens the database at `path` on this thread. Rejects with what keeps it from that; an error that
+   * ends the thread later is an uncaught exception.
+   */
   static async open(thread: Worker, path: string): Promise<ThreadConnection> {
     const connection = new ThreadConnection(thread);
+    const failed = Promise.withResolvers<never>();
+    const fail = (error: Error) => failed.reject(startError(error));
+    thread.on('error', fail);
     try {
-      await connection.#ask({ do: 'open', path });
+      await Promise.race([failed.promise, connection.#ask({ do: 'open', path })]);
+      thread.off('error', fail);
       return connection;
     } catch (error) {
       await thread.terminate();
@@ -123,6 +132,17 @@ export class ThreadConnection implements WriteConnection {
     this.#waiting.clear();
     for (const waiting of all) waiting.reject(threadEnded());
   }
+}
+
+/** What keeps a thread from starting are limits of the system, which Node names in a text only. */
+function startError(error: Error): Error {
+  const code = /^Worker initialization failure: (E[A-Z]+)$/.exec(error.message)?.[1];
+  if (code === undefined) return error;
+  const reason = describeSystemError(Object.assign(new Error(code), { code }));
+  return new OperatorError(`cannot start the thread that writes to the database: ${reason}`, {
+    hint: 'Raise the limits of open files and of threads: "ulimit -n" and "-u", or LimitNOFILE= and TasksMax= in the systemd unit.',
+    cause: error,
+  });
 }
 
 function threadEnded(): StorageError {
