@@ -9,6 +9,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql, type Transaction } from 'kysely';
 import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { StorageError } from '../base/storage-error.ts';
 import type { World } from '../base/world.ts';
 import { insertAuditEvents, type NewAuditEvent } from './audit/audit-insertion.ts';
 import { EventGroup } from './audit/event-group.ts';
@@ -48,11 +49,14 @@ export type OpenOptions = {
   /** Only tests have others. */
   readonly migrations?: Migrations | undefined;
   /**
-   * Starts the thread that writes, which loads SQLite from the path `library`, if given, as this thread did. Without it,
-   * writes run in the calling thread.
+   * Starts the thread that writes, which loads SQLite from the path `library`, if given, as this thread did. Without it, or
+   * if it returns nothing, writes run in the calling thread.
    */
-  readonly startThread?: ((library: string | undefined) => Worker) | undefined;
+  readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
 };
+
+/** A lock of another process is waited for 5 s; a healthy disk takes milliseconds. */
+const mostSeconds = 30;
 
 export class Database {
   readonly #file: FileInPlace;
@@ -124,11 +128,12 @@ export class Database {
       const connection = new DirectConnection(writing, world, file);
       await migrate(writing, new Kysely<Schema>({ dialect: writingDialect(connection) }), migrations);
       reading = openForReading(writing.name, openingPatienceMs);
-      if (startThread === undefined) {
+      const thread = startThread?.(loadedAddonPath());
+      if (thread === undefined) {
         connection.beImpatient();
         return new Database(reading, connection, file);
       }
-      const onThread = await ThreadConnection.open(startThread(loadedAddonPath()), writing.name);
+      const onThread = await ThreadConnection.open(thread, writing.name, world);
       // The reading connection is open, so this one is not the last, whose end would remove the log.
       writing.close();
       return new Database(reading, onThread, file);
@@ -196,6 +201,18 @@ export class Database {
    */
   requireWritable(): Promise<void> {
     return this.#alone(() => this.#writing.requireWritable());
+  }
+
+  /** Throws StorageError if a write has been waiting for the disk for half a minute: then no other gets through, either. */
+  requireProgress(): void {
+    const seconds = Math.floor((this.#writing.waiting?.() ?? 0) / 1000);
+    if (seconds < mostSeconds) return;
+    throw new StorageError(
+      `the disk of the database has not answered for ${seconds} s (${this.#reading.name})`,
+      {
+        hint: 'Check the disk and the kernel log.',
+      },
+    );
   }
 
   /** Checks a file of up to 64 MiB. Throws OperatorError if a page, an index or a table is damaged. */

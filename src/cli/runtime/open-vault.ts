@@ -81,7 +81,7 @@ export async function openVault(
   whenMissing: 'create' | 'refuse',
   log: Log = silentLog,
   ask: PassphrasePrompt = failWithoutPrompt,
-  { startThread }: { readonly startThread?: (library: string | undefined) => Worker } = {},
+  { startThread }: { readonly startThread?: (library: string | undefined) => Worker | undefined } = {},
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
   refuseUnsafePlace(settings.dataDir);

@@ -7,6 +7,7 @@ import type { Integrity } from '../../base/integrity.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
+import type { World } from '../../base/world.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 import type { WriteConnection } from './write-connection.ts';
@@ -22,17 +23,21 @@ import {
 
 type Result = StatementResult | boolean | undefined;
 
+type Waiting = PromiseWithResolvers<Result> & { readonly since: number };
+
 export class ThreadConnection implements WriteConnection {
   readonly #thread: Worker;
+  readonly #world: Pick<World, 'now'>;
   readonly #ended: Promise<void>;
-  readonly #waiting = new Map<number, PromiseWithResolvers<Result>>();
+  readonly #waiting = new Map<number, Waiting>();
   #unsent: WriteRequest[] = [];
   #lastId = 0;
   #taggedBy: Integrity | undefined;
   #isOver = false;
 
-  private constructor(thread: Worker) {
+  private constructor(thread: Worker, world: Pick<World, 'now'>) {
     this.#thread = thread;
+    this.#world = world;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
     thread.on('message', (answers: readonly WriteAnswer[]) => this.#settle(answers));
@@ -47,8 +52,8 @@ export class ThreadConnection implements WriteConnection {
    * Opens the database at `path` on this thread. Rejects with what keeps it from that; an error that
    * ends the thread later is an uncaught exception.
    */
-  static async open(thread: Worker, path: string): Promise<ThreadConnection> {
-    const connection = new ThreadConnection(thread);
+  static async open(thread: Worker, path: string, world: Pick<World, 'now'>): Promise<ThreadConnection> {
+    const connection = new ThreadConnection(thread, world);
     const failed = Promise.withResolvers<never>();
     const fail = (error: Error) => failed.reject(startError(error));
     thread.on('error', fail);
@@ -97,6 +102,11 @@ export class ThreadConnection implements WriteConnection {
     return (await this.#ask({ do: 'checkpoint' })) === true;
   }
 
+  waiting(): number {
+    const [oldest] = this.#waiting.values();
+    return oldest === undefined ? 0 : this.#world.now() - oldest.since;
+  }
+
   async close(): Promise<void> {
     if (!this.#isOver) await this.#ask({ do: 'close' });
     await this.#ended;
@@ -104,7 +114,7 @@ export class ThreadConnection implements WriteConnection {
 
   #ask(order: WriteOrder): Promise<Result> {
     if (this.#isOver) return Promise.reject(threadEnded());
-    const waiting = Promise.withResolvers<Result>();
+    const waiting = { ...Promise.withResolvers<Result>(), since: this.#world.now() };
     this.#lastId += 1;
     this.#waiting.set(this.#lastId, waiting);
     if (this.#unsent.length === 0) process.nextTick(() => this.#send());

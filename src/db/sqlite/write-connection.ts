@@ -29,6 +29,8 @@ export type WriteConnection = {
   readonly requireWritable: () => Promise<void>;
   /** Moves the write-ahead log into the file; returns whether nothing of it is left. */
   readonly checkpoint: () => Promise<boolean>;
+  /** How long the oldest request has been without an answer, in milliseconds; missing where each is answered at once. */
+  readonly waiting?: () => number;
   readonly close: () => Promise<void>;
 };
 

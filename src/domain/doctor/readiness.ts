@@ -30,7 +30,10 @@ export type Readiness = {
 
 /** Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. */
 export async function readiness(vault: ReadinessContext): Promise<Readiness> {
-  const database = await succeeds(vault, 'database', () => vault.db.generation());
+  const database = await succeeds(vault, 'database', async () => {
+    await vault.db.generation();
+    vault.db.requireProgress();
+  });
   const masterKey = await succeeds(vault, 'master_key', async () => {
     if ((await masterKeyFits(vault)) !== 'fits')
       throw new Error('the master key does not open its check blob');

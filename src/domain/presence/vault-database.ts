@@ -34,7 +34,7 @@ export function refuseUnusableDatabase(
 export function openDatabase(
   path: string,
   world: World,
-  options: { readonly startThread?: ((library: string | undefined) => Worker) | undefined } = {},
+  options: { readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined } = {},
 ): Promise<VaultDatabase> {
   return Database.open(path, world, options);
 }

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 import { StorageError } from '../../../src/base/storage-error.ts';
-import { realWorld } from '../../../src/base/world.ts';
+import { realWorld, type World } from '../../../src/base/world.ts';
 import { startWriterThread } from '../../../src/cli/runtime/writer-thread.ts';
 import type { NewAuditEvent } from '../../../src/db/audit/audit-insertion.ts';
 import { Database, type Writer } from '../../../src/db/database.ts';
@@ -14,15 +14,23 @@ import { ThreadConnection } from '../../../src/db/sqlite/thread-connection.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
 import { bound } from '../../harness/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
+import { TestWorld } from '../../harness/test-world.ts';
 
-async function opened(t: TestContext) {
+/** From the sources, the thread loads the library by its path. */
+function started(): Worker {
+  const thread = startWriterThread();
+  assert(thread);
+  return thread;
+}
+
+async function opened(t: TestContext, world: World = realWorld) {
   const path = join(tempDir(t), 'vault.db');
   let thread: Worker | undefined;
   const startThread = () => {
-    thread = startWriterThread();
+    thread = started();
     return thread;
   };
-  const db = await bound(await Database.open(path, realWorld, { startThread }));
+  const db = await bound(await Database.open(path, world, { startThread }));
   t.after(() => db.close());
   /** Another process, as far as SQLite can tell. */
   const other = new BetterSqlite3(path);
@@ -141,6 +149,28 @@ test('the event loop turns while another process holds the lock, and nothing is 
   assert.deepEqual([times(other), await settingOf(db, 'a')], [[1, 2], 1]);
 });
 
+test('a write that waits for half a minute is trouble, and none once it has ended', async (t) => {
+  const world = new TestWorld();
+  const { db, other } = await opened(t, world);
+  other.exec('begin immediate');
+  const appended = db.append([event(1)]);
+  await realWorld.turn();
+  world.advance(29_999);
+  db.requireProgress();
+  world.advance(1);
+  assert.throws(
+    () => db.requireProgress(),
+    (error) => {
+      assert(error instanceof StorageError);
+      assert.match(error.message, /^the disk of the database has not answered for 30 s/);
+      return true;
+    },
+  );
+  other.exec('commit');
+  await appended;
+  db.requireProgress();
+});
+
 test('what cannot be durable is refused with a sentence: the file was replaced', async (t) => {
   const { db, path } = await opened(t);
   renameSync(path, `${path}.moved`);
@@ -160,7 +190,7 @@ test('what cannot be durable is refused with a sentence: the file was replaced',
 
 test('closing waits for what was begun; afterward the file is whole and writes are refused', async (t) => {
   const path = join(tempDir(t), 'vault.db');
-  const db = await bound(await Database.open(path, realWorld, { startThread: startWriterThread }));
+  const db = await bound(await Database.open(path, realWorld, { startThread: started }));
   const all = Promise.all([db.append([event(1)]), db.write(put('a', 1)), db.append([event(2)])]);
   await db.close();
   await all;
@@ -184,9 +214,9 @@ test('a thread that ends leaves no one waiting', async (t) => {
 });
 
 test('a database that the thread cannot open is refused, and the thread ends', async (t) => {
-  const thread = startWriterThread();
+  const thread = started();
   const ended = new Promise((resolve) => thread.once('exit', resolve));
   const path = join(tempDir(t), 'missing.db');
-  await assert.rejects(ThreadConnection.open(thread, path), /cannot open the database/);
+  await assert.rejects(ThreadConnection.open(thread, path, realWorld), /cannot open the database/);
   await ended;
 });
