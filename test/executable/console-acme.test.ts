@@ -3,13 +3,15 @@
  * messages of the CA, and accounts.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { type AcmeFront, acmeFront } from '../harness/acme-front.ts';
 import { needsAcme } from '../harness/acme-vault.ts';
 import { type Bind, bind } from '../harness/bind.ts';
 import { type Person, type Visit, visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
-import { type Pebble, pebble } from '../harness/pebble.ts';
+import { pebble } from '../harness/pebble.ts';
 import { freePorts } from '../harness/port.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { serve } from '../harness/vault-process.ts';
@@ -22,15 +24,18 @@ const customer = {
   key: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
 };
 
-type World = { readonly there: Visit; readonly alice: Person; readonly ca: Pebble; readonly dns: Bind };
+type World = { readonly there: Visit; readonly alice: Person; readonly ca: AcmeFront; readonly dns: Bind };
 
-/** A CA whose orders take a second, so that the page shows them in progress. */
+/** A CA behind a proxy that can hold its orders, so that the page shows them in progress. */
 async function world(t: TestContext): Promise<World> {
   const records = ['* A 127.0.0.1', '@ A 127.0.0.1', 'down A 127.0.0.2'];
   const dns = await bind(t, { zones: [{ name: 'example.test', records }] });
   const [httpPort = 0] = await freePorts(1);
   const eab = { [customer.id]: customer.key };
-  const ca = await pebble(t, { dnsServer: dns.server, httpPort, eab, retryAfter: 1, authzReuse: 0 });
+  const ca = await acmeFront(
+    t,
+    await pebble(t, { dnsServer: dns.server, httpPort, eab, retryAfter: 1, authzReuse: 0 }),
+  );
   const args = ['--resolver', dns.server, '--acme-http-listen', `127.0.0.1:${httpPort}`];
   const dataDir = tempDir(t);
   const there = await visit(t, { dataDir, start: () => serve(t, dataDir, { args }) });
@@ -43,7 +48,7 @@ test(
   async (t) => {
     const all = await world(t);
     await t.test('the terms of service are shown before it is added', () => addIssuer(all));
-    await t.test('the first order is shown step by step', () => watchIssue(all.alice));
+    await t.test('the first order is shown step by step', () => watchIssue(all));
     await t.test('a failure shows the error of the CA and the time of the next attempt', () =>
       watchFailure(all.alice),
     );
@@ -64,7 +69,7 @@ async function addIssuer({ there, alice: { page, open }, ca }: World): Promise<v
   await dialog.locator('summary').click();
   await dialog.getByLabel('External account: key ID').fill(customer.id);
   await dialog.getByLabel('External account: HMAC key').fill(customer.key);
-  await dialog.getByLabel('Trusted roots').fill(ca.caPem);
+  await dialog.getByLabel('Trusted roots').fill(readFileSync(ca.caFile, 'utf8'));
   there.expectComplaint(/status of 400.*issuers/);
   await dialog.getByRole('button', { name: 'Add' }).click();
   await dialog.getByText('Terms of service', { exact: true }).waitFor();
@@ -95,8 +100,9 @@ async function order({ page, open }: Person, domain: string, challenge: string):
 const mark = (page: Page) => page.evaluate('globalThis.isMarked = true');
 const isMarked = (page: Page) => page.evaluate('globalThis.isMarked === true');
 
-async function watchIssue(alice: Person): Promise<void> {
+async function watchIssue({ alice, ca }: World): Promise<void> {
   const { page } = alice;
+  const first = ca.hold('request', /finalize/);
   await order(alice, 'www.example.test', 'http-01');
   await mark(page);
   const renewal = page.locator('.renewal');
@@ -104,10 +110,12 @@ async function watchIssue(alice: Person): Promise<void> {
     renewal.getByRole('listitem').filter({ hasText: text }).first().waitFor();
   await renewal.getByText('In progress').waitFor();
   await step(/http-01/);
+  first.release();
   await renewal.getByText('Issued version 1.').waitFor();
   await step(/certificate/);
   await page.getByRole('link', { name: 'private.key' }).waitFor();
 
+  const second = ca.hold('request', /finalize/);
   await page.getByRole('button', { name: 'Renew now' }).click();
   await renewal.getByText('In progress').waitFor();
   assert.equal(
@@ -115,6 +123,7 @@ async function watchIssue(alice: Person): Promise<void> {
     true,
     'only one renewal at a time',
   );
+  second.release();
   await renewal.getByText('Issued version 2.').waitFor();
   await page.getByText('Renews automatically').waitFor();
   assert.equal(await isMarked(page), true, 'the page was reloaded');
