@@ -30,6 +30,11 @@ type OtherRequest = Exclude<WriteRequest, AppendRequest>;
 /** Bounds the time that a transaction takes. */
 const mostEvents = 500;
 
+/** After a commit of this length, waiting a part of it for more events costs less than another commit. */
+const slowCommitMs = 4;
+const gatheringShare = 8;
+const longestGatheringMs = 5;
+
 /** How long opening waits for the lock of another process. */
 const openingPatienceMs = 5000;
 
@@ -62,12 +67,19 @@ export class WritingThread {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       if (next.do !== 'append') await this.#handle(next);
       else {
+        const before = this.#world.now();
         await this.#append(next);
-        // What has arrived during the commit joins the next one.
-        await this.#world.turn();
+        await this.#gather(this.#world.now() - before);
       }
     }
     this.#isRunning = false;
+  }
+
+  /** Lets events join the next commit: those that have arrived, and after a slow commit those of clients that come again. */
+  async #gather(commitMs: number): Promise<void> {
+    await this.#world.turn();
+    if (commitMs < slowCommitMs || this.#queue[0]?.do !== 'append') return;
+    await this.#world.sleep(Math.min(commitMs / gatheringShare, longestGatheringMs));
   }
 
   /** While a transaction is open, its own requests: they are the only ones that are no events. */
