@@ -19,6 +19,8 @@ const slow: readonly string[] = [
   'test/http/server/pipelining.test.ts',
   'test/http/routes/session-routes-flood.test.ts',
   'test/http/surface-fuzz.test.ts',
+  'test/reader-time.test.ts',
+  'test/db/sqlite/thread-connection.test.ts',
 ];
 
 const root = join(import.meta.dirname, '..');
