@@ -45,7 +45,7 @@ const files = globSync('test/**/*.test.ts', { cwd: root })
   .filter((path) => !starts(join(root, path)) && !slow.includes(path))
   .map((path) => relative(process.cwd(), join(root, path)));
 const options = [
-  ...['--test', '--test-concurrency=2', '--test-timeout=60000', '--test-force-exit'],
+  ...['--test', '--test-concurrency=2', '--test-timeout=60000'],
   ...process.argv.slice(2),
 ];
 const { status } = spawnSync(process.execPath, [...options, ...files], { stdio: 'inherit' });
