@@ -107,9 +107,8 @@ test('idle connections do not hold it up', async (t) => {
   const server = await serve(t, dir);
   const response = await fetch(`${server.url}/api/v1/health`, { headers: { Connection: 'keep-alive' } });
   await response.text();
-  const began = Date.now();
   assert.deepEqual(await server.end(), { code: 0, signal: null });
-  assert.ok(Date.now() - began < 5000);
+  assert.doesNotMatch(server.log(), /closed connections with requests in flight/);
 });
 
 /** Runs `vault serve` that is to fail, and checks the form of what it says. */

@@ -214,13 +214,4 @@ suite('arbitrary input', () => {
       { numRuns: 1000 },
     );
   });
-
-  test('takes a time that grows with its length and not faster', () => {
-    for (const piece of ['"', '\\', '\\"', ',', ';', 'for="', '=', '[', ':', 'a=";",']) {
-      const long = piece.repeat(Math.ceil(16_000 / piece.length));
-      const began = process.hrtime.bigint();
-      clientOf({ peer: '10.0.0.1', forwardedFor: long, forwarded: long, forwardedProto: long }, trusted);
-      assert(process.hrtime.bigint() - began < 100_000_000n, piece);
-    }
-  });
 });

@@ -95,13 +95,4 @@ suite('If-None-Match', () => {
     });
     fc.assert(property, { numRuns: 1000 });
   });
-
-  test('takes the longest header that a request can have in a few milliseconds', () => {
-    const blank = ' '.repeat(16_000);
-    for (const header of [`,${blank}x`, `"a"${blank}x`, ','.repeat(16_000), `"${'a'.repeat(16_000)}`]) {
-      const began = performance.now();
-      noneMatch(header, etag);
-      assert(performance.now() - began < 50, `${header.slice(0, 4)}… took too long`);
-    }
-  });
 });
