@@ -16,14 +16,13 @@ import {
   layScene,
   namesIn,
   pictureOf,
-  runInside,
-  type Said,
   sceneNames,
   spoil,
   startInside,
   type VaultFile,
   vaultFiles,
 } from '../harness/vault-files.ts';
+import { type Outcome, runInside } from '../harness/vault-process.ts';
 
 type Verdict = 'works' | RegExp;
 
@@ -123,7 +122,7 @@ const table: Readonly<Record<VaultFile, Row>> = {
   },
 };
 
-const commands: Readonly<Record<string, (scene: string) => Promise<Said>>> = {
+const commands: Readonly<Record<string, (scene: string) => Promise<Outcome>>> = {
   start: (scene) => startInside(join(scene, 'data')),
   command: (scene) =>
     runInside(['certificate', 'create', '--name=new', '--domain=n.test', '--data-dir', join(scene, 'data')]),

@@ -5,15 +5,13 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
 import { realWorld } from '../../src/base/world.ts';
-import { run } from '../../src/cli/commands/run.ts';
 import { openVault } from '../../src/cli/runtime/open-vault.ts';
 import { readSettings } from '../../src/cli/settings/settings.ts';
-import type { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { beginServing, updateMark } from '../../src/domain/presence/served-vault.ts';
 import { makeBackup } from './backup-fixtures.ts';
 import { addCertificates } from './marked-vault.ts';
+import { type Outcome, runInside } from './vault-process.ts';
 
 /** The files of a vault, by their name in the table. */
 export const vaultFiles = {
@@ -46,8 +44,6 @@ const finishedNote = JSON.stringify({ moves: [{ from: 'vault.db.restoring', to: 
 
 /** The certificates of the vault. */
 export const sceneNames = ['a1', 'a2', 'a3'];
-
-export type Said = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /**
  * Creates the scene in `root`: `now` is a vault that was killed with a certificate in its write-ahead log, `older` has the
@@ -128,30 +124,8 @@ export function spoil(
   };
 }
 
-/** Runs a command line in this process. */
-export async function runInside(args: readonly string[], input = ''): Promise<Said> {
-  const written = { stdout: '', stderr: '' };
-  const keptAs = (name: keyof typeof written) =>
-    new Writable({
-      write: (chunk, _, done) => {
-        written[name] += chunk;
-        done();
-      },
-    });
-  const streams = { stdin: Readable.from([input]), stdout: keptAs('stdout'), stderr: keptAs('stderr') };
-  const terminal = {
-    ...streams,
-    world: realWorld,
-    environment: {},
-    version: '0.0.0-test',
-    executable: '/usr/local/bin/vault',
-  } as unknown as Terminal;
-  const code = await run(args, terminal);
-  return { code, ...written };
-}
-
 /** The first steps of `vault serve`: opens or creates the vault and checks it. Prints errors like the command. */
-export async function startInside(data: string): Promise<Said> {
+export async function startInside(data: string): Promise<Outcome> {
   try {
     const { vault, close } = await openVault(
       await readSettings({ 'data-dir': data }, {}),

@@ -1,13 +1,19 @@
-/** Runs the command line as a process: the built executable or, if needed, the sources with this Node. */
+/**
+ * Runs the command line: in the process of the test where the command needs none of its own, and the built executable or the
+ * sources as a process where it does. With VAULT_TEST_WHOLE=1, as in `npm run test:whole`, all commands are processes.
+ */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, constants, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import './child-processes.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { realWorld } from '../../src/base/world.ts';
+import type { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { loopbackSetting } from './loopback-guard.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -17,6 +23,7 @@ export const fromSource = [process.execPath, fileURLToPath(new URL('src/main.ts'
 export const fromExecutable = [fileURLToPath(new URL('dist/vault', root))] as const;
 
 export type Launch = {
+  /** Always a process. */
   readonly program?: readonly string[];
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly input?: string | Buffer;
@@ -29,6 +36,64 @@ export type Outcome = { readonly code: number | null; readonly stdout: string; r
 
 /** Runs a command until it exits. */
 export async function vault(args: readonly string[], launch: Launch = {}): Promise<Outcome> {
+  return needsProcess(args, launch) ? runOutside(args, launch) : runInside(args, launch);
+}
+
+/** Serve, or tell what is in the executable. */
+const processCommands: readonly string[] = [
+  ...['serve', 'demo', 'systemd-unit', 'completion', 'man', 'licenses', 'version', '--version'],
+];
+
+/** Whether the command has to be one, or is given what a process has: a folder, a user, variables of the system, a descriptor. */
+function needsProcess(args: readonly string[], { program, cwd, uid, gid, environment = {} }: Launch): boolean {
+  if (process.env.VAULT_TEST_WHOLE === '1') return true;
+  if ([program, cwd, uid, gid].some((one) => one !== undefined)) return true;
+  if (processCommands.includes(args[0] ?? '') || args.includes('-')) return true;
+  return !Object.keys(environment).every((name) => /^(?:CERT)?VAULT_/.test(name));
+}
+
+/** Commands that run in this process. */
+let inside = 0;
+let usualMask = 0;
+
+/** Runs a command in this process, through the entry point of the executable. */
+export async function runInside(
+  args: readonly string[],
+  { input, environment }: Pick<Launch, 'input' | 'environment'> = {},
+): Promise<Outcome> {
+  // Most tests that start a server run no command in their process.
+  const { run } = await import('../../src/cli/commands/run.ts');
+  const written = { stdout: '', stderr: '' };
+  const keptAs = (name: keyof typeof written) =>
+    new Writable({
+      decodeStrings: false,
+      write: (chunk, _, done) => {
+        written[name] += String(chunk);
+        done();
+      },
+    });
+  const streams = {
+    stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
+    stdout: keptAs('stdout'),
+    stderr: keptAs('stderr'),
+  };
+  const terminal = {
+    ...streams,
+    world: realWorld,
+    environment: variables(environment),
+    version: manifest.version,
+    executable: fromExecutable[0],
+  } as unknown as Terminal;
+  // As the executable does.
+  if (inside++ === 0) usualMask = process.umask(0o077);
+  try {
+    return { code: await run(args, terminal), ...written };
+  } finally {
+    if (--inside === 0) process.umask(usualMask);
+  }
+}
+
+async function runOutside(args: readonly string[], launch: Launch): Promise<Outcome> {
   const child = start(args, launch);
   child.stdin.on('error', () => {
     // A command that rejects its options exits without reading its input.
@@ -82,17 +147,19 @@ export async function serve(
 function start(args: readonly string[], launch: Launch): ChildProcessByStdio<Writable, Readable, Readable> {
   const [named = '', ...first] = launch.program ?? fromExecutable;
   const program = launch.uid === undefined ? named : enterable(named);
-  const { VAULT_DATA_DIR: _, ...inherited } = process.env;
-  // The CAs, name servers and receivers of tests are on loopback.
-  const allowed = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
-  const child = spawn(program, [...first, ...args], {
+  return spawn(program, [...first, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...inherited, ...allowed, ...launch.environment },
+    env: variables(launch.environment),
     ...(launch.cwd !== undefined && { cwd: launch.cwd }),
     ...(launch.uid !== undefined && { uid: launch.uid }),
     ...(launch.gid !== undefined && { gid: launch.gid }),
   });
-  return child;
+}
+
+function variables(given: Launch['environment']): NodeJS.ProcessEnv {
+  const { VAULT_DATA_DIR: _, ...inherited } = process.env;
+  // The CAs, name servers and receivers of tests are on loopback.
+  return { ...inherited, VAULT_ALLOW_OUTBOUND: loopbackSetting, ...given };
 }
 
 const copies = new Map<string, string>();

@@ -8,7 +8,8 @@ import { readSettings } from '../../../src/cli/settings/settings.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { namesIn, runInside } from '../../harness/vault-files.ts';
+import { namesIn } from '../../harness/vault-files.ts';
+import { runInside } from '../../harness/vault-process.ts';
 
 const key = Buffer.alloc(32, 7);
 
