@@ -43,8 +43,12 @@ const faults: readonly [string, Answer, number, RegExp][] = [
   ['no answer', 'hanging', 10, /no complete response within 1 seconds|timed out/],
 ];
 
-for (const [tool, isThere] of everyTool()) {
-  for (const [name, answer, code, message] of faults) {
+const isWhole = process.env.VAULT_TEST_WHOLE === '1';
+
+for (const [at, [tool, isThere]] of everyTool().entries()) {
+  // After curl, each tool meets every second one, and the next tool the others; all with VAULT_TEST_WHOLE=1.
+  const met = faults.filter((_, index) => isWhole || tool === 'curl' || index % 2 === at % 2);
+  for (const [name, answer, code, message] of met) {
     test(`${name} leaves the old pair, and the next run recovers, with ${tool}`, isThere, async (t) => {
       const { client, server, run } = await scene(t, tool);
       const before = [client.file('tls.crt'), client.file('tls.key')];

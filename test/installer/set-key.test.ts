@@ -156,9 +156,9 @@ inEveryShell(
   },
 );
 
-/** The shells take turns, so that each step runs in one of them; with VAULT_TEST_WHOLE_TABLE=1 it runs in all. */
+/** The shells take turns, so that each step runs in one of them; with VAULT_TEST_WHOLE=1 it runs in all. */
 function isTurn(shell: Shell, step: number): boolean {
-  if (process.env.VAULT_TEST_WHOLE_TABLE === '1') return true;
+  if (process.env.VAULT_TEST_WHOLE === '1') return true;
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
   return step % order.length === order.indexOf(shell);
 }
