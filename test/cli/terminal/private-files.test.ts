@@ -225,7 +225,7 @@ suite('files of another user', () => {
         '--scope=certificates:read',
         '--certificate=*',
       ];
-      const outcome = await vault([...words, '--data-dir', dir]);
+      const outcome = await vault([...words, '--data-dir', dir], { program: fromExecutable });
       assert.deepEqual([outcome.code, outcome.stdout], [1, '']);
       assert.equal(
         outcome.stderr,
@@ -246,7 +246,7 @@ suite('files of another user', () => {
   test('a user without a name is named by number', rootOnly, async () => {
     const dir = copy('of-12345');
     execFileSync('chown', ['-R', '12345', dir]);
-    const { stderr } = await vault(['renewals', 'list', '--data-dir', dir]);
+    const { stderr } = await vault(['renewals', 'list', '--data-dir', dir], { program: fromExecutable });
     assert.match(stderr, /belongs to the user 12345, not to /);
     assert.match(stderr, /sudo -u '#12345' vault renewals list --data-dir /);
   });
