@@ -45,7 +45,10 @@ const processCommands: readonly string[] = [
 ];
 
 /** Whether the command has to be one, or is given what a process has: a folder, a user, variables of the system, a descriptor. */
-function needsProcess(args: readonly string[], { program, cwd, uid, gid, environment = {} }: Launch): boolean {
+function needsProcess(
+  args: readonly string[],
+  { program, cwd, uid, gid, environment = {} }: Launch,
+): boolean {
   if (process.env.VAULT_TEST_WHOLE === '1') return true;
   if ([program, cwd, uid, gid].some((one) => one !== undefined)) return true;
   if (processCommands.includes(args[0] ?? '') || args.includes('-')) return true;

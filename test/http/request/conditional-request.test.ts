@@ -1,6 +1,5 @@
 /** `If-None-Match` against a reference model: RFC 9110 §13.1.2 with lists, weak tags, commas in tags, and junk. */
 import assert from 'node:assert/strict';
-import { performance } from 'node:perf_hooks';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { noneMatch } from '../../../src/http/request/conditional-request.ts';

@@ -1,0 +1,78 @@
+/**
+ * `npm test`, `npm run test:fast` and `npm run test:whole`. Files that start no program share processes; those that do have
+ * their own. What fails runs once more, alone, after everything else; what passes then is listed as flaky. Arguments that are
+ * no options name files or folders.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type FileOutcome, runBatch } from './runner/batch.ts';
+import { type Batch, plan } from './runner/plan.ts';
+import { describeFile, describeTotals, failed } from './runner/report.ts';
+
+const { values, positionals } = parseArgs({
+  options: { fast: { type: 'boolean', default: false }, whole: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const isWhole = values.whole || process.env.VAULT_TEST_WHOLE === '1';
+const environment = isWhole ? { VAULT_TEST_WHOLE: '1' } : {};
+const begun = performance.now();
+const notes = mkdtempSync(join(tmpdir(), 'vault-test-run-'));
+let noteCount = 0;
+const waiting = plan({ paths: positionals, isFast: values.fast });
+const running = new Set<Batch>();
+const outcomes: FileOutcome[] = [];
+const flaky: FileOutcome[] = [];
+
+/** What the run has come to, also when it is interrupted. */
+function conclude(): void {
+  rmSync(notes, { recursive: true, force: true });
+  const unfinished = [...running, ...waiting].flatMap(({ files }) => files);
+  const faults = [
+    ...(unfinished.length === 0 ? [] : [`interrupted before the end of ${unfinished.join(', ')}`]),
+    ...(outcomes.length === 0 ? ['no test file was found'] : []),
+  ];
+  const wallSeconds = (performance.now() - begun) / 1000;
+  console.log(describeTotals({ outcomes, flaky, faults, wallSeconds }));
+  if (faults.length > 0 || outcomes.some(failed)) process.exitCode = 1;
+}
+process.once('exit', conclude);
+
+async function run(batch: Batch): Promise<FileOutcome[]> {
+  running.add(batch);
+  const done = await runBatch(batch, join(notes, `${noteCount++}`), environment);
+  running.delete(batch);
+  for (const outcome of done) console.log(describeFile(outcome));
+  return done;
+}
+
+/** The files of a batch that have to be repeated: all of them where a test of the harness hides whose it is. */
+function toRepeat(batch: Batch, done: readonly FileOutcome[]): Batch[] {
+  const red = done.filter(failed);
+  const isHidden = red.some(({ results }) =>
+    results.some(({ outcome, file }) => outcome === 'failed' && !batch.files.includes(file)),
+  );
+  return (isHidden ? done : red).map(({ file }) => ({ files: [file] }));
+}
+
+const doubtful: Batch[] = [];
+async function work(): Promise<void> {
+  for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
+    const done = await run(batch);
+    outcomes.push(...done);
+    doubtful.push(...toRepeat(batch, done));
+  }
+}
+await Promise.all(Array.from({ length: availableParallelism() + 1 }, work));
+
+waiting.push(...doubtful);
+if (waiting.length > 0) console.log('\nRepeating what failed.');
+for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
+  const [again] = await run(batch);
+  const index = outcomes.findIndex(({ file }) => file === again?.file);
+  const [first] = outcomes.slice(index, index + 1);
+  if (again === undefined || first === undefined) throw new Error(`${batch.files.join()} was not repeated`);
+  if (failed(first) && !failed(again)) flaky.push(first);
+  outcomes[index] = again;
+}
