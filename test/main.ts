@@ -3,12 +3,13 @@
  * their own. What fails runs once more, alone, after everything else; what passes then is listed as flaky. Arguments that are
  * no options name files or folders.
  */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type FileOutcome, runBatch } from './runner/batch.ts';
-import { type Batch, plan } from './runner/plan.ts';
+import { type Batch, plan, root } from './runner/plan.ts';
 import { describeFile, describeTotals, failed } from './runner/report.ts';
 
 const { values, positionals } = parseArgs({
@@ -16,7 +17,10 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const isWhole = values.whole || process.env.VAULT_TEST_WHOLE === '1';
-const environment = isWhole ? { VAULT_TEST_WHOLE: '1' } : {};
+const environment = isWhole
+  ? { VAULT_TEST_WHOLE: '1' }
+  : { VAULT_TEST_SLICE: process.env.VAULT_TEST_SLICE ?? sliceOfCommit() };
+if (!isWhole) console.log(`VAULT_TEST_SLICE=${environment.VAULT_TEST_SLICE}`);
 const begun = performance.now();
 const notes = mkdtempSync(join(tmpdir(), 'vault-test-run-'));
 let noteCount = 0;
@@ -24,6 +28,12 @@ const waiting = plan({ paths: positionals, isFast: values.fast });
 const running = new Set<Batch>();
 const outcomes: FileOutcome[] = [];
 const flaky: FileOutcome[] = [];
+
+/** A number that follows from the content of the last commit; 0 outside a repository. */
+function sliceOfCommit(): string {
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD^{tree}'], { cwd: root, encoding: 'utf8' });
+  return String(Number.parseInt(stdout?.slice(0, 4) || '0', 16));
+}
 
 /** What the run has come to, also when it is interrupted. */
 function conclude(): void {

@@ -2,6 +2,7 @@
 import { suite, type TestContext, test } from 'node:test';
 import { type Shell, shells, type Tool, tools } from './client-installer.ts';
 import { needs } from './missing-program.ts';
+import { isWhole, slice } from './slice.ts';
 
 /** The test options for a shell or a tool. */
 type Needs = ReturnType<typeof needs>;
@@ -37,16 +38,15 @@ export function inEveryShell(
 
 /**
  * The same test in each shell and with each download tool: in pairs, so that each is there once, and other pairs for another
- * title. With VAULT_TEST_WHOLE=1 it runs in each shell with each tool.
+ * title and another commit. With VAULT_TEST_WHOLE=1 it runs in each shell with each tool.
  */
 export function inEveryPlace(title: string, run: (t: TestContext, place: Place) => Promise<void>): void {
-  const isWhole = process.env.VAULT_TEST_WHOLE === '1';
   const toolList = everyTool();
   const turn = Buffer.from(title).reduce((sum, byte) => sum + byte, 0);
   suite(title, together, () => {
     for (const [at, [shell, isShellThere]] of everyShell().entries()) {
       for (const [tool, isToolThere] of toolList) {
-        if (!isWhole && toolList[(at + turn) % toolList.length]?.[0] !== tool) continue;
+        if (!isWhole && toolList[(at + turn + slice) % toolList.length]?.[0] !== tool) continue;
         const name = `${title}, in ${shell} with ${tool}`;
         test(name, both(isShellThere, isToolThere), (t) => {
           if (!isWhole) t.diagnostic('VAULT_TEST_WHOLE=1 runs this in each shell with each tool');

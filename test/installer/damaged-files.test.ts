@@ -3,6 +3,7 @@
  * in, and every action. Each cell either works or fails with a message. No cell hangs, exits with an undocumented code,
  * mixes keys and certificates, loses lines of the crontab or follows a link.
  */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -21,6 +22,7 @@ import type { TestContext } from 'node:test';
 import { assertPair, type Machine, machine, type Shell, shells } from '../harness/client-installer.ts';
 import { inEveryShell } from '../harness/client-places.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';
+import { isWhole, slice } from '../harness/slice.ts';
 
 const foreign = '1 2 * * * /usr/bin/keep-me\n';
 
@@ -141,17 +143,16 @@ const isNamed = ({ file, state, action }: Cell, list: typeof works) =>
   list.some(([a, b, c]) => a === file && b === state && c === action);
 
 /**
- * The shells take turns: each cell listed above runs in one shell, and every fourth one of the others. With
+ * The shells take turns: each cell listed above runs in one shell, and every fourth one of the others, another in another commit. With
  * VAULT_TEST_WHOLE=1 every cell runs in every shell.
  */
 function share(shell: Shell, action: Action): readonly Cell[] {
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
   const turn = order.indexOf(shell);
-  const isWhole = process.env.VAULT_TEST_WHOLE === '1';
   return cells.filter((cell, at) => {
     const isTurn = isNamed(cell, [...works, ...refused])
-      ? at % order.length === turn
-      : at % (4 * order.length) === 4 * turn;
+      ? (at + slice) % order.length === turn
+      : (at + slice) % (4 * order.length) === 4 * turn;
     return cell.action === action && (isWhole || isTurn);
   });
 }

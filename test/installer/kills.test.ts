@@ -1,4 +1,5 @@
 /** kill -9 before every program that changes something: the pair always matches, and the next run recovers. */
+
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,16 +16,15 @@ import { deadly, killedAt } from '../harness/client-kills.ts';
 import { inEveryShell } from '../harness/client-places.ts';
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
+import { isWhole, slice } from '../harness/slice.ts';
 
 const everything = ['mv', 'cp', 'rm', 'mkdir', 'ln', 'chmod', 'sync', 'curl'];
-
-const isWhole = process.env.VAULT_TEST_WHOLE === '1';
 
 /** The shells take turns, so that each step runs in one of them; with VAULT_TEST_WHOLE=1 it runs in all. */
 function isTurn(shell: Shell, step: number, part: number): boolean {
   if (isWhole) return step % 2 === part;
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
-  return step % order.length === order.indexOf(shell);
+  return (step + slice) % order.length === order.indexOf(shell);
 }
 
 async function everyStep(t: TestContext, shell: Shell, part: number): Promise<void> {

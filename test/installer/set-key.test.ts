@@ -1,4 +1,5 @@
 /** --set-key: all jobs of a machine get the new API key, or none does. */
+
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { deadly, killedAt } from '../harness/client-kills.ts';
 import { inEveryPlace, inEveryShell, type Place } from '../harness/client-places.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
+import { isWhole, slice } from '../harness/slice.ts';
 
 const curl = needs('curl');
 const scopes = ['--scope', 'certificates:read', '--scope', 'private_keys:read'];
@@ -158,7 +160,7 @@ inEveryShell(
 
 /** The shells take turns, so that each step runs in one of them; with VAULT_TEST_WHOLE=1 it runs in all. */
 function isTurn(shell: Shell, step: number): boolean {
-  if (process.env.VAULT_TEST_WHOLE === '1') return true;
+  if (isWhole) return true;
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');
-  return step % order.length === order.indexOf(shell);
+  return (step + slice) % order.length === order.indexOf(shell);
 }
