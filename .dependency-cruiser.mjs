@@ -90,9 +90,9 @@ const forbidden = [
   },
   {
     name: 'driver-outside-its-engine',
-    comment: 'Only db/sqlite imports the driver of SQLite, and the store that opens it.',
+    comment: 'Only db/sqlite imports the driver of SQLite.',
     severity: 'error',
-    from: { path: '^src/db/', pathNot: '^src/db/(?:sqlite/|database\\.ts$)' },
+    from: { path: '^src/db/', pathNot: '^src/db/sqlite/' },
     to: { path: '(?:^|/)(?:better-sqlite3|node:sqlite|sqlite)(?:/|$)', pathNot: '^src/' },
   },
   {

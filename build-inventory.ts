@@ -211,11 +211,28 @@ function packageName(folder: string): string {
   return folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
+/** The files with the license of a package, or what its README says under the heading of it; empty if there is neither. */
 function licenseFiles(folder: string): string {
   if (!existsSync(folder)) return '';
-  const names = readdirSync(folder).filter((name) => licenseFile.test(name));
-  return names
-    .sort()
-    .map((name) => readFileSync(join(folder, name), 'utf8').trim())
-    .join('\n\n');
+  const names = readdirSync(folder);
+  const files = names.filter((name) => licenseFile.test(name)).sort();
+  const texts = files.map((name) => readFileSync(join(folder, name), 'utf8').trim());
+  const readme = names.find((name) => /^readme\.md$/i.test(name));
+  return texts.length > 0 || readme === undefined
+    ? texts.join('\n\n')
+    : licenseIn(readFileSync(join(folder, readme), 'utf8'));
+}
+
+/** A name alone is no license: its text says what must be kept. */
+function licenseIn(readme: string): string {
+  const lines = readme.split('\n');
+  const begin = lines.findLastIndex((line) => /^#+ licen[cs]e\b/i.test(line));
+  const text =
+    begin < 0
+      ? ''
+      : lines
+          .slice(begin + 1)
+          .join('\n')
+          .trim();
+  return text.includes('Copyright') && text.includes('above copyright notice') ? text : '';
 }

@@ -33,16 +33,21 @@ Create or replace a job:
     --server URL             address of the vault; https, or http on this machine only
     --certificate NAME       name of the certificate in the vault
     --file ARTIFACT[=OUTPUT] file to download: certificate.crt, chain.crt, fullchain.crt (or fullchain.pem), private.key
-                             (or private-key.pem); OUTPUT is its name in DIR. Repeatable.
+                             (or private-key.pem), combined.pem (private key, then full chain), certificate.der or
+                             keystore.p12 (PKCS#12); OUTPUT is its name in DIR. Repeatable.
     --destination DIR        directory for the files
     --reload-command CMD     command to run when files change; retried at each run until it succeeds
     --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
     --key-file FILE          file with the API key, instead of SERVICE_API_KEY; "-" for standard input
+    --keystore-password-file FILE   file with the password of keystore.p12 in its first line
+    --local-key              generate the private key on this machine and keep it here: the vault gets certificate
+                             signing requests only; the API key needs the scopes certificates:read, certificates:sign
+    --local-key-type TYPE    ec256 (default), ec384, rsa2048, rsa3072 or rsa4096
     --ca-file FILE           root certificate that signed the vault's own certificate
     --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted.
                              Repeatable, for example with the current and the next key.
     --owner USER, --group GROUP   owner and group of the files
-    --mode MODE              mode of the files (default 0644); private keys always get 0600
+    --mode MODE              mode of the files (default 0644); files with a private key always get 0600
     --verify HOST:PORT       after a reload, check that this server presents the new certificate
     --allow-http             send the API key and download private keys unencrypted
     --allow-not-yet-valid    install a certificate that is not valid yet, where the clock is wrong; also with --run
@@ -141,12 +146,15 @@ initialize() {
   pause_seconds=$(whole_number "${CERTIFICATE_VAULT_PAUSE_SECONDS:-}" 3)
   reload_seconds=$(whole_number "${CERTIFICATE_VAULT_RELOAD_SECONDS:-}" 120)
   verify_tries=$(whole_number "${CERTIFICATE_VAULT_VERIFY_TRIES:-}" 10)
+  sign_seconds=$(whole_number "${CERTIFICATE_VAULT_SIGN_SECONDS:-}" 240)
   lock_seconds=$(whole_number "${CERTIFICATE_VAULT_LOCK_SECONDS:-}" 0)
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
+  keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
+  local_key='' local_path='' chain_version='' upload='' late_failure=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps
@@ -249,16 +257,8 @@ acquire_lock() {
   lock_me="$$ $(process_start $$)"
   is_plain "$lock_file" || fail "$exit_write" "$lock_file is not a file; remove it"
   until offer_lock && ln "$lock_file.$$" "$lock_file" 2>/dev/null; do
-    lock_owner=$(cat "$lock_file" 2>/dev/null) || lock_owner=''
-    if [ -f "$lock_file" ] && ! is_lock_live "$lock_owner"; then
-      # If several processes see the dead owner, the rename succeeds for one of them. If the lock has a new owner by
-# then, restore it.
-      if mv "$lock_file" "$lock_file.dead.$$" 2>/dev/null; then
-        [ "$(cat "$lock_file.dead.$$")" = "$lock_owner" ] || ln "$lock_file.dead.$$" "$lock_file" 2>/dev/null
-        rm -f "$lock_file.dead.$$"
-      else
-        sleep 1
-      fi
+    if lock_owner=$(cat "$lock_file" 2>/dev/null) && ! is_lock_live "$lock_owner"; then
+      remove_dead_lock || sleep 1
     elif [ ! -e "$lock_file" ] && [ "$lock_waited" -lt 3 ]; then
       # It was just released.
       :
@@ -273,6 +273,18 @@ acquire_lock() {
   done
   rm -f "$lock_file.$$"
   held_lock=$lock_file
+}
+
+# Removes the lock of the dead `lock_owner`. Only one process at a time does this, and it reads the lock once more, so that
+# none removes the lock that another has just got. Fails if another is doing it, or was killed while it did.
+remove_dead_lock() {
+  if ln "$lock_file.$$" "$lock_file.removal" 2>/dev/null; then
+    if lock_now=$(cat "$lock_file" 2>/dev/null) && [ "$lock_now" = "$lock_owner" ]; then rm -f "$lock_file"; fi
+    rm -f "$lock_file.removal"
+    return 0
+  fi
+  if lock_now=$(cat "$lock_file.removal" 2>/dev/null) && ! is_lock_live "$lock_now"; then rm -f "$lock_file.removal"; fi
+  return 1
 }
 
 # True if the path is a regular file or does not exist. Reading a pipe could block forever, and a link could lead anywhere.
@@ -620,8 +632,9 @@ add_file() {
   esac
   case $file_artifact in
     certificate.crt | chain.crt | fullchain.crt | private.key | fullchain.pem | private-key.pem) ;;
+    combined.pem | certificate.der | keystore.p12) ;;
     *) usage_error "--file: unknown artifact \"$file_artifact\"; use certificate.crt, chain.crt, fullchain.crt \
-(or fullchain.pem) or private.key (or private-key.pem)" ;;
+(or fullchain.pem), private.key (or private-key.pem), combined.pem, certificate.der or keystore.p12" ;;
   esac
   case $file_output in
     '') usage_error "--file: the file name for $file_artifact is empty" ;;
@@ -668,12 +681,29 @@ $1
 EOF
 }
 
+# PEM files from which openssl reads the leaf certificate.
 is_leaf() {
-  case $1 in certificate.crt | fullchain.crt | fullchain.pem) return 0 ;; *) return 1 ;; esac
+  case $1 in certificate.crt | fullchain.crt | fullchain.pem | combined.pem) return 0 ;; *) return 1 ;; esac
 }
 
+# PEM files from which openssl reads the private key.
 is_key() {
-  case $1 in private.key | private-key.pem) return 0 ;; *) return 1 ;; esac
+  case $1 in private.key | private-key.pem | combined.pem) return 0 ;; *) return 1 ;; esac
+}
+
+# Files that are not PEM.
+is_der() {
+  case $1 in certificate.der | keystore.p12) return 0 ;; *) return 1 ;; esac
+}
+
+# Files that are made here from the local key, if the job has one.
+is_local() {
+  [ -n "$local_key" ] || return 1
+  case $1 in private.key | private-key.pem | combined.pem | keystore.p12) return 0 ;; *) return 1 ;; esac
+}
+
+has_keystore() {
+  case $newline$files in *"${newline}keystore.p12 "*) return 0 ;; *) return 1 ;; esac
 }
 
 check_options() {
@@ -681,6 +711,12 @@ check_options() {
   [ -n "$certificate" ] || usage_error "--certificate is missing"
   [ -n "$destination" ] || usage_error "--destination is missing"
   [ -n "$files" ] || usage_error "--file is missing; give at least one artifact"
+  if has_keystore; then
+    [ -n "$keystore_file" ] || usage_error "--file keystore.p12 needs --keystore-password-file"
+  else
+    [ -z "$keystore_file" ] || usage_error "--keystore-password-file needs --file keystore.p12"
+  fi
+  check_local_key
   case $mode in
     '' | [0-7][0-7][0-7] | 0[0-7][0-7][0-7]) ;;
     *) usage_error "--mode: \"$mode\" is not an octal mode such as 0644" ;;
@@ -695,7 +731,24 @@ check_options() {
     *) usage_error "--verify: \"$verify\" is not HOST:PORT" ;;
   esac
   [ "$has_openssl" = yes ] || fail 1 "--verify needs the openssl program, which is not installed"
-  [ -n "$(first_leaf)" ] || usage_error "--verify needs --file certificate.crt or --file fullchain.crt"
+  [ -n "$(first_leaf)" ] || usage_error "--verify needs --file certificate.crt, fullchain.crt or combined.pem"
+}
+
+check_local_key() {
+  if [ -z "$local_key" ]; then
+    [ -z "$local_key_type" ] || usage_error "--local-key-type needs --local-key"
+    return 0
+  fi
+  local_key=${local_key_type:-$local_key}
+  case $local_key in
+    ec256 | ec384 | rsa2048 | rsa3072 | rsa4096) ;;
+    *) usage_error "--local-key-type: unknown type \"$local_key\"; use ec256, ec384, rsa2048, rsa3072 or rsa4096" ;;
+  esac
+  [ "$has_openssl" = yes ] || fail 1 "--local-key needs the openssl program, which is not installed"
+  for line in $files; do
+    ! is_local "${line%% *}" || return 0
+  done
+  usage_error "--local-key needs --file private.key, combined.pem or keystore.p12"
 }
 
 # Prints the output name of the first file that begins with the leaf certificate.
@@ -734,6 +787,19 @@ read_api_key() {
   api_key=${api_key%"$cr"}
   case $api_key in
     '' | *[!A-Za-z0-9._~+/=-]*) usage_error "the API key is empty or contains invalid characters" ;;
+  esac
+}
+
+# Reads the password of the keystore: the first line of the file, in UTF-8.
+read_keystore_password() {
+  [ -n "$keystore_file" ] || return 0
+  { [ -f "$keystore_file" ] && [ -r "$keystore_file" ]; } || fail 1 "--keystore-password-file: cannot read $keystore_file"
+  IFS= read -r keystore_password <"$keystore_file" || [ -n "$keystore_password" ] ||
+    fail 1 "--keystore-password-file: $keystore_file is empty"
+  keystore_password=${keystore_password%"$cr"}
+  case $keystore_password in
+    '') fail 1 "--keystore-password-file: the first line of $keystore_file is empty" ;;
+    *[[:cntrl:]]*) fail 1 "--keystore-password-file: the password in $keystore_file contains a control character" ;;
   esac
 }
 
@@ -1108,6 +1174,9 @@ pin=$pin
 ca=$ca
 allow_http=$allow_http
 EOF
+  [ -z "$local_key" ] || cat <<EOF || return 1
+local_key=$local_key
+EOF
   for job_line in $proxies; do
     cat <<EOF || return 1
 proxy=$job_line
@@ -1124,12 +1193,13 @@ EOF
 # Parses values; the file is never evaluated as code.
 read_job() {
   [ -r "$jobs_root/$1/job" ] || fail 1 "job \"$1\" not found in $jobs_root"
-  job_id=$1 files='' proxies='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
+  job_id=$1 files='' proxies='' local_key='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
     case ${job_line%%=*} in
       format) job_format=$job_text ;;
       end) job_end=$job_text ;;
+      local_key) local_key=$job_text ;;
       proxy) proxies=$proxies${proxies:+$newline}$job_text ;;
       state) state_root=$job_text ;;
       server) server=$job_text ;;
@@ -1244,12 +1314,20 @@ choose_tool() {
   fi
 }
 
-# http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes. Sets http_status (000 if there was no
+# http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
+# that is not empty. Sets http_status (000 if there was no
 # response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, or `short`) and
 # http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
+  keystore_code=''
+  # Percent-encoded, because the programs below treat quotes, backslashes and spaces differently.
+  case $1 in
+    */keystore.p12 | */keystore.p12'?'*)
+      keystore_code=$(tr -d '\r\n' <"$job_directory/keystore-password" | od -A n -v -t x1 | tr -d ' \t\n' | percent_encode)
+      ;;
+  esac
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
   parse_head
@@ -1261,12 +1339,21 @@ http_get() {
     curl-28 | *-124) http_status=000 ;;
   esac
   # A body that is shorter than Content-Length is an error.
-  if [ "$http_status" = 200 ] && [ -n "$http_length" ] && [ "$(byte_count "$2")" != "$http_length" ]; then
+  if is_success && [ -n "$http_length" ] && [ "$(byte_count "$2")" != "$http_length" ]; then
     http_status=000 http_exit='short'
     http_error="the connection closed after $(byte_count "$2") of $http_length bytes"
-  elif [ "$http_status" = 200 ] && [ "$http_exit" -ne 0 ]; then
+  elif is_success && [ "$http_exit" -ne 0 ]; then
     http_status=000
   fi
+}
+
+is_success() {
+  [ "$http_status" = 200 ] || [ "$http_status" = 202 ]
+}
+
+# Some versions of sed ignore a last line without a line break.
+percent_encode() {
+  { cat && echo; } | sed 's/../%&/g'
 }
 
 scratch_full() {
@@ -1283,10 +1370,14 @@ get_curl() {
     [ "$authorized" = no ] || cat <<EOF
 header = "Authorization: Bearer $api_key"
 EOF
+    [ -z "$keystore_code" ] || cat <<EOF
+header = "Keystore-Password: UTF-8''$keystore_code"
+EOF
   } >"$scratch/curl.config" || scratch_full
   set -- --silent --show-error --output "$2" --dump-header "$scratch/head" --proto "=$server_scheme" \
     --connect-timeout "$connect_seconds" --max-time "$fetch_seconds" --config "$scratch/curl.config" \
     ${3:+--header} ${3:+"If-None-Match: $3"}
+  [ -z "$upload" ] || set -- "$@" --data-binary "@$upload" --header 'Content-Type: application/x-pem-file'
   [ "$ca" = no ] || set -- "$@" --cacert "$ca_path"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey "$pin"
   # With a pin and no CA file, the pinned key alone is trusted.
@@ -1301,11 +1392,15 @@ get_wget() {
     [ "$authorized" = no ] || cat <<EOF
 header = Authorization: Bearer $api_key
 EOF
+    [ -z "$keystore_code" ] || cat <<EOF
+header = Keystore-Password: UTF-8''$keystore_code
+EOF
   } >"$scratch/wgetrc" || scratch_full
   # --content-on-error keeps the problem in the body. It makes wget expect a body after 304 too, which ends with the
   # connection.
   set -- --server-response --no-verbose --content-on-error --no-http-keep-alive --output-document="$2" \
     --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
+  [ -z "$upload" ] || set -- "$@" --post-file="$upload" --header='Content-Type: application/x-pem-file'
   [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
@@ -1319,8 +1414,10 @@ EOF
 
 # HTTP/1.0 has no chunked encoding: the body ends when the connection closes.
 write_request() {
+  request_method=GET
+  [ -z "$upload" ] || request_method=POST
   cat <<EOF || return 1
-GET $server_path$1 HTTP/1.0$cr
+$request_method $server_path$1 HTTP/1.0$cr
 Host: $server_authority$cr
 User-Agent: certificate-vault-client$cr
 Accept: */*$cr
@@ -1329,12 +1426,20 @@ EOF
   [ "$authorized" = no ] || cat <<EOF || return 1
 Authorization: Bearer $api_key$cr
 EOF
+  [ -z "$keystore_code" ] || cat <<EOF || return 1
+Keystore-Password: UTF-8''$keystore_code$cr
+EOF
   [ -z "$2" ] || cat <<EOF || return 1
 If-None-Match: $2$cr
 EOF
-  cat <<EOF
+  [ -z "$upload" ] || cat <<EOF || return 1
+Content-Type: application/x-pem-file$cr
+Content-Length: $(byte_count "$upload")$cr
+EOF
+  cat <<EOF || return 1
 $cr
 EOF
+  [ -z "$upload" ] || cat "$upload"
 }
 
 # split_answer BODY: splits the raw response into headers and body.
@@ -1409,23 +1514,23 @@ get_with_retries() {
   try_get "$@" || fetch_failed "$http_failure"
 }
 
-# try_get PATH BODY [ETAG]: retries if that can help. Succeeds if the status is 200 or 304; otherwise sets http_failure to
-# a message that says what failed and what to do.
+# try_get PATH BODY [ETAG]: retries if that can help. Succeeds if the status is 200 or 304, or 202 for an upload; otherwise
+# sets http_failure to a message that says what failed and what to do.
 try_get() {
   tries=0
   while :; do
     http_get "$@"
     tries=$((tries + 1))
-    case $http_status in
-      200 | 304) return ;;
-      000)
+    case $http_status${upload:+-upload} in
+      200 | 304 | 202-upload) return ;;
+      000*)
         explain_connection
         case $http_cause in
           untrusted | name | expired | early | pin) break ;;
         esac
         [ "$tries" -lt "$fetch_tries" ] || break
         ;;
-      408 | 429 | 5??) [ "$tries" -lt "$fetch_tries" ] || break ;;
+      408* | 429* | 5??*) [ "$tries" -lt "$fetch_tries" ] || break ;;
       *) break ;;
     esac
     sleep "$((pause_seconds * tries))"
@@ -1443,6 +1548,7 @@ try_get() {
 # explain_status PATH BODY: sets http_error and http_hint for a response that is not a success.
 explain_status() {
   http_detail=$(problem_detail "$2")
+  ! explain_local_key "$1" "$2" || return 0
   case $http_status in
     401)
       http_error="401: the API key is unknown, revoked or expired"
@@ -1473,6 +1579,38 @@ ${http_detail:-; it needs the scope, and the certificate in its allowlist}" ;;
   esac
 }
 
+# explain_local_key PATH BODY: the same for responses that have to do with local keys. Fails for others.
+explain_local_key() {
+  case $http_status-${local_key:+local}-$1 in
+    404-*)
+      [ "$(json_values "$2" code)" != private_key_not_held ] || {
+        http_error="404: the vault does not hold the private key of certificate \"$certificate\", because its certificate \
+signing request came from outside"
+        http_hint="Try: --local-key, if this machine is the only one that uses the certificate"
+        return 0
+      }
+      ;;
+  esac
+  case $http_status-${local_key:+local}-$1 in
+    403-local-*)
+      http_error="403: the API key has no permission for this request$http_detail"
+      case $http_detail in *"lacks the scope"*) hint_sign_scope ;; esac
+      ;;
+    404-local-*/sign)
+      http_error="404: this vault does not sign certificate signing requests of clients"
+      http_hint="Try: upgrade the vault, or create the job without --local-key"
+      ;;
+    400-local-*/sign) http_error="400: the vault rejected the certificate signing request$http_detail" ;;
+    409-local-*/sign) http_error="409: the vault cannot sign for this certificate$http_detail" ;;
+    *) return 1 ;;
+  esac
+}
+
+hint_sign_scope() {
+  http_hint="Fix: on the vault, create a key with both scopes, and use it here:
+vault api-key create --name NAME --certificate '$certificate' --scope certificates:sign --scope certificates:read"
+}
+
 # Prints ": " and the `detail` of the problem (RFC 9457) in the body, if there is one. The server may not be the vault, so
 # only printable characters of a limited length.
 problem_detail() {
@@ -1491,6 +1629,33 @@ problem_detail() {
       gsub(/[^ -~]/, "", detail)
       sub(/\.$/, "", detail)
       if (detail != "") print ": " detail
+    }' "$1"
+}
+
+# json_values FILE KEY: prints the value of a key of the JSON object in the file: a text, number or word, or each of them in
+# an array, one per line. Prints texts as they are written, with escapes. The server may not be the vault, so the rest is
+# only skipped.
+json_values() {
+  awk -v key="$2" '
+    { text = text $0 " "; if (length(text) > 200000) exit }
+    END {
+      gsub(/[^ -~]/, " ", text)
+      while (text != "") {
+        if (match(text, /^[ ,:]+/)) size = RLENGTH
+        else if (match(text, /^[{[]/)) { kind[++depth] = substr(text, 1, 1); size = 1 }
+        else if (match(text, /^[]}]/)) { depth--; size = 1 }
+        else if (match(text, /^"([^"\\]|\\.)*"/)) {
+          size = RLENGTH
+          if (substr(text, size + 1) ~ /^ *:/) { if (depth == 1) field = substr(text, 2, size - 2) }
+          else show(substr(text, 2, size - 2))
+        }
+        else if (match(text, /^[^][{}",: ]+/)) { size = RLENGTH; show(substr(text, 1, size)) }
+        else exit
+        text = substr(text, size + 1)
+      }
+    }
+    function show(value) {
+      if (field == key && (depth == 1 || depth == 2 && kind[2] == "[")) print value
     }' "$1"
 }
 
@@ -1646,10 +1811,10 @@ look_up() {
   done
 }
 
-# find_row ROWS ARTIFACT OUTPUT: sets row_etag and row_sum. Fails if the list does not have the file, or ends within its
+# find_row ROWS ARTIFACT OUTPUT: sets row_version, row_etag and row_sum. Fails if the list does not have the file, or ends within its
 # line.
 find_row() {
-  while IFS=$tab read -r _ row_etag row_sum row_artifact row_output <&4; do
+  while IFS=$tab read -r row_version row_etag row_sum row_artifact row_output <&4; do
     [ "$row_artifact" != "$2" ] || [ "$row_output" != "$3" ] || return 0
   done 4<"$1"
   return 1
@@ -1658,12 +1823,16 @@ find_row() {
 # The first response, 200 or 304, has the current version. All other requests ask for that version, so that the files
 # belong together even if the vault renews in between.
 fetch_all() {
-  pinned='' fetched=no
+  pinned=$chain_version fetched=no
   true >"$scratch/next" || scratch_full
   authorized=yes
   for line in $files; do
     artifact=${line%% *} output=${line#* }
     look_up "$artifact" "$output"
+    if [ -n "$local_key" ] && from_local_key; then
+      add_row
+      continue
+    fi
     get_with_retries "/api/v1/certificates/$certificate/$artifact${pinned:+?version=$pinned}" "$staging/$output" "$known_etag"
     [ -n "$http_version" ] || fetch_failed "$http_url: not a response of the vault: no Certificate-Version header"
     [ -z "$pinned" ] || [ "$http_version" = "$pinned" ] ||
@@ -1674,16 +1843,21 @@ fetch_all() {
       rm -f "$staging/$output"
       next_etag=$known_etag next_sum=$known_sum
     else
-      check_pem "$artifact" "$staging/$output"
+      if is_der "$artifact"; then check_der "$artifact" "$staging/$output"; else check_pem "$artifact" "$staging/$output"; fi
       [ -n "$http_etag" ] || fetch_failed "$http_url: not a response of the vault: no ETag header"
       next_etag=$http_etag next_sum=$(checksum "$staging/$output") fetched=yes
     fi
-    cat <<EOF >>"$scratch/next" || scratch_full
-$pinned$tab$next_etag$tab$next_sum$tab$artifact$tab$output
-EOF
-    find_row "$scratch/next" "$artifact" "$output" || scratch_full
+    add_row
   done
   authorized=no
+}
+
+# Adds the file to the list of the files of this run.
+add_row() {
+  cat <<EOF >>"$scratch/next" || scratch_full
+$pinned$tab$next_etag$tab$next_sum$tab$artifact$tab$output
+EOF
+  find_row "$scratch/next" "$artifact" "$output" || scratch_full
 }
 
 # A pending reload does not wait until the vault is reachable, if the files on disk are the ones it is pending for.
@@ -1708,15 +1882,514 @@ disk_is() {
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
+# A run: the local key
+#
+# With --local-key, the vault gets certificate signing requests and never a private key. In the job's state, `local-key` has
+#   current.pem  the key of the installed certificate; a line before the PEM has the time when it was generated, and its type
+#   next.pem     its successor, from before its request is sent until its certificate is installed
+#   fullchain.pem, fullchain   the full chain of the vault's current version, and its version, ETag and checksum
+#   request.pem, request.conf   the request for next.pem, and what openssl made it from
+#   requested    exists once that request may have been sent
+#   taken        how often in a row the job requested a certificate because the vault had one for the key of someone else:
+#                one letter each
+# The vault may issue for both keys at any time: it renews with the last request by itself. Therefore next.pem is on disk
+# before its request is sent, the key is chosen by the certificate, and current.pem is replaced, by a rename, only after the
+# certificate for next.pem is in place. Everything else can be lost or repeated.
+
+# How many requests in a row may replace the certificate of someone else.
+most_taken=3
+
+prepare_local_key() {
+  [ "$has_openssl" = yes ] || fail 1 "--local-key needs the openssl program, which is not installed"
+  local_directory=$run_state/local-key
+  mkdir -p "$local_directory" || fail "$exit_write" "cannot write to $run_state"
+  check_local_files
+  (set +f; rm -f "$local_directory"/*.new)
+  [ -e "$local_directory/next.pem" ] || forget_request
+  authorized=yes
+  get_chain
+  choose_local_key
+  case $local_reason in
+    due)
+      # The certificate is still valid, and the vault renews it with the same key if this fails for long.
+      rm -f "$local_directory/taken"
+      request_certificate || late_failure=$sign_failure
+      ;;
+    none | other)
+      [ "$local_reason" = none ] || check_taken
+      request_certificate || fetch_failed "$sign_failure"
+      ;;
+  esac
+  authorized=no
+  [ -n "$local_path" ] || fail "$exit_check" "$(taken_message); nothing was changed"
+}
+
+check_local_files() {
+  { [ -d "$local_directory" ] && [ ! -h "$local_directory" ]; } ||
+    fail "$exit_write" "$local_directory is not a directory; remove it, and run the job again"
+  for part in current.pem next.pem fullchain.pem fullchain request.pem request.conf requested taken; do
+    is_plain "$local_directory/$part" || fail "$exit_write" "$local_directory/$part is not a file; remove it, and run the job again"
+  done
+}
+
+# Gets the full chain of the current version into the scratch directory. Sets chain_version and chain_etag, or leaves them
+# empty if nothing has been issued yet. The copy in the job's state saves downloads.
+get_chain() {
+  chain_version='' chain_etag='' chain_sum=''
+  if [ -f "$local_directory/fullchain.pem" ] && [ -f "$local_directory/fullchain" ]; then
+    IFS=$tab read -r chain_version chain_etag chain_sum <"$local_directory/fullchain" || chain_etag=''
+    [ "$chain_sum" = "$(checksum "$local_directory/fullchain.pem")" ] || chain_etag=''
+  fi
+  chain_version=''
+  if ! try_get "/api/v1/certificates/$certificate/fullchain.crt" "$scratch/fullchain.pem" "$chain_etag"; then
+    [ "$http_status" = 409 ] || fetch_failed "$http_failure"
+    chain_etag=''
+    return 0
+  fi
+  [ -n "$http_version" ] || fetch_failed "$http_url: not a response of the vault: no Certificate-Version header"
+  if [ "$http_status" = 304 ]; then
+    [ -n "$chain_etag" ] || fetch_failed "$http_url: unexpected status 304"
+    cp "$local_directory/fullchain.pem" "$scratch/fullchain.pem" || scratch_full
+  else
+    check_pem fullchain.crt "$scratch/fullchain.pem"
+    [ -n "$http_etag" ] || fetch_failed "$http_url: not a response of the vault: no ETag header"
+    chain_etag=$http_etag
+    replace_state "$scratch/fullchain.pem" "$local_directory/fullchain.pem"
+  fi
+  chain_version=$http_version
+  cat <<EOF >"$scratch/fullchain" || scratch_full
+$chain_version$tab$chain_etag$tab$(checksum "$scratch/fullchain.pem")
+EOF
+  cmp -s "$scratch/fullchain" "$local_directory/fullchain" || replace_state "$scratch/fullchain" "$local_directory/fullchain"
+}
+
+# Sets local_path to the key of the vault's certificate, or to nothing, and local_reason to the reason for a request:
+# `none` if this job has had no certificate or the vault has none, `other` if the key is someone else's, `due`, or nothing.
+choose_local_key() {
+  local_path='' local_reason=''
+  if [ -n "$chain_version" ]; then
+    leaf_key=$(openssl x509 -noout -pubkey -in "$scratch/fullchain.pem" 2>/dev/null </dev/null)
+    [ -n "$leaf_key" ] || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
+    for part in next.pem current.pem; do
+      if [ -f "$local_directory/$part" ] && [ "$(public_part "$local_directory/$part")" = "$leaf_key" ]; then
+        local_path=$local_directory/$part
+        break
+      fi
+    done
+  fi
+  if [ -z "$local_path" ]; then
+    local_reason=none
+    [ -z "$chain_version" ] || [ -z "$(public_part "$local_directory/current.pem")" ] || local_reason=other
+  elif [ "$local_path" = "$local_directory/current.pem" ] && is_local_key_due; then
+    local_reason=due
+  fi
+}
+
+public_part() {
+  openssl pkey -pubout -in "$1" 2>/dev/null </dev/null
+}
+
+# Sets key_created and key_type.
+read_local_key() {
+  key_created='' key_type=''
+  IFS=' ' read -r key_word key_created key_type <"$1" || :
+  case $key_word-$key_created in created-*[!0-9]* | created-) key_created='' ;; created-*) ;; *) key_created='' key_type='' ;; esac
+}
+
+# A key is replaced when it is older than 55 to 60 percent of the certificate's lifetime, or 35 to 40 percent if that is
+# shorter than ten days: before the vault renews with the same key, or soon after. The job's id sets the exact share.
+is_local_key_due() {
+  read_local_key "$local_path"
+  [ "$key_type" = "$local_key" ] || return 0
+  due_share=$(printf '%s' "$job_id" | cksum | cut -d ' ' -f 1)
+  awk -v share="$((due_share % 6))" -v now="$(date -u '+%Y%m%d%H%M%S')" -v created="$key_created" \
+    -v begins="$(not_before "$scratch/fullchain.pem")" -v ends="$(not_after "$scratch/fullchain.pem")" '
+    # Years begin in March here, so that February 29 is the last day.
+    function seconds(time,   y, m, d) {
+      y = substr(time, 1, 4) + 0; m = substr(time, 5, 2) + 0; d = substr(time, 7, 2) + 0
+      if (m < 3) { y--; m += 12 }
+      d += 365 * y + int(y / 4) - int(y / 100) + int(y / 400) + int((153 * (m - 3) + 2) / 5)
+      return d * 86400 + substr(time, 9, 2) * 3600 + substr(time, 11, 2) * 60 + substr(time, 13, 2)
+    }
+    BEGIN {
+      if (begins == "" || ends == "") exit 1
+      lifetime = seconds(ends) - seconds(begins)
+      share += lifetime < 864000 ? 35 : 55
+      since = begins
+      # A time in the future comes from a wrong clock.
+      if (created != "" && seconds(created) < seconds(since)) since = created
+      exit !((seconds(now) - seconds(since)) * 100 > lifetime * share)
+    }' </dev/null
+}
+
+# Two machines with one certificate would replace each other's certificates forever.
+check_taken() {
+  taken_count=$([ ! -f "$local_directory/taken" ] || byte_count "$local_directory/taken")
+  [ "${taken_count:-0}" -lt "$most_taken" ] || fail "$exit_check" "$(taken_message), and this job has requested another one \
+$most_taken times already; nothing was changed
+Fix: use --local-key on one machine per certificate, and run the command that created this job again on that machine"
+  warn "$(taken_message); requesting a certificate for this machine again"
+}
+
+count_taken() {
+  {
+    [ ! -f "$local_directory/taken" ] || cat "$local_directory/taken"
+    printf x
+  } >"$scratch/taken" || scratch_full
+  replace_state "$scratch/taken" "$local_directory/taken"
+}
+
+taken_message() {
+  printf '%s\n' "the certificate in the vault (version ${chain_version:-none}) is for the private key of someone else, not for one of \
+this machine: another machine or person had it signed, or it was issued with a key of the vault"
+}
+
+# Sends a request for the next key and waits for the certificate. On failure sets sign_failure. A renewal that was open
+# already may issue for an older request; then the request is sent once more.
+request_certificate() {
+  is_taking=no
+  [ "$local_reason" != other ] || is_taking=yes
+  make_next_key
+  make_request || return 1
+  was_requested=yes
+  [ -e "$local_directory/requested" ] || was_requested=no
+  true >"$local_directory/requested" || fail "$exit_write" "cannot write to $local_directory"
+  requests=0
+  while [ "$requests" -lt 2 ]; do
+    requests=$((requests + 1))
+    upload=$local_directory/request.pem
+    try_get "/api/v1/certificates/$certificate/sign" "$scratch/renewal"
+    sign_status=$?
+    upload=''
+    if [ "$sign_status" -ne 0 ]; then
+      sign_failure=$http_failure
+      # The vault refused the request, so it cannot issue for it.
+      case $requests-$was_requested-$http_status in 1-no-4*) rm -f "$local_directory/requested" ;; esac
+      return 1
+    fi
+    was_requested=yes
+    [ "$is_taking" = no ] || count_taken
+    wait_for_certificate || return 1
+    get_chain
+    choose_local_key
+    if [ -n "$local_path" ] && [ "$local_path" = "$local_directory/next.pem" ]; then return 0; fi
+  done
+  sign_failure="the vault issued version ${chain_version:-none}, but not for the key of this request"
+  return 1
+}
+
+# Checks at once whether the API key may send requests, which a run does only every few weeks. Fails with http_failure.
+check_sign_scope() {
+  authorized=yes
+  if ! try_get /api/v1/whoami "$scratch/whoami"; then
+    # Version 0.1.0 has no such path; the request itself has the last word.
+    [ "$http_status" = 404 ] || return 1
+    return 0
+  fi
+  for scope in certificates:read certificates:sign; do
+    json_values "$scratch/whoami" scopes | grep -F -x -e "$scope" >/dev/null && continue
+    hint_sign_scope
+    http_failure="the API key lacks the scope $scope, which --local-key needs$newline$http_hint"
+    return 1
+  done
+}
+
+# Generates next.pem, unless there is one of the right type that openssl can read.
+make_next_key() {
+  next_path=$local_directory/next.pem
+  if [ -f "$next_path" ]; then
+    read_local_key "$next_path"
+    if [ "$key_type" = "$local_key" ] && [ -n "$(public_part "$next_path")" ]; then return 0; fi
+  fi
+  case $local_key in
+    ec256) set -- -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:named_curve ;;
+    ec384) set -- -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -pkeyopt ec_param_enc:named_curve ;;
+    *) set -- -algorithm RSA -pkeyopt "rsa_keygen_bits:${local_key#rsa}" ;;
+  esac
+  openssl genpkey "$@" -out "$scratch/generated.pem" >/dev/null 2>"$scratch/error" </dev/null ||
+    fail 1 "openssl cannot generate a private key: $(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')"
+  check_pem private.key "$scratch/generated.pem"
+  {
+    cat <<EOF && cat "$scratch/generated.pem"
+created $(date -u '+%Y%m%d%H%M%S') $local_key
+EOF
+  } >"$scratch/next.pem" || scratch_full
+  [ "$(public_part "$scratch/next.pem")" = "$(public_part "$scratch/generated.pem")" ] || scratch_full
+  forget_request
+  replace_state "$scratch/next.pem" "$next_path"
+  rm -f "$scratch/next.pem" "$scratch/generated.pem"
+}
+
+# Writes a certificate signing request for next.pem with the names that the vault has. The server may not be the vault, and
+# the configuration of openssl has special characters. An unchanged request is kept, because signatures differ each time, and
+# the vault would start again with another request.
+make_request() {
+  try_get "/api/v1/certificates/$certificate" "$scratch/metadata" || {
+    sign_failure=$http_failure
+    return 1
+  }
+  {
+    cat <<EOF
+[req]
+prompt = no
+distinguished_name = subject
+req_extensions = extensions
+[subject]
+[extensions]
+subjectAltName = @names
+[names]
+EOF
+    name_count=0
+    for kind in domains uris emails; do
+      for name in $(json_values "$scratch/metadata" "$kind"); do
+        name_count=$((name_count + 1))
+        name_type=$(name_type "$kind" "$name")
+        [ -n "$name_type" ] || {
+          sign_failure="the vault has a name that this script cannot request: $name"
+          return 1
+        }
+        cat <<EOF
+$name_type.$name_count = $(escape_name "$name")
+EOF
+      done
+    done
+  } >"$scratch/request.conf" || scratch_full
+  [ "$name_count" -gt 0 ] || {
+    sign_failure="the vault has no names for certificate \"$certificate\""
+    return 1
+  }
+  if [ -f "$local_directory/request.pem" ] && cmp -s "$scratch/request.conf" "$local_directory/request.conf" &&
+    [ "$(requested_key "$local_directory/request.pem")" = "$(public_part "$local_directory/next.pem")" ]; then
+    return 0
+  fi
+  openssl req -new -sha256 -key "$local_directory/next.pem" -config "$scratch/request.conf" -subj / \
+    -out "$scratch/request.pem" >/dev/null 2>"$scratch/error" </dev/null ||
+    fail 1 "openssl cannot create a certificate signing request: $(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')"
+  [ "$(requested_key "$scratch/request.pem")" = "$(public_part "$local_directory/next.pem")" ] || scratch_full
+  replace_state "$scratch/request.pem" "$local_directory/request.pem"
+  replace_state "$scratch/request.conf" "$local_directory/request.conf"
+}
+
+requested_key() {
+  openssl req -noout -pubkey -in "$1" 2>/dev/null </dev/null
+}
+
+# Prints the type of a name in the configuration of openssl; nothing if the name is not safe there. JSON has a backslash
+# only as an escape.
+name_type() {
+  case $1-$2 in
+    domains-*[!A-Za-z0-9.:_*-]* | *[!!-~]* | *\\*) ;;
+    domains-*:*) echo IP ;;
+    domains-*[!0-9.]*) echo DNS ;;
+    domains-*) echo IP ;;
+    uris-*) echo URI ;;
+    emails-*) echo email ;;
+  esac
+}
+
+# The configuration of openssl has variables, comments and quotes, also in the middle of a line.
+escape_name() {
+  cat <<EOF | sed 's/[$#"`'\'']/\\&/g'
+$1
+EOF
+}
+
+# Waits until the renewal that the vault described in $scratch/renewal has succeeded.
+wait_for_certificate() {
+  renewal_id=$(json_values "$scratch/renewal" id)
+  case $renewal_id in
+    '' | *[!A-Za-z0-9_-]*)
+      sign_failure="$http_url: not a response of the vault: no renewal"
+      return 1
+      ;;
+  esac
+  waited=0 wait_seconds=1
+  while :; do
+    sleep "$wait_seconds"
+    waited=$((waited + wait_seconds))
+    try_get "/api/v1/certificates/$certificate/renewals/$renewal_id" "$scratch/renewal" || {
+      sign_failure=$http_failure
+      return 1
+    }
+    case $(json_values "$scratch/renewal" status) in
+      succeeded) return 0 ;;
+      queued | running) ;;
+      failed)
+        sign_failure="the vault failed to issue the certificate: $(json_values "$scratch/renewal" error | cut -c 1-600)"
+        return 1
+        ;;
+      *)
+        sign_failure="$http_url: not a response of the vault: no renewal"
+        return 1
+        ;;
+    esac
+    if [ "$waited" -ge "$sign_seconds" ]; then
+      sign_failure="the vault has not issued the certificate within $sign_seconds seconds; the next run continues"
+      return 1
+    fi
+    wait_seconds=$((wait_seconds * 2))
+    [ "$wait_seconds" -le 30 ] || wait_seconds=30
+    [ "$((waited + wait_seconds))" -le "$sign_seconds" ] || wait_seconds=$((sign_seconds - waited))
+  done
+}
+
+# Makes a file of the run from the local key or the full chain that the run has. Fails for other artifacts.
+from_local_key() {
+  next_etag='local'
+  case $artifact in
+    fullchain.crt | fullchain.pem)
+      cp "$scratch/fullchain.pem" "$staging/$output" || fail "$exit_write" "cannot write to $destination"
+      next_etag=$chain_etag
+      ;;
+    private.key | private-key.pem) plain_key >"$staging/$output" || fail "$exit_write" "cannot write to $destination" ;;
+    combined.pem)
+      { plain_key && cat "$scratch/fullchain.pem"; } >"$staging/$output" || fail "$exit_write" "cannot write to $destination"
+      ;;
+    keystore.p12)
+      # Each keystore has another salt, so one that is right stays.
+      if keeps_keystore; then
+        next_sum=$known_sum
+        return 0
+      fi
+      openssl pkcs12 -export -keypbe AES-256-CBC -certpbe AES-256-CBC -macalg sha256 -name "$certificate" \
+        -passout "file:$job_directory/keystore-password" -inkey "$local_path" -in "$scratch/fullchain.pem" \
+        -out "$staging/$output" >/dev/null 2>"$scratch/error" </dev/null ||
+        fail "$exit_check" "openssl cannot create keystore.p12: $(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')"
+      check_der "$artifact" "$staging/$output"
+      ;;
+    *) return 1 ;;
+  esac
+  is_der "$artifact" || check_pem "$artifact" "$staging/$output"
+  next_sum=$(checksum "$staging/$output")
+}
+
+plain_key() {
+  sed -n '/^-----BEGIN /,$p' "$local_path"
+}
+
+# Whether the keystore on disk is of this version and opens with the password of the job.
+keeps_keystore() {
+  [ -n "$known_sum" ] && [ "$row_version" = "$pinned" ] && to_pem keystore.p12 "$disk/$output" "$scratch/old.pem" &&
+    [ "$(fingerprint <"$scratch/old.pem")" = "$(fingerprint <"$scratch/fullchain.pem")" ]
+  keeps_status=$?
+  rm -f "$scratch/old.pem"
+  return "$keeps_status"
+}
+
+# The certificate for the next key is in place: forget the key before it.
+promote_local_key() {
+  [ "$local_path" = "$local_directory/next.pem" ] || return 0
+  { to_disk "$local_path" && mv -f "$local_path" "$local_directory/current.pem" && to_disk "$local_directory"; } ||
+    fail "$exit_write" "cannot write to $local_directory"
+  local_path=$local_directory/current.pem
+  forget_request
+}
+
+forget_request() {
+  rm -f "$local_directory/requested" "$local_directory/request.pem" "$local_directory/request.conf"
+}
+
+# Removes the keys of a job that has been replaced by one without --local-key.
+remove_local_keys() {
+  [ -n "$local_key" ] || [ -d "$job_directory/old" ] || rm -rf "${state_root:?}/$job_id/local-key"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A run: trust
+
+# If the job trusts a root of this vault, its CA file follows /client/ca.crt: during a rotation of the private CA the vault
+# serves both roots, and from then on the new one. Other certificates in the file stay. The files of this run were
+# downloaded already, so that a failure is a warning.
+refresh_ca() {
+  if [ "$ca" = no ] || [ "$server_scheme" != https ]; then return 0; fi
+  rm -f "$ca_path.new"
+  ca_mark="# The vault's roots at $server, which each run of the job updates:"
+  http_get /client/ca.crt "$scratch/ca.crt"
+  ca_change=invalid
+  if [ "$http_status" = 200 ]; then ca_change=$(next_ca) || ca_change=invalid; fi
+  case $ca_change in
+    invalid)
+      # Without the mark, nothing says that the file has a root of this vault.
+      ! grep -F -x "$ca_mark" "$ca_path" >/dev/null 2>&1 ||
+        warn "cannot update the roots in $ca_path: $http_url: ${http_error:-status $http_status, or not certificates in PEM format}"
+      return 0
+      ;;
+    unrelated) return 0 ;;
+  esac
+  ! is_same_file "$scratch/ca.pem" "$ca_path" || return 0
+  # The next run must trust the vault too.
+  ca_kept=$ca_path ca_path=$scratch/ca.pem
+  http_get /client/ca.crt "$scratch/ca.crt"
+  ca_path=$ca_kept
+  if [ "$http_status" != 200 ]; then
+    warn "kept the roots in $ca_path, because the vault's own certificate is not signed by one that it serves now: $http_url: $http_error"
+  elif {
+    cp "$scratch/ca.pem" "$ca_path.new" && is_same_file "$scratch/ca.pem" "$ca_path.new" && chmod 0600 "$ca_path.new" &&
+      to_disk "$ca_path.new" && mv -f "$ca_path.new" "$ca_path" && to_disk "$job_directory"
+  } 2>/dev/null; then
+    [ "$ca_change" = same ] || info "the roots of the private CA changed; updated $ca_path"
+  else
+    rm -f "$ca_path.new" 2>/dev/null
+    warn "cannot update the roots in $ca_path: cannot write to $job_directory"
+  fi
+}
+
+is_same_file() {
+  [ "$(checksum "$1")" = "$(checksum "$2")" ]
+}
+
+# Writes the next CA file to the scratch directory: what the user added, the mark, and what the vault serves. Prints whether
+# its certificates are the `same` or `changed`, or `unrelated` if the job trusts no root of this vault. Fails if the vault
+# served anything but complete PEM blocks of certificates.
+next_ca() {
+  awk -v mark="$ca_mark" -v next_file="$scratch/ca.pem" '
+    { sub(/\r$/, "") }
+    kind == "served" && $0 == "-----BEGIN CERTIFICATE-----" { if (inside) wrong = 1; inside = 1; body = ""; next }
+    kind == "served" && $0 == "-----END CERTIFICATE-----" {
+      if (!inside || body == "" || ++count > 50) { wrong = 1; exit }
+      inside = 0; served[body] = 1; ours = ours block(body)
+      next
+    }
+    kind == "served" && inside && /^[A-Za-z0-9+\/]+=?=?$/ && length(body) < 20000 { body = body $0; next }
+    kind == "served" && !inside && /^(#.*)?$/ { next }
+    kind == "served" { wrong = 1; exit }
+    $0 == mark { marked = 1 }
+    /^-----BEGIN / { if (inside) wrong = 1; inside = 1; label = $0; body = ""; text = $0 "\n"; next }
+    inside { text = text $0 "\n" }
+    inside && /^-----END / {
+      inside = 0
+      if (label == "-----BEGIN CERTIFICATE-----" && body in served) { related = 1; kept[body] = 1 }
+      else if (marked) { related = 1; gone = 1 }
+      else theirs = theirs text
+    }
+    inside { body = body $0 }
+    END {
+      if (wrong || inside || !count) exit 1
+      if (!related) { print "unrelated"; exit }
+      for (one in served) if (!(one in kept)) gone = 1
+      printf "%s%s\n%s", theirs, mark, ours >next_file
+      if (close(next_file)) exit 1
+      print (gone ? "changed" : "same")
+    }
+    function block(base64,   lines) {
+      for (lines = ""; base64 != ""; base64 = substr(base64, 65)) lines = lines substr(base64, 1, 64) "\n"
+      return "-----BEGIN CERTIFICATE-----\n" lines "-----END CERTIFICATE-----\n"
+    }' kind=served "$scratch/ca.crt" kind=kept "$ca_path"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
 # A run: check
 
 # check_pem ARTIFACT FILE: requires complete PEM blocks of the right type and nothing else. Only chain.crt may be empty.
 check_pem() {
-  pem_label=CERTIFICATE pem_least=1 pem_most=100
-  if is_key "$1"; then pem_label='PRIVATE KEY' pem_most=1; fi
-  [ "$1" != chain.crt ] || pem_least=0
-  awk -v label="$pem_label" -v least="$pem_least" -v most="$pem_most" '
-    { sub(/\r$/, "") }
+  pem_keys=0 pem_least=1 pem_most=100
+  case $1 in
+    private.key | private-key.pem) pem_keys=1 pem_most=1 ;;
+    combined.pem) pem_keys=1 pem_least=2 ;;
+    chain.crt) pem_least=0 ;;
+  esac
+  awk -v keys="$pem_keys" -v least="$pem_least" -v most="$pem_most" '
+    { sub(/\r$/, ""); label = blocks < keys ? "PRIVATE KEY" : "CERTIFICATE" }
     $0 == "-----BEGIN " label "-----" { if (inside) wrong = 1; inside = 1; size = 0; next }
     $0 == "-----END " label "-----" { if (!inside || !size) wrong = 1; inside = 0; blocks++; next }
     inside && /^[A-Za-z0-9+\/]+=?=?$/ { size += length($0); next }
@@ -1724,6 +2397,17 @@ check_pem() {
     { wrong = 1 }
     END { exit wrong || inside || blocks < least || blocks > most }
   ' "$2" || fail "$exit_check" "$1: the server sent an incomplete or invalid PEM file; nothing was changed"
+}
+
+# check_der ARTIFACT FILE: requires one DER sequence with nothing after it.
+check_der() {
+  od -A n -v -t u1 -N 5 "$2" | awk -v size="$(byte_count "$2")" '
+    { for (i = 1; i <= NF; i++) byte[++count] = $i }
+    END {
+      long = byte[2] > 128 ? byte[2] - 128 : 0
+      for (i = 1; i <= long; i++) rest = rest * 256 + byte[2 + i]
+      exit byte[1] != 48 || long > 3 || size != 2 + long + (long ? rest : byte[2])
+    }' || fail "$exit_check" "$1: the server sent an incomplete or invalid DER file; nothing was changed"
 }
 
 # Prints the path of the file that will be current after this run: the new one, or the one on disk.
@@ -1741,11 +2425,42 @@ check_all() {
     return
   fi
   for line in $files; do
+    if is_der "${line%% *}"; then check_converted "${line%% *}" "${line#* }"; fi
     is_leaf "${line%% *}" || continue
     leaf_path=$(effective "${line#* }")
     check_leaf "$leaf_path" "$disk/${line#* }"
     check_keys "$leaf_path"
   done
+}
+
+# check_converted ARTIFACT OUTPUT: checks the PEM form of a file that is not PEM.
+check_converted() {
+  leaf_path=$(effective "$2")
+  to_pem "$1" "$leaf_path" "$scratch/new.pem" || case $1 in
+    keystore.p12) fail "$exit_check" "openssl cannot open keystore.p12 with the password of this job; nothing was changed" ;;
+    *) fail "$exit_check" "the server sent a certificate that openssl cannot parse" ;;
+  esac
+  if [ "$leaf_path" = "$disk/$2" ]; then
+    check_leaf "$scratch/new.pem" "$scratch/new.pem"
+  else
+    # With another password, the file on disk does not open.
+    { [ -f "$disk/$2" ] && to_pem "$1" "$disk/$2" "$scratch/old.pem"; } || rm -f "$scratch/old.pem"
+    check_leaf "$scratch/new.pem" "$scratch/old.pem"
+  fi
+  check_keys "$scratch/new.pem"
+  [ "$1" != keystore.p12 ] || [ "$(openssl pkey -pubout -in "$scratch/new.pem" 2>/dev/null </dev/null)" = "$leaf_key" ] ||
+    fail "$exit_check" "the private key in keystore.p12 does not match its certificate; nothing was changed"
+  rm -f "$scratch/new.pem" "$scratch/old.pem"
+}
+
+# to_pem ARTIFACT FILE PEM: converts the leaf certificate, and in a keystore also the key. Fails if openssl cannot.
+to_pem() {
+  case $1 in
+    certificate.der) openssl x509 -inform DER -in "$2" -out "$3" ;;
+    keystore.p12)
+      openssl pkcs12 -clcerts -nodes -passin "file:$job_directory/keystore-password" -in "$2" -out "$3" && [ -s "$3" ]
+      ;;
+  esac >/dev/null 2>&1 </dev/null
 }
 
 check_leaf() {
@@ -1782,9 +2497,17 @@ start_date() {
   openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
 }
 
-# The start of validity as a sortable number. Parsing dates with `date` is not portable.
 not_before() {
-  start_date "$1" | awk '
+  start_date "$1" | sortable_date
+}
+
+not_after() {
+  openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sed 's/^notAfter=//' | sortable_date
+}
+
+# Prints a date of openssl as a sortable number. Parsing dates with `date` is not portable.
+sortable_date() {
+  awk '
     { split($3, time, ":"); month = (index("JanFebMarAprMayJunJulAugSepOctNovDec", $1) + 2) / 3
       if (NF >= 4) printf "%04d%02d%02d%02d%02d%02d\n", $4, month, $2, time[1], time[2], time[3] }'
 }
@@ -1933,7 +2656,7 @@ find_changes() {
 
 find_mode() {
   rights_mode=${mode:-$default_file_mode}
-  ! is_key "$1" || rights_mode=$private_key_mode
+  if is_key "$1" || [ "$1" = keystore.p12 ]; then rights_mode=$private_key_mode; fi
 }
 
 has_rights() {
@@ -2222,7 +2945,7 @@ check_state_files() {
   for part in state pending swapping last-run; do
     is_plain "$run_state/$part" || fail "$exit_write" "$run_state/$part is not a file; remove it, and run the job again"
   done
-  for part in job api-key ca.pem install.sh; do
+  for part in job api-key ca.pem install.sh keystore-password; do
     is_plain "$job_directory/$part" || fail 1 "$job_directory/$part is not a file; remove it, and create the job again"
   done
 }
@@ -2244,6 +2967,11 @@ recover_install() {
 
 restore_old_job() {
   (set +f && cd "$job_directory/old" && mv -f ./* ../) && to_disk "$job_directory" && rm -rf "$job_directory/old"
+}
+
+check_keystore_password() {
+  ! has_keystore || { [ -s "$job_directory/keystore-password" ] && [ -f "$job_directory/keystore-password" ]; } ||
+    fail 1 "$job_directory/keystore-password is missing or empty; create the job again with --keystore-password-file"
 }
 
 run_job() {
@@ -2269,13 +2997,17 @@ run_job() {
     fail 1 "$job_directory/api-key is missing or damaged; create the job again"
   ca_path=$job_directory/ca.pem
   [ "$ca" = no ] || [ -s "$ca_path" ] || fail 1 "$ca_path is missing or empty; create the job again with --ca-file"
+  check_keystore_password
   use_proxies
   make_staging
   if [ -e "$run_state/pending" ]; then cp "$run_state/pending" "$scratch/pending.before" || scratch_full; fi
+  [ -z "$local_key" ] || prepare_local_key
   fetch_all
+  refresh_ca
   check_all
   find_changes
   [ -z "$changed" ] || swap
+  [ -z "$local_key" ] || promote_local_key
   if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
     reload_and_verify
     outcome="version $pinned is installed in $destination"
@@ -2286,6 +3018,8 @@ run_job() {
     commit "$scratch/next"
     info_quiet "$outcome"
   fi
+  remove_local_keys
+  [ -z "$late_failure" ] || fail "$exit_fetch" "$outcome, but its renewal with a new private key failed: $late_failure"
   record_run 0 "$outcome"
 }
 
@@ -2318,6 +3052,7 @@ install_job() {
   calendar=$(cron_to_calendar "${schedule:-@daily}") || usage_error "--schedule: \"$schedule\": $calendar"
   [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
     fail 1 "--ca-file: $ca_file has no PEM certificate"
+  read_keystore_password
   save_proxies
   check_private "$jobs_root"
   check_private "$state_root"
@@ -2331,6 +3066,9 @@ install_job() {
     return
   fi
   read_api_key
+  ca_path=$ca_file
+  [ -z "$local_key" ] || check_sign_scope || fail "$exit_fetch" "no job was created: $http_failure"
+  authorized=no
   # Everything that depends on the existing jobs happens under this lock.
   mkdir -p "$state_root" 2>/dev/null || fail "$exit_write" "cannot write to $state_root"
   acquire_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has held the lock for five minutes"
@@ -2351,6 +3089,7 @@ install_job() {
   chmod 0700 "$jobs_root" "$job_directory" "$state_root" "$state_root/$job_id" || fail "$exit_write" "cannot protect $jobs_root"
   acquire_lock "$state_root/$job_id/lock" 120 || fail "$exit_busy" "a run of this job has held the lock for two minutes"
   recover_install
+  rm -f "$state_root/$job_id/local-key/taken"
   if [ -z "$schedule" ]; then schedule=$(job_value "$job_id" schedule); fi
   cron_to_calendar "${schedule:-none}" >/dev/null || schedule=$(random_schedule)
   write_job_files
@@ -2370,6 +3109,7 @@ install_job() {
   undo_install=no
   rm -f "$job_directory/old/.complete"
   rm -rf "$job_directory/old"
+  remove_local_keys
   info "scheduled: $schedule ($scheduler)"
   exit "$first_run"
 }
@@ -2397,13 +3137,23 @@ $api_key
 EOF
   { IFS= read -r stored_key <"$job_directory/new/api-key" && [ "$stored_key" = "$api_key" ]; } ||
     fail "$exit_write" "cannot write to $job_directory"
-  for part in job api-key install.sh ca.pem; do
+  if has_keystore; then
+    cat <<EOF >"$job_directory/new/keystore-password" || fail "$exit_write" "cannot write to $job_directory"
+$keystore_password
+EOF
+    { IFS= read -r stored_key <"$job_directory/new/keystore-password" && [ "$stored_key" = "$keystore_password" ]; } ||
+      fail "$exit_write" "cannot write to $job_directory"
+  else
+    true >"$job_directory/new/keystore-password" || fail "$exit_write" "cannot write to $job_directory"
+  fi
+  for part in job api-key install.sh ca.pem keystore-password; do
     is_plain "$job_directory/$part" || fail "$exit_write" "$job_directory/$part is not a file; remove it"
   done
-  (cd "$job_directory/new" && chmod 0600 job api-key ca.pem && chmod 0700 install.sh && to_disk job api-key ca.pem install.sh) ||
+  (cd "$job_directory/new" && chmod 0600 job api-key ca.pem keystore-password && chmod 0700 install.sh &&
+    to_disk job api-key ca.pem install.sh keystore-password) ||
     fail "$exit_write" "cannot write to $job_directory"
   if [ "$job_was_there" = yes ]; then
-    for part in job api-key install.sh ca.pem; do
+    for part in job api-key install.sh ca.pem keystore-password; do
       [ ! -f "$job_directory/$part" ] || cp -p "$job_directory/$part" "$job_directory/old/$part" ||
         fail "$exit_write" "cannot write to $job_directory"
     done
@@ -2414,7 +3164,7 @@ EOF
     [ -s "$job_directory/old/.complete" ] || fail "$exit_write" "cannot write to $job_directory"
     to_disk "$job_directory/old/.complete" "$job_directory/old" "$job_directory"
   fi
-  (cd "$job_directory/new" && mv -f install.sh ca.pem api-key job ../) || fail "$exit_write" "cannot write to $job_directory"
+  (cd "$job_directory/new" && mv -f install.sh ca.pem keystore-password api-key job ../) || fail "$exit_write" "cannot write to $job_directory"
   to_disk "$job_directory"
   rm -rf "$job_directory/new"
 }
@@ -2432,7 +3182,16 @@ find_new_directories() {
 undo_job() {
   undo_install=no
   if [ "$job_was_there" = no ]; then
-    rm -rf "$job_directory" "${state_root:?}/$job_id"
+    rm -rf "$job_directory"
+    if [ -e "$state_root/$job_id/local-key/requested" ]; then
+      # The vault may issue for this key.
+      (set +f && cd "$state_root/$job_id" && for part in *; do
+        [ "$part" = local-key ] || rm -rf "$part"
+      done)
+      info "the private key that was generated stays in $state_root/$job_id/local-key, for the same command again"
+    else
+      rm -rf "${state_root:?}/$job_id"
+    fi
   elif [ -s "$job_directory/old/.complete" ]; then
     restore_old_job
   fi
@@ -2449,7 +3208,7 @@ would $plan_verb job $job_id
   server       $server
   certificate  $certificate
   destination  $destination
-  files        $(show_files)
+  files        $(show_files)${local_key:+$newline  private key  generated on this machine ($local_key)}
   schedule     ${schedule:-once a day at a random time} ($scheduler)
   reload       ${reload:-none}
   stored in    $jobs_root/$job_id and $state_root/$job_id
@@ -2514,7 +3273,7 @@ $1
   destination  $destination
   files        $(show_files)
   schedule     $schedule ($scheduler)
-  reload       ${reload:-none}
+  reload       ${reload:-none}${local_key:+$newline  private key  generated on this machine ($local_key)}
   version      $(shown_version)
   expires      $([ -z "$status_leaf" ] || openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
@@ -2581,6 +3340,7 @@ find_problems() {
       break
     }
   done
+  [ -z "$local_key" ] || find_key_problems
   [ ! -e "$run_directory/swapping" ] || problem "a run was interrupted while it replaced files; --run fixes this"
   [ ! -e "$jobs_root/.set-key" ] || is_lock_live "$(cat "$state_root/install.lock" 2>/dev/null)" ||
     problem "a replacement of the API key was interrupted; --run completes it"
@@ -2593,6 +3353,8 @@ find_problems() {
     problem "$job_directory/api-key is missing or empty; create the job again"
   [ "$ca" = no ] || { [ -s "$job_directory/ca.pem" ] && [ -f "$job_directory/ca.pem" ]; } ||
     problem "$job_directory/ca.pem is missing or empty; create the job again"
+  ! has_keystore || { [ -s "$job_directory/keystore-password" ] && [ -f "$job_directory/keystore-password" ]; } ||
+    problem "$job_directory/keystore-password is missing or empty; create the job again"
   is_whole_script "$job_directory/install.sh" ||
     problem "$job_directory/install.sh is missing or damaged; create the job again"
   is_scheduled || problem "the schedule is missing in $scheduler; create the job again"
@@ -2603,6 +3365,25 @@ find_problems() {
       [ "$overdue" = 'in time' ] || problem "the job missed its last two scheduled runs; is $scheduler running?"
       ;;
   esac
+}
+
+# The installed certificate must have its key, in the job's state and not only in the destination.
+find_key_problems() {
+  local_directory=$run_directory/local-key
+  [ "$has_openssl" = yes ] || { openssl version >/dev/null 2>&1 </dev/null && has_openssl=yes; }
+  if [ "$has_openssl" = no ]; then
+    problem "--local-key needs the openssl program, which is not installed"
+    return
+  fi
+  for part in current.pem next.pem; do
+    is_plain "$local_directory/$part" || problem "$local_directory/$part is not a file; remove it"
+  done
+  if [ ! -f "$local_directory/current.pem" ] || [ -z "$(public_part "$local_directory/current.pem")" ]; then
+    [ -f "$local_directory/next.pem" ] ||
+      problem "$local_directory/current.pem, the private key, is missing or damaged; --run requests a certificate for a new one"
+  fi
+  [ ! -e "$local_directory/requested" ] ||
+    printf '  pending      the certificate for the next private key has been requested\n'
 }
 
 # Several jobs run in separate processes, as in the schedule, because a run exits with its own code.
@@ -2723,6 +3504,7 @@ check_key() {
   ) || exit
   read_job "$1"
   is_plain "$job_directory/api-key" || fail 1 "$job_directory/api-key is not a file; remove it, and create the job again"
+  check_keystore_password
   check_server "$server"
   # As in the schedule.
   unset http_proxy https_proxy all_proxy no_proxy HTTPS_PROXY ALL_PROXY NO_PROXY
@@ -2730,7 +3512,9 @@ check_key() {
   choose_tool
   ca_path=$job_directory/ca.pem
   authorized=yes
+  [ -z "$local_key" ] || check_sign_scope || return 1
   for line in $files; do
+    ! is_local "${line%% *}" || continue
     row_etag=''
     [ ! -r "$state_root/$1/state" ] || find_row "$state_root/$1/state" "${line%% *}" "${line#* }" || row_etag=''
     try_get "/api/v1/certificates/$certificate/${line%% *}" "$scratch/body" "$row_etag" || return 1
@@ -2790,11 +3574,11 @@ recover_set_key() {
 
 # Options are `--name value` or `--name=value`.
 read_options() {
-  action=install wanted_job='' key_file='' ca_file='' dry_run=no given_server=''
+  action=install wanted_job='' key_file='' keystore_file='' ca_file='' dry_run=no given_server='' local_key_type=''
   while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $option in
-      --list | --set-key | --help | --dry-run | --allow-http | --allow-not-yet-valid)
+      --list | --set-key | --help | --dry-run | --allow-http | --allow-not-yet-valid | --local-key)
         [ "$option" = "$1" ] || usage_error "$option takes no value"
         case $option in
           --list) action=list ;;
@@ -2802,6 +3586,7 @@ read_options() {
           --help) action=help ;;
           --dry-run) dry_run=yes ;;
           --allow-http) allow_http=yes ;;
+          --local-key) local_key=ec256 ;;
           --allow-not-yet-valid)
             # The job's own copy of the script may be older, and then ignores the variable.
             allow_early=yes
@@ -2820,7 +3605,7 @@ read_options() {
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
-      --key-file | --ca-file | --pin | --owner | --group | --mode | --verify) ;;
+      --key-file | --keystore-password-file | --ca-file | --pin | --owner | --group | --mode | --verify | --local-key-type) ;;
       *) usage_error "unknown option \"$1\"; see --help" ;;
     esac
     case $1 in
@@ -2841,12 +3626,14 @@ read_options() {
       --reload-command) reload=$value ;;
       --schedule) schedule=$value ;;
       --key-file) key_file=$value ;;
+      --keystore-password-file) keystore_file=$value ;;
       --ca-file) ca_file=$value ;;
       --pin) add_pins "$value" ;;
       --owner) owner=$value ;;
       --group) group=$value ;;
       --mode) mode=$value ;;
       --verify) verify=$value ;;
+      --local-key-type) local_key_type=$value ;;
     esac
   done
   [ "$action" != install ] || [ -n "$given_server" ] || given_server=$default_server

@@ -60,7 +60,7 @@ export async function fillVault(dataDir: string, size: Size): Promise<FilledVaul
     const keyFile = join(dataDir, '..', `${process.pid}.key`);
     writeFileSync(certFile, version.certificate_pem + version.chain_pem);
     writeFileSync(keyFile, pem.expose(), { mode: 0o600 });
-    const database = new BetterSqlite3(vault.db.file.path);
+    const database = new BetterSqlite3(vault.db.place);
     try {
       const names = [template, ...copyCertificates(vault, database, pem, size.certificates - 1)];
       const keys = [raw.expose(), ...copyKeys(database, size)];

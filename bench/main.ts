@@ -1,6 +1,6 @@
 /**
  * `npm run bench` runs the benchmarks against dist/vault, or only those named as arguments. It prints the figures as
- * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes three minutes
+ * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes four minutes
  * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md. `--against PATH` measures
  * another executable by turns and prints both figures and their ratio.
  */
@@ -11,12 +11,15 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import '../test/harness/child-processes.ts';
 import { measureAcme } from './acme.ts';
+import { measureAcmeOrders } from './acme-orders.ts';
 import { compared, type Figure, figureTable, markdownOf, type Table } from './figure.ts';
 import { measureGrowth } from './growth.ts';
 import { measureHandshakes } from './handshakes.ts';
 import { loadProgram } from './load.ts';
 import { measureLoopTime } from './loop-time.ts';
+import { measureNodes } from './nodes.ts';
 import { fullPace, type Pace, quickPace } from './pace.ts';
+import { measurePrivateCa } from './private-ca.ts';
 import { measureRequests, measureTwoCores } from './requests.ts';
 import { measureScheduler } from './scheduler.ts';
 import { canPin } from './server-process.ts';
@@ -32,11 +35,14 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   requests: measureRequests,
   'two-cores': measureTwoCores,
   'loop-time': measureLoopTime,
+  nodes: measureNodes,
   'slow-disk': measureSlowDisk,
   handshakes: measureHandshakes,
   growth: measureGrowth,
   start: figures('Start', measureStart),
+  'private-ca': measurePrivateCa,
   acme: figures('Certificates from a CA', measureAcme),
+  'acme-orders': measureAcmeOrders,
   scheduler: figures('Scheduler', measureScheduler),
   workers: figures('Two workers, as a multiple of one', measureWorkers),
 };
@@ -92,18 +98,27 @@ function executable(path: string): string {
   return path;
 }
 
-/** Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. */
+/**
+ * Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. All of
+ * them together also name the machine at the top; a few name it below their tables if it is another one.
+ */
 function writeDocs(): void {
   const docs = join(import.meta.dirname, '..', 'docs', 'explanation', 'benchmarks.md');
   const { processor, processors, node, load, pinned } = machine;
   const kept = pinned ? 'server and load each on their own core' : 'not pinned to cores';
+  const here = `${processor}, ${processors} cores, Node ${node}; load by ${load}, ${kept}.`;
+  let text = readFileSync(docs, 'utf8');
+  const isWhole = positionals.length === 0;
+  const isElsewhere = !isWhole && !text.includes(`<!-- machine -->\n${here}\n`);
   const texts = {
-    machine: `${processor}, ${processors} cores, Node ${node}; load by ${load}, ${kept}.`,
+    ...(isWhole && { machine: here }),
     ...Object.fromEntries(
-      Object.entries(results).map(([name, tables]) => [name, tables.map(markdownOf).join('\n\n')]),
+      Object.entries(results).map(([name, tables]) => [
+        name,
+        [...tables.map(markdownOf), ...(isElsewhere ? [`Measured on ${here}`] : [])].join('\n\n'),
+      ]),
     ),
   };
-  let text = readFileSync(docs, 'utf8');
   for (const [name, figures] of Object.entries(texts)) {
     const place = new RegExp(`(<!-- ${name} -->\n)[^]*?(<!-- /${name} -->)`);
     text = text.replace(place, (_, begin: string, end: string) => `${begin}${figures}\n${end}`);

@@ -9,16 +9,19 @@ import type { Readable } from 'node:stream';
 /** MB: resident memory (VmRSS), and the part that is not backed by the file of the program (RssAnon). */
 export type Memory = { readonly resident: number; readonly own: number };
 
-export type ServerProcess = {
-  readonly url: string;
-  /** Milliseconds from the start until it listens. */
-  readonly listening: number;
+export type RunningProcess = {
   /** Milliseconds of processor time so far; NaN if the system does not report it. */
   readonly processorTime: () => number;
   /** Of these, those of the main thread, which runs the event loop. */
   readonly loopTime: () => number;
   readonly memory: () => Memory;
   readonly stop: () => Promise<void>;
+};
+
+export type ServerProcess = RunningProcess & {
+  readonly url: string;
+  /** Milliseconds from the start until it listens. */
+  readonly listening: number;
 };
 
 /** One core, or a list for taskset. */
@@ -62,9 +65,26 @@ export function serveCommand(program: string, dataDir: string): string[] {
 /** Starts a command that prints `listening on URL`. Its stderr goes to the file `log`. */
 export async function startServer(
   command: readonly string[],
-  { log = devNull, cores, environment }: ServerOptions = {},
+  options: ServerOptions = {},
 ): Promise<ServerProcess> {
   const started = performance.now();
+  const { log = devNull } = options;
+  const { stdout, ...server } = startProcess(command, options);
+  try {
+    const url = await listeningUrl(stdout);
+    return { ...server, url, listening: performance.now() - started };
+  } catch (error) {
+    await server.stop();
+    const said = log === devNull ? '' : (readFileSync(log, 'utf8').trim().split('\n').at(-1) ?? '');
+    throw new Error(`${command[0]} did not start: ${said}`, { cause: error });
+  }
+}
+
+/** Starts any command. Its stderr goes to the file `log`. */
+export function startProcess(
+  command: readonly string[],
+  { log = devNull, cores, environment }: ServerOptions = {},
+): RunningProcess & { readonly stdout: Readable | null } {
   const [program = '', ...args] = cores === undefined ? command : pinned(cores, command);
   const stderr = openSync(log, 'a');
   const server = spawn(program, args, {
@@ -73,25 +93,16 @@ export async function startServer(
   });
   closeSync(stderr);
   const ended = once(server, 'exit');
-  const stop = async () => {
-    server.kill();
-    await ended;
+  return {
+    stdout: server.stdout,
+    processorTime: () => processorTime(`/proc/${server.pid}/stat`),
+    loopTime: () => processorTime(`/proc/${server.pid}/task/${server.pid}/stat`),
+    memory: () => memory(server.pid),
+    stop: async () => {
+      server.kill();
+      await ended;
+    },
   };
-  try {
-    const url = await listeningUrl(server.stdout);
-    return {
-      url,
-      listening: performance.now() - started,
-      processorTime: () => processorTime(`/proc/${server.pid}/stat`),
-      loopTime: () => processorTime(`/proc/${server.pid}/task/${server.pid}/stat`),
-      memory: () => memory(server.pid),
-      stop,
-    };
-  } catch (error) {
-    await stop();
-    const said = log === devNull ? '' : (readFileSync(log, 'utf8').trim().split('\n').at(-1) ?? '');
-    throw new Error(`${command[0]} did not start: ${said}`, { cause: error });
-  }
 }
 
 async function listeningUrl(stdout: Readable | null): Promise<string> {
@@ -102,11 +113,15 @@ async function listeningUrl(stdout: Readable | null): Promise<string> {
   throw new Error('the server exited before it listened');
 }
 
-/** utime and stime (proc(5)), in ticks of 10 ms; the name before them may contain spaces. */
-function processorTime(file: string): number {
+/**
+ * Milliseconds of processor time in a stat file of /proc: utime and stime (proc(5)), in ticks of 10 ms, and with
+ * `withEnded` those of its children that have ended. The name before them may contain spaces.
+ */
+export function processorTime(file: string, { withEnded = false } = {}): number {
   if (process.platform !== 'linux') return Number.NaN;
   const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const ticks = fields.slice(11, withEnded ? 15 : 13).map(Number);
+  return ticks.reduce((sum, each) => sum + each, 0) * 10;
 }
 
 function memory(pid: number | undefined): Memory {

@@ -82,6 +82,7 @@ const brokenForBiome: Readonly<Record<string, readonly string[]>> = {
     "export const ids = 'json_group_array(id)';",
     "export const last = 'sqlite_sequence';",
     'export const one = (sql: (text: TemplateStringsArray) => unknown) => sql`\n ifnull(a, 0)`;',
+    "export const all = (CompiledQuery: { raw(text: string): unknown }) => CompiledQuery.raw('select ?');",
   ],
   './lint/answers.grit': [
     'export const a = (b: { writeHead(c: number): void }) => b.writeHead(200);',
@@ -171,7 +172,7 @@ const fineImports: Sources = {
   'src/http/fine.ts': "import '../domain/vault.ts';\nimport 'zod';\nexport const b = 1;",
   'src/jobs/fine.ts': "import '../domain/vault.ts';\nexport type B = number;",
   'src/db/fine.ts': "import 'kysely';\nimport '../base/fine.ts';\nexport type B = number;",
-  'src/db/database.ts': "import 'better-sqlite3';\nimport './sqlite/fine.ts';",
+  'src/db/database.ts': "import './sqlite/fine.ts';",
   'src/db/sqlite/fine.ts': "import 'better-sqlite3';\nimport 'kysely';\nexport type Lock = number;",
   'src/base/fine.ts': "import 'node:fs';",
   'src/tools/a.ts': '',
@@ -301,7 +302,7 @@ const testsWithoutSource = [
 suite('what no tool says', () => {
   test('the map in CONTRIBUTING.md names files that exist, and what to search for is in them', () => {
     const rows = readFileSync('CONTRIBUTING.md', 'utf8').match(/^\| .*`src\/.* \|$/gm) ?? [];
-    assert.equal(rows.length, 8);
+    assert.equal(rows.length, 10);
     for (const row of rows) {
       const [, , places = '', terms = ''] = row.split('|');
       const codes = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);

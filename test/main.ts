@@ -3,14 +3,14 @@
  * their own. What fails runs once more, alone, after everything else; what passes then is listed as flaky. Arguments that are
  * no options name files or folders.
  */
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type FileOutcome, runBatch } from './runner/batch.ts';
-import { type Batch, plan, root } from './runner/plan.ts';
+import { type Batch, plan, treeOfCommit } from './runner/plan.ts';
 import { describeFile, describeTotals, failed } from './runner/report.ts';
+import type { TestResult } from './runner/reporter.ts';
 
 const { values, positionals } = parseArgs({
   options: { fast: { type: 'boolean', default: false }, whole: { type: 'boolean', default: false } },
@@ -19,35 +19,39 @@ const { values, positionals } = parseArgs({
 const isWhole = values.whole || process.env.VAULT_TEST_WHOLE === '1';
 const environment = isWhole
   ? { VAULT_TEST_WHOLE: '1' }
-  : { VAULT_TEST_SLICE: process.env.VAULT_TEST_SLICE ?? sliceOfCommit() };
+  : { VAULT_TEST_SLICE: process.env.VAULT_TEST_SLICE ?? String(Number.parseInt(treeOfCommit().slice(0, 4) || '0', 16)) };
 if (!isWhole) console.log(`VAULT_TEST_SLICE=${environment.VAULT_TEST_SLICE}`);
+const { batches, leftOut } = plan({ paths: positionals, isFast: values.fast, isWhole });
 const begun = performance.now();
 const notes = mkdtempSync(join(tmpdir(), 'vault-test-run-'));
 let noteCount = 0;
-const waiting = plan({ paths: positionals, isFast: values.fast });
+const waiting = [...batches];
 const running = new Set<Batch>();
 const outcomes: FileOutcome[] = [];
 const flaky: FileOutcome[] = [];
-
-/** A number that follows from the content of the last commit; 0 outside a repository. */
-function sliceOfCommit(): string {
-  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD^{tree}'], { cwd: root, encoding: 'utf8' });
-  return String(Number.parseInt(stdout?.slice(0, 4) || '0', 16));
-}
 
 /** What the run has come to, also when it is interrupted. */
 function conclude(): void {
   rmSync(notes, { recursive: true, force: true });
   const unfinished = [...running, ...waiting].flatMap(({ files }) => files);
+  const servers = outcomes.filter(({ engine }) => engine !== 'sqlite').flatMap(({ results }) => results);
   const faults = [
     ...(unfinished.length === 0 ? [] : [`interrupted before the end of ${unfinished.join(', ')}`]),
     ...(outcomes.length === 0 ? ['no test file was found'] : []),
+    ...(positionals.length === 0 && servers.length > 0 && !servers.some(isOfFiles)
+      ? ['no test was left to databases in files: was this a run on PostgreSQL?']
+      : []),
   ];
   const wallSeconds = (performance.now() - begun) / 1000;
-  console.log(describeTotals({ outcomes, flaky, faults, wallSeconds }));
+  console.log(describeTotals({ outcomes, flaky, faults, leftOut, wallSeconds }));
   if (faults.length > 0 || outcomes.some(failed)) process.exitCode = 1;
 }
 process.once('exit', conclude);
+
+/** Tests with a reason like this are skipped on a server. */
+function isOfFiles({ outcome, text }: TestResult): boolean {
+  return outcome === 'skipped' && text.startsWith('only of a database in a file');
+}
 
 async function run(batch: Batch): Promise<FileOutcome[]> {
   running.add(batch);
@@ -63,7 +67,7 @@ function toRepeat(batch: Batch, done: readonly FileOutcome[]): Batch[] {
   const isHidden = red.some(({ results }) =>
     results.some(({ outcome, file }) => outcome === 'failed' && !batch.files.includes(file)),
   );
-  return (isHidden ? done : red).map(({ file }) => ({ files: [file] }));
+  return (isHidden ? done : red).map(({ file }) => ({ files: [file], engine: batch.engine }));
 }
 
 const doubtful: Batch[] = [];
@@ -80,7 +84,7 @@ waiting.push(...doubtful);
 if (waiting.length > 0) console.log('\nRepeating what failed.');
 for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
   const [again] = await run(batch);
-  const index = outcomes.findIndex(({ file }) => file === again?.file);
+  const index = outcomes.findIndex(({ file, engine }) => file === again?.file && engine === again.engine);
   const [first] = outcomes.slice(index, index + 1);
   if (again === undefined || first === undefined) throw new Error(`${batch.files.join()} was not repeated`);
   if (failed(first) && !failed(again)) flaky.push(first);

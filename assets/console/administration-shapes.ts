@@ -4,6 +4,29 @@ import type { ApiKey, Certificate } from './shapes.ts';
 /** The response to creating a key, the only one that contains the key itself. */
 export type CreatedApiKey = ApiKey & { readonly key: string };
 
+/** A program that orders certificates from the vault by ACME. */
+export type AcmeClient = {
+  readonly id: number;
+  readonly name: string;
+  readonly kid: string;
+  readonly domains: readonly string[];
+  readonly issuers: readonly string[];
+  readonly profiles: readonly string[];
+  readonly allowed_networks: readonly string[];
+  readonly validation: readonly string[];
+  readonly rate: number | null;
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+  readonly last_used_ip: string | null;
+  readonly state: 'active' | 'expired' | 'revoked';
+};
+
+/** The response to creating or rotating a client, the only one that contains its HMAC key. */
+export type CreatedAcmeClient = AcmeClient & {
+  readonly hmac_key: string;
+  readonly directories: readonly { readonly issuer: string; readonly url: string }[];
+};
+
 export type Issuer = {
   readonly name: string;
   readonly type: string;
@@ -17,7 +40,17 @@ export type Issuer = {
   readonly account: string | null;
   readonly paused_until: string | null;
   readonly pause_reason: string | null;
+  readonly private_ca: PrivateCaSettings | null;
   readonly created_at: string;
+};
+
+export type PrivateCaSettings = {
+  readonly common_name: string | null;
+  readonly permit_domains: readonly string[];
+  readonly permit_ips: readonly string[];
+  readonly path_length: number;
+  readonly lifetime: string;
+  readonly key_type: string;
 };
 
 /** The result of testing an issuer. */

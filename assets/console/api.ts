@@ -46,6 +46,11 @@ export const put = <T>(path: string, body: unknown): Promise<T> => call<T>('PUT'
 export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body);
 export const remove = (path: string): Promise<void> => call<void>('DELETE', path);
 
+/** The bytes of a file, requested with these headers. Throws ApiError. */
+export async function fetchFile(path: string, headers: Readonly<Record<string, string>>): Promise<Blob> {
+  return (await request('GET', `/api/v1${path}`, undefined, headers)).blob();
+}
+
 /** A whole list, all its pages. */
 export async function getAll<T>(path: string): Promise<T[]> {
   const items: T[] = [];
@@ -73,10 +78,15 @@ function nextPage(link: string | null): string | undefined {
   return pathname + search;
 }
 
-async function request(method: Method, path: string, body?: unknown): Promise<Response> {
-  const init: RequestInit = { method, headers: { Accept: 'application/json' } };
+async function request(
+  method: Method,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = { Accept: 'application/json' },
+): Promise<Response> {
+  const init: RequestInit = { method, headers };
   if (body !== undefined) {
-    init.headers = { Accept: 'application/json', 'Content-Type': 'application/json' };
+    init.headers = { ...headers, 'Content-Type': 'application/json' };
     init.body = JSON.stringify(body);
   }
   const response = await fetch(path, init).catch(() => {

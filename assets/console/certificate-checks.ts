@@ -3,7 +3,7 @@
  * test/console/certificate-checks.test.ts checks that both give the same messages.
  */
 import { newCertNameRule, parseNewCertName } from '../../src/base/cert-name.ts';
-import { day, hour, parseDuration } from '../../src/base/duration.ts';
+import { day, minute, parseDuration } from '../../src/base/duration.ts';
 
 export type CertificateDraft = {
   readonly name: string;
@@ -13,9 +13,13 @@ export type CertificateDraft = {
   readonly fallbackIssuer: string;
   readonly keyType: string;
   readonly lifetime: string;
+  /** For which side of TLS; empty for both. */
+  readonly usage: '' | 'server' | 'client';
   readonly profile: string;
   readonly challenge: string;
   readonly reusesKey: boolean;
+  /** A signing request in PEM; empty if the vault generates the key. */
+  readonly csr: string;
 };
 
 /** Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. */
@@ -30,14 +34,14 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
   const found: Record<string, string> = {};
   if (parseNewCertName(draft.name) === undefined)
     found.name = `${quoted(draft.name)} is not a name: ${newCertNameRule}`;
-  if (draft.domains.length === 0) found.domains = 'at least one domain is required';
+  if (draft.domains.length === 0 && draft.csr === '') found.domains = 'at least one domain is required';
   if (draft.domains.length > 100) found.domains = 'a certificate has at most 100 domains';
   for (const [index, domain] of draft.domains.entries()) {
     if (!isIdentifier(domain))
       found[`domains.${index}`] = `${quoted(domain)} is not a domain: ${identifierRule}`;
   }
   if (draft.lifetime !== '' && !isLifetime(draft.lifetime)) {
-    found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`;
+    found.lifetime = `${quoted(draft.lifetime)} is not a lifetime: write a number and m, h, d or y, from 5m to 3650d, such as 90d`;
   }
   if (draft.profile !== '' && !/^[\x21-\x7e]{1,64}$/.test(draft.profile)) {
     found.profile = 'a profile is one word such as shortlived';
@@ -48,14 +52,13 @@ export function checkCertificate(draft: CertificateDraft, isAcme: boolean): Reco
 
 /** The first reason why this type of issuer cannot issue the certificate. */
 function unsupported(draft: CertificateDraft, isAcme: boolean): Record<string, string> {
-  const { issuer, keyType, challenge, domains } = draft;
+  const { issuer, keyType, challenge, domains, csr } = draft;
   if (!isAcme) {
-    const extra = (['profile', 'challenge'] as const).find((option) => draft[option] !== '');
-    return extra === undefined
+    return challenge === ''
       ? {}
-      : { [extra]: `issuer ${issuer} is not an ACME CA and does not support ${extra}s` };
+      : { challenge: `issuer ${issuer} is not an ACME CA and does not support challenges` };
   }
-  if (keyType === 'ed25519') {
+  if (csr === '' && keyType === 'ed25519') {
     return { key_type: 'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA' };
   }
   if (draft.lifetime !== '') {
@@ -102,7 +105,7 @@ export function isAddress(text: string): boolean {
 
 function isLifetime(text: string): boolean {
   const ms = parseDuration(text);
-  return ms !== undefined && ms >= hour && ms <= 3650 * day;
+  return ms !== undefined && ms >= 5 * minute && ms <= 3650 * day;
 }
 
 function quoted(text: string): string {

@@ -30,7 +30,9 @@ export function filtered(all: readonly Certificate[], filter: Omit<ListFilter, '
     (certificate) =>
       matches(certificate, filter) &&
       terms.every((term) =>
-        [certificate.name, ...certificate.domains].some((text) => text.toLowerCase().includes(term)),
+        [certificate.name, certificate.owner?.name ?? '', ...certificate.domains].some((text) =>
+          text.toLowerCase().includes(term),
+        ),
       ),
   );
 }

@@ -2,14 +2,15 @@
  * Validates the options of the installer command while the person fills in the form. The script validates them again;
  * test/console/installer-checks.test.ts checks that both agree.
  */
-import type { InstallerChoices } from './shell-command.ts';
+import { hasKeystore, hasPrivateKey, type InstallerChoices } from './shell-command.ts';
 
 export type InstallerErrors = { readonly [Field in keyof InstallerChoices]?: string };
 
 /** Error messages by field; empty if the installer accepts the options. */
 export function installerErrors(choices: InstallerChoices): InstallerErrors {
   const checks: [keyof InstallerChoices, string | undefined][] = [
-    ['files', fileError(choices.files)],
+    ['files', fileError(choices.files) ?? localKeyError(choices)],
+    ['keystorePasswordFile', hasKeystore(choices.files) ? passwordFileError(choices) : undefined],
     ['destination', destinationError(choices.destination)],
     ['reloadCommand', hasControl(choices.reloadCommand) ? 'The command must be a single line.' : undefined],
     ['schedule', scheduleError(choices.schedule)],
@@ -34,6 +35,10 @@ function fileError(files: InstallerChoices['files']): string | undefined {
   return twice === undefined ? undefined : `Two files have the name ${twice}.`;
 }
 
+function localKeyError({ withLocalKey, files }: InstallerChoices): string | undefined {
+  return !withLocalKey || hasPrivateKey(files) ? undefined : 'Select a file for the private key.';
+}
+
 function destinationError(path: string): string | undefined {
   if (path === '') return 'Enter a directory.';
   if (hasControl(path)) return 'The path must not contain line breaks.';
@@ -52,8 +57,10 @@ function scheduleError(schedule: string): string | undefined {
 function verifyError({ verify, files }: InstallerChoices): string | undefined {
   if (verify === '') return undefined;
   if (!/^[A-Za-z0-9.[][A-Za-z0-9.:[\]-]*:\d+$/.test(verify)) return 'Enter HOST:PORT, such as localhost:443.';
-  const isServed = files.some(({ artifact }) => /^(certificate|fullchain)\./.test(artifact));
-  return isServed ? undefined : 'To verify, include the certificate or the full chain in the files.';
+  const isServed = files.some(({ artifact }) =>
+    /^(certificate\.crt|fullchain\.|combined\.pem$)/.test(artifact),
+  );
+  return isServed ? undefined : 'To verify, include the certificate or the full chain as PEM in the files.';
 }
 
 function ownerError(name: string): string | undefined {
@@ -66,6 +73,12 @@ function pinError(pin: string): string | undefined {
   return /^sha256\/\/[A-Za-z0-9+/]{43}=$/.test(pin)
     ? undefined
     : 'The pin must be sha256// followed by 44 characters of base64.';
+}
+
+function passwordFileError({ keystorePasswordFile: path }: InstallerChoices): string | undefined {
+  return path.startsWith('/') && !hasControl(path)
+    ? undefined
+    : 'Enter the absolute path of a file with the password in its first line.';
 }
 
 function caFileError(path: string): string | undefined {

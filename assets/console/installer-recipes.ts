@@ -5,14 +5,17 @@ type Recipe = {
   readonly title: string;
   /** The lines for the server's own configuration. */
   readonly configuration: string;
-} & Pick<InstallerChoices, 'files' | 'destination' | 'reloadCommand' | 'owner' | 'group' | 'mode' | 'verify'>;
+} & Pick<
+  InstallerChoices,
+  'files' | 'keystorePasswordFile' | 'destination' | 'reloadCommand' | 'owner' | 'group' | 'mode' | 'verify'
+>;
 
 const pair = (certificate: string, key: string) => [
   { artifact: 'fullchain.crt', output: certificate },
   { artifact: 'private.key', output: key },
 ];
 
-const root = { owner: '', group: '', mode: '' };
+const root = { keystorePasswordFile: '', owner: '', group: '', mode: '' };
 
 export const recipes = {
   nginx: {
@@ -53,6 +56,7 @@ export const recipes = {
     configuration: 'smtpd_tls_chain_files = /etc/postfix/tls/tls.key, /etc/postfix/tls/tls.crt',
   },
   postgresql: {
+    keystorePasswordFile: '',
     title: 'PostgreSQL',
     files: pair('server.crt', 'server.key'),
     destination: '/etc/postgresql/tls',
@@ -63,6 +67,21 @@ export const recipes = {
     verify: 'localhost:5432',
     configuration:
       "ssl_cert_file = '/etc/postgresql/tls/server.crt'\nssl_key_file = '/etc/postgresql/tls/server.key'",
+  },
+  tomcat: {
+    title: 'Tomcat',
+    files: [{ artifact: 'keystore.p12', output: '' }],
+    keystorePasswordFile: '/root/keystore-password',
+    destination: '/etc/tomcat10/tls',
+    owner: 'tomcat',
+    group: 'tomcat',
+    mode: '',
+    reloadCommand: 'systemctl restart tomcat10',
+    verify: '',
+    configuration: `<Connector port="8443" SSLEnabled="true"><SSLHostConfig>
+  <Certificate certificateKeystoreFile="/etc/tomcat10/tls/keystore.p12" certificateKeystoreType="PKCS12"
+               certificateKeystorePassword="…" />
+</SSLHostConfig></Connector>`,
   },
   proxmox: {
     ...root,

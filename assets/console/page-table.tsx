@@ -2,6 +2,8 @@
 import type { ComponentType } from 'preact';
 import { AboutPage } from './pages/about.tsx';
 import { AcmeAccountsPage } from './pages/acme-accounts.tsx';
+import { AcmeClientSetupPage } from './pages/acme-client-setup.tsx';
+import { AcmeClientsPage } from './pages/acme-clients.tsx';
 import { AdministratorsPage } from './pages/administrators.tsx';
 import { ApiKeysPage } from './pages/api-keys.tsx';
 import { AuditLogPage } from './pages/audit-log.tsx';
@@ -12,6 +14,7 @@ import { DnsProvidersPage } from './pages/dns-providers.tsx';
 import { ImportPage } from './pages/import.tsx';
 import { InstallCommandPage } from './pages/install-command.tsx';
 import { IssuersPage } from './pages/issuers.tsx';
+import { NewAcmeClientPage } from './pages/new-acme-client.tsx';
 import { NewApiKeyPage } from './pages/new-api-key.tsx';
 import { NewCertificatePage } from './pages/new-certificate.tsx';
 import { NotificationsPage } from './pages/notifications.tsx';
@@ -40,6 +43,9 @@ export const pages: readonly PageEntry[] = [
   { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },
   { path: '/api-keys/new', page: NewApiKeyPage },
   { path: '/api-keys/:id/install', page: InstallCommandPage },
+  { path: '/acme-clients', page: AcmeClientsPage, label: 'ACME clients', group: 'vault' },
+  { path: '/acme-clients/new', page: NewAcmeClientPage },
+  { path: '/acme-clients/:id/setup', page: AcmeClientSetupPage },
   { path: '/renewals', page: RenewalsPage, label: 'Renewals', group: 'vault' },
   { path: '/audit-log', page: AuditLogPage, label: 'Audit log', group: 'vault' },
   { path: '/issuers', page: IssuersPage, label: 'Issuers', group: 'sources' },

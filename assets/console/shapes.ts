@@ -2,6 +2,9 @@
 
 export type Status = 'pending' | 'valid' | 'expiring' | 'expired' | 'disabled';
 
+/** Who holds the private key. */
+export type KeyHolder = 'vault' | 'client';
+
 export type Version = {
   readonly version: number;
   readonly serial: string;
@@ -14,6 +17,7 @@ export type Version = {
   readonly not_after: string;
   readonly created_at: string;
   readonly source: 'acme' | 'local-ca' | 'import';
+  readonly key_holder: KeyHolder;
   readonly current: boolean;
 };
 
@@ -24,8 +28,11 @@ export type Certificate = {
   readonly domains: readonly string[];
   readonly key_type: string;
   readonly issuer: string | null;
+  /** The ACME client that orders and renews it. */
+  readonly owner: { readonly id: number; readonly name: string } | null;
   readonly status: Status;
   readonly auto_renew: boolean;
+  readonly key_holder: KeyHolder;
   readonly created_at: string;
   readonly current_version: Version | null;
   readonly renewal: {
@@ -45,7 +52,12 @@ export type Settings = {
   readonly lifetime: string | null;
   readonly profile: string | null;
   readonly challenge: string | null;
+  readonly usage: 'server' | 'client' | 'both';
+  readonly uris: readonly string[];
+  readonly emails: readonly string[];
+  readonly subject: readonly string[];
   readonly reuse_key: boolean;
+  readonly csr: string | null;
   readonly public_key_pin: string | null;
   readonly next_public_key_pin: string | null;
   readonly auto_renew: boolean;

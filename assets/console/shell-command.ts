@@ -15,6 +15,10 @@ export type InstallerChoices = {
   readonly caFile: string;
   readonly certificate: string;
   readonly files: readonly InstallerFile[];
+  /** Whether the machine generates the private key and keeps it. */
+  readonly withLocalKey: boolean;
+  /** A path on the machine; used only if `files` has a keystore. */
+  readonly keystorePasswordFile: string;
   readonly destination: string;
   readonly reloadCommand: string;
   /** Five cron fields; empty for a daily time that the installer picks. */
@@ -27,6 +31,16 @@ export type InstallerChoices = {
   readonly verify: string;
   readonly withSudo: boolean;
 };
+
+/** Whether any of the files has a private key. */
+export function hasPrivateKey(files: readonly InstallerFile[]): boolean {
+  return files.some(({ artifact }) => ['private.key', 'combined.pem', 'keystore.p12'].includes(artifact));
+}
+
+/** Whether a password is needed. */
+export function hasKeystore(files: readonly InstallerFile[]): boolean {
+  return files.some(({ artifact }) => artifact === 'keystore.p12');
+}
 
 /** Quotes any text as one word for a POSIX shell (POSIX.1-2024, XCU §2.2.2). */
 export function shellQuoted(text: string): string {
@@ -56,6 +70,7 @@ export function installerCommand(choices: InstallerChoices, key: string | undefi
       '--file',
       output === '' || output === artifact ? artifact : `${artifact}=${output}`,
     ]),
+    ['--keystore-password-file', hasKeystore(files) ? choices.keystorePasswordFile : ''],
     ['--destination', choices.destination],
     ['--owner', choices.owner],
     ['--group', choices.group],
@@ -68,6 +83,7 @@ export function installerCommand(choices: InstallerChoices, key: string | undefi
   return [
     `${curlCommand(choices)} ${script} | ${shell.join(' ')}`,
     ...options.map(([option = '', value = '']) => `${option} ${shellQuoted(value)}`),
+    ...(choices.withLocalKey ? ['--local-key'] : []),
   ].join(' \\\n  ');
 }
 

@@ -12,8 +12,11 @@ import { isNonce, NoncePool } from './nonce-pool.ts';
 import { type AcmePayload, type AcmeSigner, signRequest } from './signed-request.ts';
 
 const directoryLifetime = hour;
-/** CAs with several servers sometimes reject valid nonces; Pebble rejects a fifth of them, which must never matter. */
-const mostBadNonces = 8;
+/**
+ * CAs with several servers sometimes reject valid nonces. Pebble rejects a share of them, each request at random: of a
+ * third, one request in 20,000 is rejected nine times in a row, and an order of many names sends hundreds.
+ */
+const mostBadNonces = 20;
 /** Pauses before a read request is retried over a new connection. */
 const pauses = [second / 2, 2 * second];
 
@@ -61,7 +64,7 @@ export class AcmeClient {
 
   /**
    * A signed POST (§6.2). It is sent once, because after a connection failure it is unknown whether the CA received it.
-   * Only a rejected nonce is replaced, up to eight times. Throws AcmeError.
+   * Only a rejected nonce is replaced, up to twenty times. Throws AcmeError.
    */
   async post(
     url: string,

@@ -91,8 +91,3 @@ export function removeFile(path: string): void {
     if (!isAbsent) throw error;
   }
 }
-
-/** Removes an unused database with the files that SQLite may have left next to it. */
-export function removeDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) removeFile(path + suffix);
-}

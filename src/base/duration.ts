@@ -16,3 +16,9 @@ export function parseDuration(text: string): number | undefined {
   if (match === null) return undefined;
   return Number(match[1]) * units[match[2] as keyof typeof units];
 }
+
+/** A lifetime in this format, in the longest unit but years; parsing it gives the same milliseconds. */
+export function formatLifetime(ms: number): string {
+  if (ms % day === 0) return `${ms / day}d`;
+  return ms % hour === 0 ? `${ms / hour}h` : `${ms / minute}m`;
+}

@@ -1,6 +1,7 @@
 /**
  * Authentication of rows: tags computed with a key that is not in the database, so that write access to the database
- * does not suffice to forge them. Implemented by crypto/integrity-key.ts.
+ * does not suffice to forge them. The same key makes entity tags that outlive master keys. Implemented by
+ * crypto/integrity-key.ts.
  */
 import type { KeyObject } from 'node:crypto';
 
@@ -9,9 +10,13 @@ export type TagPurpose =
   | 'audit event'
   | 'audit mark'
   | 'api key'
+  | 'acme client'
   | 'administrator'
   | 'session'
-  | 'setup link';
+  | 'setup link'
+  | 'entity tag'
+  | 'acme account'
+  | 'acme nonce';
 
 export type Integrity = {
   /** The secret behind the tags, to hand it to a thread of this process. */

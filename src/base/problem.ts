@@ -14,8 +14,13 @@ const table = {
   not_found: { status: 404, detail: 'Nothing found at this path.' },
   certificate_not_found: { status: 404, detail: 'Certificate not found.' },
   version_not_found: { status: 404, detail: 'Certificate version not found.' },
+  private_key_not_held: {
+    status: 404,
+    detail: 'The client holds the private key of this certificate; the vault never had it.',
+  },
   acme_account_not_found: { status: 404, detail: 'ACME account not found.' },
   api_key_not_found: { status: 404, detail: 'API key not found.' },
+  acme_client_not_found: { status: 404, detail: 'ACME client not found.' },
   administrator_not_found: { status: 404, detail: 'Administrator not found.' },
   session_not_found: { status: 404, detail: 'Session not found or expired.' },
   method_not_allowed: { status: 405, detail: 'Method not allowed; see the Allow header.' },
@@ -29,6 +34,8 @@ const table = {
     detail: 'The certificate was imported and has no issuer that can renew it.',
   },
   no_current_version: { status: 409, detail: 'This certificate has not been issued yet.' },
+  profile_exists: { status: 409, detail: 'The issuer already has a profile with this name.' },
+  profile_in_use: { status: 409, detail: 'Certificates or API keys still use this profile.' },
   acme_account_current: {
     status: 409,
     detail: 'The ACME account is in use by an issuer and cannot be deleted.',
@@ -36,6 +43,12 @@ const table = {
   api_key_active: { status: 409, detail: 'The API key is active; revoke it before you delete it.' },
   api_key_exists: { status: 409, detail: 'An API key with this name already exists.' },
   api_key_inactive: { status: 409, detail: 'The API key is revoked or has expired.' },
+  acme_client_active: {
+    status: 409,
+    detail: 'The ACME client is active; revoke it before you delete it.',
+  },
+  acme_client_exists: { status: 409, detail: 'An ACME client with this name already exists.' },
+  acme_client_inactive: { status: 409, detail: 'The ACME client is revoked or has expired.' },
   administrator_exists: { status: 409, detail: 'An administrator with this name already exists.' },
   last_administrator: {
     status: 409,

@@ -1,6 +1,11 @@
-/** The three rights an API key can carry (interface specification, "Scopes"). */
+/** The rights an API key can carry: those of the interface specification, "Scopes", and signing CSRs. */
 
-export const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'] as const;
+export const scopes = [
+  'certificates:read',
+  'private_keys:read',
+  'renewals:trigger',
+  'certificates:sign',
+] as const;
 
 export type Scope = (typeof scopes)[number];
 

@@ -8,6 +8,8 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 export type World = {
   /** UTC milliseconds since 1970. */
   readonly now: () => number;
+  /** True where a test sets the clock, which no other may correct. */
+  readonly isSet?: boolean;
   /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; it never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /**

@@ -33,6 +33,7 @@ const severities: Readonly<Record<string, (data: Data) => Severity>> = {
   'renewal.failed': () => 'error',
   'certificate.expiring': ({ urgency }) => urgencies[String(urgency)] ?? 'warning',
   'api_key.expiring': ({ urgency }) => (urgency === 'over' ? 'error' : 'warning'),
+  'private_ca.expiring': ({ urgency }) => urgencies[String(urgency)] ?? 'warning',
   'backup.overdue': () => 'error',
   'disk.low': ({ state }) => (state === 'critical' ? 'critical' : 'warning'),
 };
@@ -70,6 +71,7 @@ function worstIn({ notices }: Data): Severity {
 /** All alarms of a certificate are one, because one recovery ends them all. */
 function alarmOf(event: string, data: Data): string {
   if (typeof data.certificate === 'string') return `certificate/${data.certificate}`;
+  if (typeof data.private_ca === 'string') return `private-ca/${data.private_ca}`;
   const key = data.api_key as { readonly id?: number } | undefined;
   return key === undefined ? (event.split('.')[0] ?? event) : `api-key/${key.id}`;
 }
@@ -78,6 +80,7 @@ function pageOf(publicUrl: string, event: string, certificate: string | undefine
   const base = publicUrl.endsWith('/') ? publicUrl : `${publicUrl}/`;
   if (certificate !== undefined) return `${base}certificates/${encodeURIComponent(certificate)}`;
   if (event.startsWith('api_key.')) return `${base}api-keys`;
+  if (event.startsWith('private_ca.')) return `${base}issuers`;
   return event === 'test' ? `${base}notifications` : base;
 }
 

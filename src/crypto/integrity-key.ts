@@ -24,7 +24,8 @@ export class IntegrityKey implements Integrity {
 
   /** HMAC-SHA-256 of the text under the key for the purpose. */
   tag(purpose: TagPurpose, text: string): Buffer {
-    return createHmac('sha256', this.#keyFor(purpose)).update(text).digest();
+    // Through a string, as in base/sha256.ts.
+    return Buffer.from(createHmac('sha256', this.#keyFor(purpose)).update(text).digest('latin1'), 'latin1');
   }
 
   fits(purpose: TagPurpose, text: string, tag: Buffer | null | undefined): boolean {

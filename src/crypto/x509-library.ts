@@ -99,7 +99,7 @@ export function wholeSeconds(ms: number): number {
 }
 
 /** Neither negative nor zero, and without leading zeros, which would shorten the number (RFC 5280 §4.1.2.2). */
-function positive(serial: Buffer): Buffer {
+export function positive(serial: Buffer): Buffer {
   const first = (serial.readUInt8(0) & 0x7f) | 0x40;
   return Buffer.concat([Buffer.of(first), serial.subarray(1)]);
 }

@@ -8,12 +8,19 @@ import {
   type Kysely,
   NOOP_QUERY_EXECUTOR,
   QueryCreator,
+  type QueryResult,
   type RootOperationNode,
 } from 'kysely';
 import { steadyValue } from './engine-sql.ts';
 import type { Schema } from './schema/schema.ts';
 
-type Value = string | number | null | Buffer;
+/** A value of a query. */
+export type Value = string | number | null | Buffer;
+
+/** Executes compiled queries: a Kysely, or what is quicker than one. */
+export type QueryRunner = Pick<Kysely<Schema>, 'getExecutor'> & {
+  readonly executeQuery: <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>;
+};
 
 /** Builds queries without compiling or executing them. */
 export type Builder = QueryCreator<Schema>;
@@ -29,7 +36,7 @@ type Built<Row> = Compilable<Row> & { toOperationNode(): RootOperationNode };
  */
 export function compiledQuery<Args extends readonly Value[], Row>(
   build: (db: Builder, ...args: Bound<Args>) => Built<Row>,
-): (reader: Kysely<Schema>, ...args: Args) => Promise<Row[]> {
+): (reader: QueryRunner, ...args: Args) => Promise<Row[]> {
   const compiled = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (reader, ...parameters) => {
     const { adapter } = reader.getExecutor();
@@ -43,7 +50,7 @@ export function compiledQuery<Args extends readonly Value[], Row>(
 }
 
 function compile<Args extends readonly Value[], Row>(
-  reader: Kysely<Schema>,
+  reader: QueryRunner,
   build: (db: Builder, ...args: Bound<Args>) => Built<Row>,
   count: number,
 ): CompiledQuery<Row> {

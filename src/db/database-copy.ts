@@ -1,5 +1,6 @@
 /** The database in a backup: a single file in the format of the embedded engine, whichever engine the vault has. */
 import { type CopyFacts, cleanCopy, examineCopy, masterKeysIn } from './sqlite/backup-copy.ts';
+import { removeDatabase } from './sqlite/database-files.ts';
 import { isKnownMigration } from './sqlite/migrations/migrations.ts';
 
 export class DatabaseCopy {
@@ -7,6 +8,11 @@ export class DatabaseCopy {
 
   constructor(path: string) {
     this.#path = path;
+  }
+
+  /** Removes the file, and what the engine has left beside it. */
+  remove(): void {
+    removeDatabase(this.#path);
   }
 
   /** Deletes what must not be restored from a new copy, and returns its contents. Throws CopyError. */

@@ -3,8 +3,10 @@
  * engine has one. Other folders reach these files through this class alone.
  */
 import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { hasContent } from '../base/file-content.ts';
 import { type DatabaseFacts, examineDatabase } from './sqlite/database-examination.ts';
+import { companionsOf, logOf } from './sqlite/database-files.ts';
 import {
   type DatabaseInspection,
   foldsInFile,
@@ -14,13 +16,7 @@ import {
 } from './sqlite/database-inspection.ts';
 import { type HeldDatabase, holdDatabase } from './sqlite/database-lock.ts';
 import { refuseNetworkPlace } from './sqlite/database-place.ts';
-import {
-  hasContent,
-  leftLog,
-  lostDatabaseAdvice,
-  refuseLeftLog,
-  removeDrafts,
-} from './sqlite/new-database.ts';
+import { leftLog, lostDatabaseAdvice, refuseLeftLog, removeDrafts } from './sqlite/new-database.ts';
 
 export class DatabaseFile {
   /**
@@ -32,9 +28,19 @@ export class DatabaseFile {
     this.path = path;
   }
 
+  /** The file of the data directory, whether or not it exists. */
+  static in(dataDir: string): DatabaseFile {
+    return new DatabaseFile(join(dataDir, 'vault.db'));
+  }
+
+  /** Where the engine keeps what is committed until it folds it into the file. */
+  get log(): string {
+    return logOf(this.path);
+  }
+
   /** The files in which the engine may keep a part of the database, beside it. */
   get companions(): readonly string[] {
-    return ['-wal', '-shm', '-journal'].map((suffix) => this.path + suffix);
+    return companionsOf(this.path);
   }
 
   /** What to do about a lost database: the end of every refusal to create a new one in its place. */
@@ -55,7 +61,7 @@ export class DatabaseFile {
   /** In bytes: the database, its log, and what is free on its disk. */
   sizes(): { readonly database: number; readonly log: number; readonly free: number } {
     const { bavail, bsize } = statfsSync(dirname(this.path));
-    return { database: sizeOf(this.path), log: sizeOf(`${this.path}-wal`), free: bavail * bsize };
+    return { database: sizeOf(this.path), log: sizeOf(this.log), free: bavail * bsize };
   }
 
   /** Throws OperatorError if it is, or would be, on a file system that damages databases. */

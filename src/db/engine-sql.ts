@@ -28,6 +28,11 @@ export type EngineSql = {
   readonly numbersIn: Texts<1>;
   readonly jsonPairs: Texts<2>;
   readonly assignedIds: Texts<0>;
+  readonly sameWithoutCase: Texts<2>;
+  readonly largeNumber: Texts<1>;
+  readonly storedText: Texts<1>;
+  readonly storedNumber: Texts<1>;
+  readonly storedBytes: Texts<1>;
 };
 
 /** The node to compile instead of `node`, if it is one of these expressions. */
@@ -69,6 +74,24 @@ export function jsonPairs(one: string, other: string): Expression<string> {
 /** A table with the highest id (`seq`) that each table (`name`) ever assigned, even if that row is gone. */
 export function assignedIds(): Expression<{ readonly name: string; readonly seq: number }> {
   return expression('assignedIds');
+}
+
+/** Whether the column, which is unique without regard to case, has this value but for the case. */
+export function sameWithoutCase(column: string, value: string): Expression<boolean> {
+  return expression('sameWithoutCase', sql.ref(column).toOperationNode(), ValueNode.create(value));
+}
+
+/** A bound number that may need more than 32 bits where nothing beside it says so. */
+export function largeNumber(value: number): Expression<number> {
+  return expression('largeNumber', ValueNode.create(value));
+}
+
+/** A value as the column of the settings keeps it, which says by itself whether it is a text, a number or bytes. */
+export function storedValue(value: string | number | Buffer | Expression<string>): Expression<never> {
+  if (typeof value === 'string') return expression('storedText', ValueNode.create(value));
+  if (typeof value === 'number') return expression('storedNumber', ValueNode.create(value));
+  if (Buffer.isBuffer(value)) return expression('storedBytes', ValueNode.create(value));
+  return expression('storedText', value.toOperationNode());
 }
 
 function expression<T>(name: keyof EngineSql, ...args: OperationNode[]): ExpressionWrapper<Schema, never, T> {

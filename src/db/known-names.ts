@@ -1,5 +1,5 @@
 /** Names for shell completion: read directly, without migrating or creating anything. */
-import { join } from 'node:path';
+import { DatabaseFile } from './database-file.ts';
 import { namesIn } from './sqlite/known-names.ts';
 
 /** Kinds of names that commands accept. */
@@ -9,5 +9,5 @@ export type KnownNames = (typeof knownNames)[number];
 
 /** At most a thousand names in the vault at this directory, in order. Throws if there is no vault. */
 export function readKnownNames(dataDir: string, kind: KnownNames): string[] {
-  return namesIn(join(dataDir, 'vault.db'), kind.replace('-', '_'), 1000);
+  return namesIn(DatabaseFile.in(dataDir).path, kind.replace('-', '_'), 1000);
 }

@@ -9,12 +9,23 @@ import {
   parseNewCertName,
 } from '../base/cert-name.ts';
 import { challengeTypes } from '../base/challenge-type.ts';
-import { day, durationPattern, hour, parseDuration } from '../base/duration.ts';
+import { day, durationPattern, minute, parseDuration } from '../base/duration.ts';
 import { identifierPattern, identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
 import { keyTypes } from '../base/key-type.ts';
+import {
+  emailRule,
+  parseEmail,
+  parseSubjectField,
+  parseUri,
+  subjectRule,
+  uriRule,
+  usages,
+} from '../base/leaf-names.ts';
 import { momentForms, parseMoment } from '../base/moment.ts';
 import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
+import { RequestRefused } from '../crypto/request-refused.ts';
+import { longestRequest, readSigningRequest } from '../crypto/signing-request.ts';
 import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
 
 /** What a JSON Schema says about a string, for generated clients. */
@@ -91,7 +102,7 @@ export function futureMoment(now: number) {
 }
 
 /** Lifetimes of issued certificates, in milliseconds. */
-const shortestLifetime = hour;
+const shortestLifetime = 5 * minute;
 const longestLifetime = 3650 * day;
 
 export const lifetime = parsed(
@@ -100,12 +111,12 @@ export const lifetime = parsed(
     return ms !== undefined && ms >= shortestLifetime && ms <= longestLifetime ? ms : undefined;
   },
   (text) =>
-    `${quoted(text)} is not a lifetime: write a number and m, h, d or y, from 1h to 3650d, such as 90d`,
+    `${quoted(text)} is not a lifetime: write a number and m, h, d or y, from 5m to 3650d, such as 90d`,
   { pattern: durationPattern },
 );
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: names shown in tables and logs must not contain them.
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+export const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** The maximum length of an API key's name. */
 export const longestLabel = 128;
@@ -150,6 +161,18 @@ export const issuerName = z
   .string()
   .regex(resourceName, 'a name has up to 64 letters, digits, dots, dashes and underscores');
 
+export const profileName = z
+  .string()
+  .regex(resourceName, 'a name of a profile has up to 64 letters, digits, dots, dashes and underscores');
+
+/** A profile of a private CA beside the name of the CA. */
+export const profileReference = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\/[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'write a profile with its issuer, such as local-ca/web',
+  );
+
 export const acmeDirectory = parsed(
   (text) => {
     const url = URL.parse(text);
@@ -160,6 +183,46 @@ export const acmeDirectory = parsed(
 );
 
 export const email = z.string().regex(/^[^\s@,?]+@[^\s@,?]+$/, 'not an email address');
+
+export const usage = parsed(
+  (text) => usages.find((known) => known === text),
+  (text) => `${quoted(text)} is not a usage: use one of ${usages.join(', ')}`,
+  { enum: usages },
+);
+
+export const uri = parsed(parseUri, (text) => `${quoted(text)} is not a URI: ${uriRule}`, {
+  pattern: '^[A-Za-z][A-Za-z0-9+.-]*:',
+});
+
+/** An email address in a certificate. */
+export const mailbox = parsed(parseEmail, (text) => `${quoted(text)} is not an email address: ${emailRule}`, {
+  pattern: '@',
+});
+
+export const subjectField = parsed(
+  (text) => {
+    const found = parseSubjectField(text);
+    return found && `${found.field}=${found.value}`;
+  },
+  (text) => `${quoted(text)} is not a field of a subject: ${subjectRule}`,
+  { pattern: '=' },
+);
+
+/** A certificate signing request, as PEM in the strict form. */
+export const csr = z
+  .string()
+  .max(longestRequest, 'csr is larger than 64 KiB')
+  .meta({ pattern: '-----BEGIN (NEW )?CERTIFICATE REQUEST-----' })
+  .describe('a certificate signing request (PKCS#10) as PEM; the client keeps the private key')
+  .transform((text, context) => {
+    try {
+      return readSigningRequest(text).pem;
+    } catch (error) {
+      if (!(error instanceof RequestRefused)) throw error;
+      context.addIssue({ code: 'custom', message: `csr ${error.message}` });
+      return z.NEVER;
+    }
+  });
 
 export const zone = parsed(
   (text) => {

@@ -1,13 +1,13 @@
 /** Input schemas shared by the API and the command line. */
 import { z } from 'zod';
 import { describeIssue } from '../base/input-issue.ts';
-import { defaultKeyType } from '../base/key-type.ts';
 import { Problem } from '../base/problem.ts';
 import { scopes } from '../base/scope.ts';
 import {
   acmeDirectory,
   allowed,
   challenge,
+  csr,
   email,
   identifier,
   issuerName,
@@ -15,37 +15,77 @@ import {
   knownIssuer,
   label,
   lifetime,
+  mailbox,
   network,
   newCertName,
   profile,
+  profileReference,
   scope,
+  subjectField,
   timestamp,
+  uri,
+  usage,
   zone,
 } from './input-strings.ts';
 
 const domains = z
   .array(identifier)
-  .min(1, 'at least one domain is required')
+  .min(1, { error: 'at least one domain is required', abort: true })
   .max(100, 'a certificate has at most 100 domains')
   .transform((list) => [...new Set(list)]);
 
+const uris = z
+  .array(uri)
+  .min(1, 'leave uris out if there are none')
+  .max(20, 'a certificate has at most 20 URIs')
+  .transform((list) => [...new Set(list)]);
+
+const emails = z
+  .array(mailbox)
+  .min(1, 'leave emails out if there are none')
+  .max(20, 'a certificate has at most 20 email addresses')
+  .transform((list) => [...new Set(list)]);
+
+export const subject = z
+  .array(subjectField)
+  .min(1, 'leave subject out if it has no fields')
+  .refine(
+    (list) => new Set(list.map((entry) => entry.split('=', 1)[0])).size === list.length,
+    'a subject has each field once',
+  );
+
 export const createCertificateInput = z.strictObject({
   name: newCertName,
-  domains,
+  domains: domains.default([]),
   issuer: knownIssuer.default('local-ca'),
   fallback_issuer: knownIssuer.optional(),
-  key_type: keyType.default(defaultKeyType),
+  /** By default that of the issuer; with a CSR, that of its key. */
+  key_type: keyType.optional(),
   lifetime: lifetime.optional(),
   profile: profile.optional(),
   challenge: challenge.optional(),
   reuse_key: z.boolean().default(false),
+  usage: usage.optional(),
+  uris: uris.optional(),
+  emails: emails.optional(),
+  subject: subject.optional(),
+  csr: csr.optional(),
 });
 
 export const newCertificateName = createCertificateInput.pick({ name: true });
 
 export type CreateCertificateInput = z.output<typeof createCertificateInput>;
 
-/** Changes to a certificate; null clears a setting. `rotate_key` schedules one new key, or cancels that. */
+/** A certificate to create; a disabled one is not issued yet. */
+export type NewCertificate = CreateCertificateInput & {
+  readonly auto_renew?: boolean;
+  readonly disabled?: boolean;
+};
+
+/**
+ * Changes to a certificate; null clears a setting. `rotate_key` schedules one new key, or cancels that. Without a CSR, the vault
+ * generates the keys of the next versions.
+ */
 export const updateCertificateInput = z.strictObject({
   domains: domains.optional(),
   issuer: knownIssuer.optional(),
@@ -55,6 +95,11 @@ export const updateCertificateInput = z.strictObject({
   profile: profile.nullable().optional(),
   challenge: challenge.nullable().optional(),
   reuse_key: z.boolean().optional(),
+  usage: usage.nullable().optional(),
+  uris: uris.nullable().optional(),
+  emails: emails.nullable().optional(),
+  subject: subject.nullable().optional(),
+  csr: csr.nullable().optional(),
   rotate_key: z.boolean().optional(),
   auto_renew: z.boolean().optional(),
   disabled: z.boolean().optional(),
@@ -117,6 +162,14 @@ export const createApiKeyInput = z.strictObject({
     .max(100, 'a key has at most 100 networks')
     .transform((list) => (list.includes('*') ? [] : [...new Set(list)]))
     .default([]),
+  profiles: z
+    .array(profileReference)
+    .max(100, 'a key has at most 100 profiles')
+    .transform((list) => [...new Set(list)])
+    .default([])
+    .describe(
+      'profiles of private CAs, as issuer/profile: with the scope certificates:sign, the key signs for no others',
+    ),
   expires_at: timestamp.optional(),
 });
 

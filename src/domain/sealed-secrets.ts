@@ -43,6 +43,11 @@ export function authorityKeyOwner(caCertificateId: number): BlobOwner {
   };
 }
 
+/** The key of a private CA that awaits its certificate from a company's CA, sealed as PKCS#8 DER. */
+export function requestedAuthorityKeyOwner(issuerId: number): BlobOwner {
+  return { table: 'ca_requests', record: String(issuerId), purpose: 'seal: certificate authority key' };
+}
+
 /** The key of an ACME account, sealed as PKCS#8 DER. */
 export function accountKeyOwner(accountId: number): BlobOwner {
   return { table: 'acme_accounts', record: `${accountId}`, purpose: 'seal: acme account key' };
@@ -56,6 +61,11 @@ export function nextAccountKeyOwner(accountId: number): BlobOwner {
 /** The key that binds accounts to a customer of the CA (RFC 8555 §7.3.4), sealed as its bytes. */
 export function externalAccountKeyOwner(issuerId: number): BlobOwner {
   return { table: 'acme_issuers', record: `${issuerId}`, purpose: 'seal: external account key' };
+}
+
+/** The key that binds accounts to an ACME client of the vault, sealed as its bytes. */
+export function acmeClientKeyOwner(clientId: number): BlobOwner {
+  return { table: 'acme_clients', record: `${clientId}`, purpose: 'seal: external account key' };
 }
 
 /** The credentials of a DNS provider, sealed as the text of their file. */

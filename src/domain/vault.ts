@@ -13,6 +13,8 @@ import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 import type { KeyUse } from './access/key-use.ts';
 import type { Refusals } from './access/refusals.ts';
+import type { ValidationParts } from './acme-server/validation/validation-context.ts';
+import type { Validations } from './acme-server/validations.ts';
 import type { AuditBatch } from './audit/audit-batch.ts';
 import type { BackupHealth } from './backup/backup-health.ts';
 import type { Changes } from './changes/changes.ts';
@@ -23,11 +25,14 @@ import type { Meter } from './health/meter.ts';
 import type { AcmeClients } from './issuance/acme-clients.ts';
 import type { ChallengeRemovals } from './issuance/challenge-removals.ts';
 import type { OpenedDnsProviders } from './issuance/opened-dns-providers.ts';
+import type { DatabaseClock } from './presence/database-clock.ts';
 import type { LeaseOwners } from './presence/lease-owners.ts';
 
 export type Vault = {
   readonly world: World;
   readonly log: Log;
+  /** The clock of the database where several nodes share it; `world` then has its time. */
+  readonly sharedClock: DatabaseClock | undefined;
   readonly db: Database;
   readonly keyring: Keyring;
   /** Collects audit events of requests and commits them together. */
@@ -50,6 +55,10 @@ export type Vault = {
   readonly outbound: Outbound;
   /** The addresses that outbound connections may use. */
   readonly guard: OutboundGuard;
+  /** How the vault validates challenges of ACME clients. */
+  readonly validation: ValidationParts;
+  /** Validations running in the background. */
+  readonly validations: Validations;
   readonly acme: AcmeClients;
   readonly dns: OpenedDnsProviders;
   /** Serializes account registrations per issuer and changes per DNS record. */

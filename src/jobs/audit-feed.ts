@@ -17,8 +17,8 @@ export type AuditSink = {
   readonly close: () => Promise<void>;
 };
 
-/** Events per delivery: one or two megabytes. */
-const eventsAtOnce = 5000;
+/** Events per delivery: a few milliseconds of reading and encoding. */
+const eventsAtOnce = 500;
 
 const pollInterval = second;
 const longestWait = minute;
@@ -62,7 +62,8 @@ async function deliverNext(context: LoggedContext, sink: AuditSink, signal: Abor
   const events = await eventsAfter(context, cursor, eventsAtOnce);
   const [first] = events;
   const last = events.at(-1);
-  if (first === undefined || last === undefined) return 0;
+  // A node that wakes up after another has taken over must not deliver beside it.
+  if (first === undefined || last === undefined || signal.aborted) return 0;
   if (first.id > cursor + 1) {
     const { target } = sink;
     const fields = { target, from: cursor + 1, to: first.id - 1 };

@@ -4,6 +4,7 @@ import type { BackupPlan } from '../domain/backup/backup-schedule.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
 import { queueDigests } from '../domain/notifications/notification-digest.ts';
 import { type DiskContext, notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
+import { notifyPrivateCas } from '../domain/notifications/notification-private-ca.ts';
 import {
   type BackupWatchContext,
   type ExpiryCursor,
@@ -26,6 +27,7 @@ export async function runNotificationWatcher(
   while (!signal.aborted) {
     try {
       await notifyExpiries(vault, cursor, rowsPerMinute);
+      await notifyPrivateCas(vault);
       await notifyBackups(vault, plan, since);
       await notifyDiskSpace(vault);
       await queueDigests(vault);

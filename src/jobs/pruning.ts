@@ -1,9 +1,10 @@
 /**
- * Prunes once an hour: audit events, if a retention period is set, and deleted certificates with their keys. After the clock
+ * Prunes once an hour: audit events, if a retention period is set, deleted certificates with their keys, and past orders of ACME clients. After the clock
  * jumped, it waits until the clock has been steady for a while, because what is pruned cannot be recovered.
  */
 import { hour } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
+import { pruneOrders } from '../domain/acme-server/order-retention.ts';
 import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
 import { purgeExpired } from '../domain/certificates/certificate-purging.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
@@ -42,6 +43,8 @@ async function prune(
 ): Promise<void> {
   const certificates = await purgeExpired(vault, deletedCertificates, signal);
   if (certificates > 0) vault.log.info({ certificates }, 'expired deleted certificates purged');
+  const orders = await pruneOrders(vault, signal);
+  if (orders > 0) vault.log.info({ orders }, 'past orders of ACME clients pruned');
   const events = auditEvents === undefined ? 0 : await pruneAuditLog(vault, auditEvents, signal);
   if (events > 0) vault.log.info({ events }, 'expired audit events pruned');
 }

@@ -6,7 +6,8 @@ import { type ReadinessContext, readiness } from '../domain/doctor/readiness.ts'
 
 /**
  * Checks the vault twice per `interval` (milliseconds) until `signal` is aborted, and passes the names of failed checks to
- * `report`. Reports nothing while the database or the event loop hangs.
+ * `report`. Reports nothing while the database or the event loop hangs, or while all that is missing is the first sign of life of
+ * the renewal engine, which comes from another process with `--workers`.
  */
 export async function runWatchdog(
   vault: ReadinessContext,
@@ -19,6 +20,7 @@ export async function runWatchdog(
     if (signal.aborted) return;
     const { checks } = await readiness(vault);
     const failed = Object.entries(checks).flatMap(([check, result]) => (result === 'ok' ? [] : check));
-    await report(failed);
+    const isStarting = !vault.renewalHeartbeat.hasBegun && failed.join() === 'renewal_engine';
+    if (!isStarting) await report(failed);
   }
 }

@@ -23,7 +23,7 @@ const nets = (...texts: readonly string[]): readonly IpNetwork[] =>
   });
 
 /** Refused networks, by the noun used in messages. The first match counts. */
-const refused: readonly (readonly [kind: string, networks: readonly IpNetwork[]])[] = [
+const refused: readonly RefusedNetworks[] = [
   [
     "a cloud's metadata service",
     nets(
@@ -64,21 +64,25 @@ function behind48(bytes: Bytes): Bytes {
   return [...bytes.slice(6, 8), ...bytes.slice(9, 11)];
 }
 
+/** Further refused networks, and the noun for messages. */
+export type RefusedNetworks = readonly [kind: string, networks: readonly IpNetwork[]];
+
 /**
  * Why the vault does not connect to the address, as a noun with its article; undefined if it does. `text` is an address
- * as the system formats it, possibly with a zone (`%eth0`).
+ * as the system formats it, possibly with a zone (`%eth0`). `more` is refused like the networks above.
  */
 export function refusalOf(
   text: string,
   port: number,
   allowed: readonly AllowedOutbound[],
+  more: readonly RefusedNetworks[] = [],
 ): string | undefined {
   const address = parseIpAddress(withoutZone(text));
   if (address === undefined) return 'not an IP address';
   const isAllowed = allowed.some(
     (one) => (one.port === undefined || one.port === port) && isInside(address, [one.network]),
   );
-  return isAllowed ? undefined : kindOf(address);
+  return isAllowed ? undefined : kindOf(address, [...refused, ...more]);
 }
 
 /** One part of the setting, or undefined if invalid. */
@@ -98,13 +102,13 @@ export function allowanceFor(address: string, port: number): string {
   return plain.includes(':') ? `[${plain}]:${port}` : `${plain}:${port}`;
 }
 
-function kindOf(address: IpAddress): string | undefined {
-  const found = refused.find(([, networks]) => isInside(address, networks));
+function kindOf(address: IpAddress, kinds: readonly RefusedNetworks[]): string | undefined {
+  const found = kinds.find(([, networks]) => isInside(address, networks));
   if (found !== undefined || address.family === 4) return found?.[0];
   const { bytes } = address;
   for (const [networks, read] of carriers) {
     if (!isInside(address, networks)) continue;
-    const kind = kindOf(ipv4Of(read(bytes)));
+    const kind = kindOf(ipv4Of(read(bytes)), kinds);
     if (kind !== undefined) return kind;
   }
   return undefined;

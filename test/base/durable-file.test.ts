@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { removeDatabase, removeFile } from '../../src/base/durable-file.ts';
+import { removeFile } from '../../src/base/durable-file.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 test('a file and a link are removed, and a missing file is no error', (t) => {
@@ -25,11 +25,4 @@ test('a file that cannot be removed is reported with code and path', (t) => {
     () => removeFile(path),
     (error: NodeJS.ErrnoException) => /^(EISDIR|EPERM)$/.test(error.code ?? '') && error.path === path,
   );
-});
-
-test('a database is removed with its log and its journal', (t) => {
-  const path = join(tempDir(t), 'a.db');
-  for (const suffix of ['', '-wal']) writeFileSync(path + suffix, '');
-  removeDatabase(path);
-  for (const suffix of ['', '-wal']) assert.equal(existsSync(path + suffix), false);
 });

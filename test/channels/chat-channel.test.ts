@@ -270,6 +270,8 @@ suite('what each service needs', () => {
     ['certificate.expiring', { certificate: 'web', urgency: 'over' }, 'certificate/web', 'critical'],
     ['certificate.expiring', { certificate: 'web', urgency: 'near' }, 'certificate/web', 'warning'],
     ['api_key.expiring', { api_key: { id: 4 }, urgency: 'over' }, 'api-key/4', 'error'],
+    ['private_ca.expiring', { private_ca: 'dev', urgency: 'near' }, 'private-ca/dev', 'warning'],
+    ['private_ca.expiring', { private_ca: 'dev', urgency: 'emergency' }, 'private-ca/dev', 'critical'],
     ['backup.overdue', {}, 'backup', 'error'],
     ['disk.low', { state: 'critical' }, 'disk', 'critical'],
     ['disk.low', { state: 'low' }, 'disk', 'warning'],

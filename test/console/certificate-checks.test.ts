@@ -18,9 +18,11 @@ const good: CertificateDraft = {
   fallbackIssuer: '',
   keyType: 'ec256',
   lifetime: '',
+  usage: '',
   profile: '',
   challenge: '',
   reusesKey: false,
+  csr: '',
 };
 
 /** The API's error messages by path. */
@@ -61,6 +63,7 @@ const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft
   ['two dots', { domains: ['www..example.com'] }],
   ['a lifetime', { lifetime: '90d' }],
   ['a lifetime in minutes', { lifetime: '30m' }],
+  ['a lifetime that is too short', { lifetime: '4m' }],
   ['a lifetime without a unit', { lifetime: '90' }],
   ['a lifetime that is too long', { lifetime: '11y' }],
   ['a profile', { profile: 'shortlived' }],

@@ -15,7 +15,16 @@ function certificate(
   } as Certificate['current_version'];
   return {
     ...{ name, domains: [`${name}.example.com`], key_type: 'ec256', issuer: 'local-ca', status: 'valid' },
-    ...{ auto_renew: true, created_at: '2026-01-01T00:00:00Z', artifacts: [], current_version: version },
+    ...{
+      auto_renew: true,
+      owner: null,
+      uris: [],
+      emails: [],
+      key_holder: 'vault',
+      created_at: '2026-01-01T00:00:00Z',
+      artifacts: [],
+      current_version: version,
+    },
     renewal: { next_at: null, last_error: error, last_attempt_at: null },
     ...rest,
   };
@@ -37,6 +46,15 @@ test('a search matches parts of names and domains, ignores case, and requires al
   assert.deepEqual(names({ search: 'mx.example' }), ['mail']);
   assert.deepEqual(names({ search: 'old example.com' }), ['old']);
   assert.deepEqual(names({ search: 'old nowhere' }), []);
+});
+
+test('a search finds the certificates of an ACME client by its name', () => {
+  const owned = certificate('printer', { owner: { id: 1, name: 'Office' } });
+  const found = filteredAndSorted([...all, owned], { ...any, search: 'office' });
+  assert.deepEqual(
+    found.map(({ name }) => name),
+    ['printer'],
+  );
 });
 
 test('the list filters by status, failed renewal and issuer, including none for imported certificates', () => {

@@ -9,7 +9,9 @@ import { needs } from '../harness/missing-program.ts';
 const sound: InstallerChoices = {
   ...{ server: 'https://vault.example', trust: 'public', pin: '', caFile: '', certificate: 'web' },
   files: [{ artifact: 'fullchain.crt', output: 'tls.crt' }],
+  keystorePasswordFile: '',
   ...{ destination: '/srv/tls', reloadCommand: '', schedule: '', owner: '', group: '', mode: '', verify: '' },
+  withLocalKey: false,
   withSudo: false,
 };
 const pin = `sha256//${'A'.repeat(43)}=`;
@@ -30,6 +32,9 @@ const cases: readonly [
       { files: [file('fullchain.crt', '.vault-x')] },
       { files: [file('fullchain.crt', 'x'.repeat(201))] },
       { files: [file('fullchain.crt', 'it is "fine"'), file('private.key')] },
+      { files: [file('fullchain.crt'), file('certificate.der')], withLocalKey: true },
+      { files: [file('fullchain.crt'), file('private.key', 'tls.key')], withLocalKey: true },
+      { files: [file('combined.pem')], withLocalKey: true },
     ],
   ],
   [
@@ -97,6 +102,17 @@ suite('console and installer accept and reject the same options', needs('openssl
   }
 });
 
+test('a keystore needs the absolute path of a password file, and other files need none', () => {
+  const errors = (choices: Partial<InstallerChoices>) =>
+    Object.keys(installerErrors({ ...sound, ...choices }));
+  const files = [file('keystore.p12')];
+  assert.deepEqual(errors({ files }), ['keystorePasswordFile']);
+  assert.deepEqual(errors({ files, keystorePasswordFile: 'password' }), ['keystorePasswordFile']);
+  assert.deepEqual(errors({ files, keystorePasswordFile: '/a\nb' }), ['keystorePasswordFile']);
+  assert.deepEqual(errors({ files, keystorePasswordFile: '/root/password' }), []);
+  assert.deepEqual(errors({ keystorePasswordFile: 'password' }), []);
+});
+
 test('the root certificate needs an absolute path, and is checked only if it is used', () => {
   const errors = (choices: Partial<InstallerChoices>) =>
     Object.keys(installerErrors({ ...sound, ...choices }));
@@ -120,6 +136,7 @@ function optionsOf(choices: InstallerChoices): string[] {
   return [
     ...given.flat(),
     ...names.flatMap((name) => ['--file', name]),
+    ...(others.withLocalKey ? ['--local-key'] : []),
     ...(others.trust === 'pin' ? ['--pin', others.pin] : []),
   ];
 }

@@ -27,7 +27,14 @@ function optionsIn(command: string): string[] {
 for (const { title, configuration, ...rest } of Object.values(recipes)) {
   if (title === recipes.other.title) continue;
   test(`the recipe for ${title} matches the docs`, () => {
-    const plain = { trust: 'public', pin: '', caFile: '', schedule: '', withSudo: false } as const;
+    const plain = {
+      trust: 'public',
+      pin: '',
+      caFile: '',
+      schedule: '',
+      withLocalKey: false,
+      withSudo: false,
+    } as const;
     const choices = { ...rest, ...plain, server: 'https://v', certificate: 'web' };
     const [, options = ''] = installerCommand(choices, undefined).split('--server https://v');
     assert.deepEqual(optionsIn(options.replace(/^ \\\n\s*/, '')), documented(title).options);

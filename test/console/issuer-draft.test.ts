@@ -8,6 +8,7 @@ const issuer: Issuer = {
   ...{ name: 'ca', type: 'acme', directory_url: 'https://ca.example/directory', email: 'ops@example.com' },
   ...{ eab_kid: 'kid-1', profile: 'classic', preferred_chain: 'Old Root', ca_pem: '-----BEGIN …\n' },
   ...{ terms_of_service: null, account: '1', paused_until: null, pause_reason: null },
+  private_ca: null,
   created_at: '2026-01-01T00:00:00Z',
 };
 const before = issuerDraft(issuer);

@@ -54,6 +54,7 @@ const choices: InstallerChoices = {
     { artifact: 'fullchain.crt', output: 'tls.crt' },
     { artifact: 'private.key', output: '' },
   ],
+  keystorePasswordFile: '',
   destination: '/etc/nginx/tls',
   reloadCommand: 'nginx -t && systemctl reload nginx',
   schedule: '17 3 * * *',
@@ -61,6 +62,7 @@ const choices: InstallerChoices = {
   group: '',
   mode: '',
   verify: '',
+  withLocalKey: false,
   withSudo: true,
 };
 
@@ -78,6 +80,10 @@ test('the command has the key in the environment and not in an argument, and one
       "--schedule '17 3 * * *'",
     ].join(' \\\n  '),
   );
+});
+
+test('a key of the machine is the last option', () => {
+  assert.match(installerCommand({ ...choices, withLocalKey: true }, undefined), / \\\n {2}--local-key$/);
 });
 
 test('without sudo the key is in the environment of the shell only', () => {
@@ -106,6 +112,14 @@ test('with a root file, the first request and all others trust it', () => {
   assert.match(command, / --ca-file '\/etc\/ca'\\''s\.pem' \\\n/);
   assert.match(command, / --mode 0640/);
   assert.doesNotMatch(command, /--pin|--insecure/);
+});
+
+test('a keystore comes with its password file, which other files leave out', () => {
+  const keystorePasswordFile = '/root/the password';
+  const files = [{ artifact: 'keystore.p12', output: '' }];
+  const command = installerCommand({ ...choices, files, keystorePasswordFile }, undefined);
+  assert.match(command, /--file keystore\.p12 \\\n {2}--keystore-password-file '\/root\/the password' \\\n/);
+  assert.doesNotMatch(installerCommand({ ...choices, keystorePasswordFile }, undefined), /password/);
 });
 
 test('without a key, the installer prompts for it', () => {

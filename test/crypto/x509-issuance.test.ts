@@ -6,7 +6,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect, createServer } from 'node:tls';
 import { isAddress } from '../../src/base/identifier.ts';
@@ -16,6 +18,7 @@ import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
 import { issueIntermediate } from '../../src/crypto/x509-issuance.ts';
 import { needs } from '../harness/missing-program.ts';
+import { openssl } from '../harness/openssl-chain.ts';
 import {
   assertVerifies,
   dates,
@@ -27,6 +30,7 @@ import {
   pemFile,
   verify,
 } from '../harness/private-chain.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 
 const longName = `${'a'.repeat(53)}.example.com`;
 const manyNames = Array.from({ length: 100 }, (_, number) => `host-${number}.example.com`);
@@ -137,6 +141,28 @@ test('a chain is refused under a CA of the same name with another key', needs('o
     /unable to get (local )?issuer/,
   );
 });
+
+test(
+  'a leaf names the key of its issuer as the certificate of that issuer does',
+  needs('openssl'),
+  async (t) => {
+    const dir = tempDir(t);
+    const privateKey = await generatePrivateKey('ec256');
+    writeFileSync(join(dir, 'ca.key'), encodePem('PRIVATE KEY', privateKey.expose()));
+    const extensions = ['subjectKeyIdentifier=0102030405', 'keyUsage=critical,keyCertSign,cRLSign'];
+    const added = extensions.flatMap((extension) => ['-addext', extension]);
+    const subject = ['-subj', '/CN=Company CA', '-days', '9000', ...added];
+    openssl(dir, 'req', '-x509', '-new', '-key', 'ca.key', '-out', 'ca.der', '-outform', 'DER', ...subject);
+    const issuer = { certificate: readFileSync(join(dir, 'ca.der')), privateKey };
+    const now = Date.now();
+    const leaf = await makeLeaf(issuer, { notBefore: now, notAfter: now + 1000 * 60 * 60 });
+    assert.equal(
+      extensionOf(leaf, 'authorityKeyIdentifier'),
+      'X509v3 Authority Key Identifier: \n    01:02:03:04:05',
+    );
+    assertVerifies({ root: issuer, intermediate: issuer, leaf }, '-partial_chain');
+  },
+);
 
 test('nothing is signed with a key that is not that of the issuing certificate', async () => {
   const { root, intermediate } = await makeChain();

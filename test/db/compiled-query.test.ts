@@ -12,9 +12,9 @@ import {
   sql,
 } from 'kysely';
 import { compiledQuery } from '../../src/db/compiled-query.ts';
+import { PostgresCompiler } from '../../src/db/postgres/postgres-compiler.ts';
 import type { Schema } from '../../src/db/schema/schema.ts';
 import { SqliteCompiler } from '../../src/db/sqlite/sqlite-compiler.ts';
-import { SecondCompiler } from '../harness/second-engine.ts';
 
 /** Records what it is asked, and answers nothing. */
 class Recorder extends DummyDriver {
@@ -65,7 +65,7 @@ test('in SQLite each value stands as +?, for which it does not prepare again', a
 });
 
 test('databases of two engines in one process each get their own text', async () => {
-  const [one, other] = [recorded(), recorded(new SecondCompiler())];
+  const [one, other] = [recorded(), recorded(new PostgresCompiler())];
   await serial(one.reader, 7, 1);
   await serial(other.reader, 7, 1);
   await serial(one.reader, 8, 2);

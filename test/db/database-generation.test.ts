@@ -1,10 +1,9 @@
 /** The generation changes with everything that caches of rights and certificates contain, and with nothing else. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { insertAuditEvents } from '../../src/db/audit/audit-insertion.ts';
-import { Database, type Writer } from '../../src/db/database.ts';
+import type { Writer } from '../../src/db/database.ts';
+import { storedValue } from '../../src/db/engine-sql.ts';
 import { insertAllowlist, removeFromAllowlists } from '../../src/db/tables/api-key-certificates.ts';
 import { deleteApiKeyRow, insertApiKey, setLastUsed, setRevoked } from '../../src/db/tables/api-keys.ts';
 import { insertCaCertificate, setCaPrivateKey } from '../../src/db/tables/ca-certificates.ts';
@@ -17,8 +16,8 @@ import {
 import { insertIssuer } from '../../src/db/tables/issuers.ts';
 import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
 import { bound } from '../harness/bound-database.ts';
-import { tempDir } from '../harness/temp-dir.ts';
-import { TestWorld } from '../harness/test-world.ts';
+import { makeDatabase } from '../harness/database-maker.ts';
+import { outside } from '../harness/outside-database.ts';
 
 const key = (prefix: string) => ({
   name: 'key',
@@ -74,9 +73,8 @@ const authority = {
 
 /** A database with one row of everything, each with the id 1. */
 async function filled(t: TestContext) {
-  const path = join(tempDir(t), 'vault.db');
-  const db = await bound(await Database.open(path, new TestWorld()));
-  t.after(() => db.close());
+  const { db, dataDir } = await makeDatabase(t);
+  await bound(db);
   await db.write(async (writer) => {
     await insertIssuer(writer, { name: 'ca', type: 'local-ca', created_at: 1 });
     await insertCaCertificate(writer, authority);
@@ -86,7 +84,7 @@ async function filled(t: TestContext) {
     await insertAllowlist(writer, 1, [1]);
     await insertRenewal(writer, { certificate_id: 1, requested_by: 'system', requested_at: 1, issuer_id: 1 });
   });
-  return { db, path };
+  return { db, dataDir };
 }
 
 const moving: Record<string, (writer: Writer) => Promise<unknown>> = {
@@ -125,7 +123,11 @@ const still: Record<string, (writer: Writer) => Promise<unknown>> = {
     const event = { at: 1, actor: 'system', action: 'x', resource: 'x', detail: '{}', ip: null };
     return insertAuditEvents(writer, [{ ...event, request_id: null }]);
   },
-  'a setting': (writer) => writer.insertInto('settings').values({ key: 'x', value: 1 }).execute(),
+  'a setting': (writer) =>
+    writer
+      .insertInto('settings')
+      .values({ key: 'x', value: storedValue(1) })
+      .execute(),
 };
 
 for (const [what, change] of Object.entries(still)) {
@@ -149,11 +151,9 @@ test('a change that is rolled back leaves the generation unchanged', async (t) =
 });
 
 test('a change of another process moves the generation on', async (t) => {
-  const { db, path } = await filled(t);
+  const { db, dataDir } = await filled(t);
   const before = await db.generation();
-  const other = new BetterSqlite3(path);
-  other.exec('update api_keys set revoked_at = 5');
-  other.close();
+  outside(dataDir, (other) => other.exec('update api_keys set revoked_at = 5'));
   assert((await db.generation()) > before);
 });
 

@@ -7,9 +7,15 @@ import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { Database } from '../../src/db/database.ts';
+import { storedValue } from '../../src/db/engine-sql.ts';
+import { makeDatabase, openDatabase } from '../harness/database-maker.ts';
+import { outside } from '../harness/outside-database.ts';
 import { race, sourceUrl } from '../harness/racing-processes.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
+import { ensureDatabase, ofFiles, testedEngine } from '../harness/tested-engine.ts';
+
+const isFile = ofFiles('its file');
 
 const world = new TestWorld();
 
@@ -19,7 +25,7 @@ async function pragmas(db: Database, name: string): Promise<unknown[]> {
   return results.map(({ rows }) => Object.values(rows[0] ?? {})[0]);
 }
 
-test('a new database is a file that only its owner may read, and so is its directory', async (t) => {
+test('a new database is a file that only its owner may read, and so is its directory', isFile, async (t) => {
   const before = process.umask(0);
   t.after(() => process.umask(before));
   const path = join(tempDir(t), 'data', 'vault.db');
@@ -32,16 +38,20 @@ test('a new database is a file that only its owner may read, and so is its direc
   assert.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
 });
 
-test('both connections use the write-ahead log and hold foreign keys, and commits are synced', async (t) => {
-  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
-  t.after(() => db.close());
-  assert.deepEqual(await pragmas(db, 'journal_mode'), ['wal', 'wal']);
-  assert.equal((await pragmas(db, 'foreign_keys'))[1], 1);
-  // 2 is FULL: only then is the log synced at every commit.
-  assert.equal((await pragmas(db, 'synchronous'))[1], 2);
-});
+test(
+  'both connections use the write-ahead log and hold foreign keys, and commits are synced',
+  isFile,
+  async (t) => {
+    const db = await Database.open(join(tempDir(t), 'vault.db'), world);
+    t.after(() => db.close());
+    assert.deepEqual(await pragmas(db, 'journal_mode'), ['wal', 'wal']);
+    assert.equal((await pragmas(db, 'foreign_keys'))[1], 1);
+    // 2 is FULL: only then is the log synced at every commit.
+    assert.equal((await pragmas(db, 'synchronous'))[1], 2);
+  },
+);
 
-test('a log that grew behind a long reader is cut when the reader has gone', async (t) => {
+test('a log that grew behind a long reader is cut when the reader has gone', isFile, async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const db = await Database.open(path, world);
   t.after(() => db.close());
@@ -63,52 +73,60 @@ test('a log that grew behind a long reader is cut when the reader has gone', asy
 });
 
 test('the reading connection cannot write', async (t) => {
-  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
-  t.after(() => db.close());
+  const { db } = await makeDatabase(t);
   await assert.rejects(
-    db.reader.insertInto('settings').values({ key: 'x', value: 1 }).execute(),
+    db.reader
+      .insertInto('settings')
+      .values({ key: 'x', value: storedValue(1) })
+      .execute(),
     StorageError,
   );
 });
 
 test('a row that refers to nothing is refused', async (t) => {
-  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
-  t.after(() => db.close());
+  const { db } = await makeDatabase(t);
   const orphan = { api_key_id: 1, certificate_id: 1 };
   await assert.rejects(
     db.write((writer) => writer.insertInto('api_key_certificates').values(orphan).execute()),
-    { code: 'SQLITE_CONSTRAINT_FOREIGNKEY' },
+    { code: testedEngine === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' },
   );
 });
 
 test('a reader sees what is committed and nothing of a transaction under way', async (t) => {
-  const db = await Database.open(join(tempDir(t), 'vault.db'), world);
-  t.after(() => db.close());
+  const { db } = await makeDatabase(t);
   const find = () => db.reader.selectFrom('settings').select('value').where('key', '=', 'x').execute();
   await db.write(async (writer) => {
-    await writer.insertInto('settings').values({ key: 'x', value: 1 }).execute();
+    await writer
+      .insertInto('settings')
+      .values({ key: 'x', value: storedValue(1) })
+      .execute();
     assert.deepEqual(await find(), []);
   });
   assert.deepEqual(await find(), [{ value: 1 }]);
 });
 
 test('closing waits for the transactions under way', async (t) => {
-  const path = join(tempDir(t), 'vault.db');
-  const db = await Database.open(path, world);
+  const dataDir = tempDir(t);
+  const db = await openDatabase(dataDir, world);
   const writing = db.write(async (writer) => {
     for (const key of ['a', 'b', 'c']) {
       await world.turn();
-      await writer.insertInto('settings').values({ key, value: 1 }).execute();
+      await writer
+        .insertInto('settings')
+        .values({ key, value: storedValue(1) })
+        .execute();
     }
   });
   await db.close();
   await writing;
-  const again = new BetterSqlite3(path, { readonly: true });
-  t.after(() => again.close());
-  assert.equal(again.prepare("select count(*) from settings where key in ('a', 'b', 'c')").pluck().get(), 3);
+  const count = "select count(*) from settings where key in ('a', 'b', 'c')";
+  assert.equal(
+    outside(dataDir, (again) => again.prepare(count).pluck().get()),
+    3,
+  );
 });
 
-test('an empty file becomes a database', async (t) => {
+test('an empty file becomes a database', isFile, async (t) => {
   const path = join(tempDir(t), 'vault.db');
   writeFileSync(path, '');
   const db = await Database.open(path, world);
@@ -116,29 +134,33 @@ test('an empty file becomes a database', async (t) => {
   await db.close();
 });
 
-test('a place below a file is refused with a sentence', async (t) => {
+test('a place below a file is refused with a sentence', isFile, async (t) => {
   const file = join(tempDir(t), 'file');
   writeFileSync(file, '');
   await assert.rejects(Database.open(join(file, 'vault.db'), world), /ENOTDIR|EEXIST|cannot/);
 });
 
 const opener = `
-  const { Database } = await import(process.argv[1]);
+  const { openDatabase } = await import(process.argv[1]);
   const { realWorld } = await import(process.argv[2]);
+  const { storedValue } = await import(process.argv[3]);
   await start();
-  const db = await Database.open(process.argv[3], realWorld);
-  const row = { key: 'process-' + process.pid, value: 1 };
+  const db = await openDatabase(process.argv[4], realWorld);
+  const row = { key: 'process-' + process.pid, value: storedValue(1) };
   await db.write((writer) => writer.insertInto('settings').values(row).execute());
   await db.close();
   process.stdout.write('done');
 `;
 
 test('processes that open a new database at once all succeed and all write', async (t) => {
-  const path = join(tempDir(t), 'vault.db');
-  const modules = [sourceUrl('db/database.ts'), sourceUrl('base/world.ts')];
-  const said = await race(t, 4, opener, [...modules, path]);
+  const dataDir = tempDir(t);
+  // Here, not in each process.
+  await ensureDatabase(dataDir);
+  const maker = new URL('../harness/database-maker.ts', import.meta.url).href;
+  const modules = [maker, sourceUrl('base/world.ts'), sourceUrl('db/engine-sql.ts')];
+  const said = await race(t, 4, opener, [...modules, dataDir]);
   assert.deepEqual(said, Array(4).fill('done'));
-  const db = await Database.open(path, world);
+  const db = await openDatabase(dataDir, world);
   t.after(() => db.close());
   const rows = await db.reader
     .selectFrom('settings')

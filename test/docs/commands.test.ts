@@ -11,6 +11,7 @@ import { type TestContext, test } from 'node:test';
 import { createServer } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { bind, needsBind } from '../harness/bind.ts';
+import { confinedCompany } from '../harness/company-ca.ts';
 import {
   assertAsDocumented,
   type DocumentedCommand,
@@ -25,6 +26,8 @@ import { machine, needsNamespaces } from '../harness/documented-machine.ts';
 import { needs, type Skip } from '../harness/missing-program.ts';
 import { makeChain } from '../harness/openssl-chain.ts';
 import { freePort } from '../harness/port.ts';
+import { postgresServer } from '../harness/postgres.ts';
+import { needsPostgres } from '../harness/postgres-binaries.ts';
 import { scriptedAcme } from '../harness/scripted-acme.ts';
 import { Refusal } from '../harness/scripted-acme-jws.ts';
 import { serve } from '../harness/vault-process.ts';
@@ -131,13 +134,34 @@ async function ownPin(box: Sandbox): Promise<StandIn[]> {
   return [['pin=sha256//GrDl/NOzsx8xoK6TkXI7llDJIFDwwsxmvlMr3jeMH9M=', `pin=${line.split(' ').at(-1)}`]];
 }
 
+/** From here on, the commands are those of another machine with its own directory, to which files were copied. */
+async function secondMachine(box: Sandbox): Promise<StandIn[]> {
+  await done(box, 'cd /var/lib/vault && cp vault.yaml master.key metrics.token .pgpass "$OLDPWD"');
+  await done(box, 'install -d -o vault -g vault -m 700 /var/lib/vault-2');
+  return [
+    [' /var/lib/vault/', ' /var/lib/vault-2/'],
+    ['systemctl enable', 'MACHINE=-2 systemctl enable'],
+  ];
+}
+
 const scenes: readonly Scene[] = [
   {
     page: 'docs/production.md',
-    needs: { ...asRoot, ...needs('script'), ...needs('ip'), ...needs('curl'), ...needsNamespaces() },
+    needs: {
+      ...{ ...asRoot, ...needs('script'), ...needs('ip'), ...needs('curl'), ...needsNamespaces() },
+      ...needsPostgres(),
+    },
     place: machine,
+    prepare: async () => {
+      const server = await postgresServer();
+      const url = new URL(await server.createDatabase());
+      // The machine has a network of its own, but the same files.
+      chmodSync(server.socketDir, 0o755);
+      const socket = `postgres://vault@${encodeURIComponent(server.socketDir)}:${server.port}${url.pathname}`;
+      return { standIns: [['postgres://vault@db.example.com/vault', socket]] };
+    },
     typed: { 'sudo -u vault vault admin create': newPassword },
-    before: { 'pin=': ownPin },
+    before: { 'pin=': ownPin, 'install -o vault -g vault -m 600 vault.yaml': secondMachine },
   },
   {
     page: 'README.md',
@@ -179,6 +203,35 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/offline-root.md',
+    needs: needs('openssl'),
+    prepare: async (_, box) => {
+      await some(box);
+      writeFileSync(join(box.root, 'passphrase.txt'), `${passphrase}\n`);
+      return {};
+    },
+  },
+  { page: 'docs/how-to/client-certificates.md', prepare: async (_, box) => some(box).then(() => ({})) },
+  {
+    page: 'docs/how-to/company-root.md',
+    prepare: async (_, box) => {
+      await done(box, 'vault certificate create --name web --domain www.corp.example');
+      confinedCompany(box.root);
+      return {};
+    },
+  },
+  { page: 'docs/how-to/rotate-private-ca.md', prepare: async (_, box) => web(box).then(() => ({})) },
+  {
+    page: 'docs/how-to/acme-clients.md',
+    prepare: async (_, box) => {
+      await some(box);
+      const settings = 'public_url: https://vault.example.com:8443\n';
+      writeFileSync(join(box.path('/var/lib/vault'), 'vault.yaml'), settings, { mode: 0o600 });
+      return {};
+    },
+  },
+  { page: 'docs/how-to/private-cas.md', prepare: async (_, box) => some(box).then(() => ({})) },
+  {
     page: 'docs/how-to/find-certificates.md',
     prepare: async (_, box) => {
       await web(box);
@@ -203,6 +256,20 @@ const scenes: readonly Scene[] = [
         'openssl pkcs12 -export -in fullchain.pem -inkey private-key.pem -passout file:password.txt -out shop.p12',
       );
       return {};
+    },
+  },
+  {
+    page: 'docs/how-to/keep-keys-on-clients.md',
+    needs: { ...needs('curl'), ...needs('openssl') },
+    prepare: async (t, box) => {
+      await some(box);
+      const {
+        lines: [key = ''],
+      } = await box.run(
+        "vault api-key create --name all --scope certificates:sign --certificate '*' 2>/dev/null",
+      );
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return { standIns: [['http://127.0.0.1:8080', url]], environment: { KEY: key } };
     },
   },
   {
@@ -231,8 +298,9 @@ const scenes: readonly Scene[] = [
       const {
         lines: [key = ''],
       } = await box.run(
-        'vault api-key create --name www --scope certificates:read --certificate web 2>/dev/null',
+        'vault api-key create --name www --scope certificates:read --scope private_keys:read --certificate web 2>/dev/null',
       );
+      writeFileSync(join(box.root, 'password.curl'), 'header = "Keystore-Password: changeit"\n');
       await done(
         box,
         `printf ${passphrase.replaceAll(' ', '-')} | vault admin create --name alice --password-stdin`,
@@ -424,8 +492,10 @@ const scenes: readonly Scene[] = [
         box,
         'vault certificate create --name web --domain www.example.com --issuer letsencrypt --wait',
       );
-      return { standIns };
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return { standIns: [...standIns, ['http://127.0.0.1:8080', url]] };
     },
+    needs: needs('curl'),
   },
   {
     page: 'docs/how-to/rotate-api-key.md',
@@ -449,6 +519,23 @@ const scenes: readonly Scene[] = [
     typed: {
       'vault backup /backup/full.backup': askTwice,
     },
+  },
+  {
+    page: 'docs/how-to/move-database.md',
+    needs: needsPostgres(),
+    prepare: async (_, box) => {
+      await web(box);
+      await done(box, 'vault backup /backup/full.backup');
+      const server = await postgresServer();
+      const there = 'postgres://vault@db.example.com';
+      return {
+        standIns: [
+          [`${there}/vault`, await server.createDatabase()],
+          [`${there}/restored`, await server.createDatabase()],
+        ],
+      };
+    },
+    before: { 'vault serve': async () => [['vault serve', 'vault serve --listen 127.0.0.1:0']] },
   },
   {
     page: 'docs/how-to/restore.md',

@@ -9,7 +9,7 @@ import { allCommands, type KnownCommand } from '../harness/command-tree.ts';
 const root = join(import.meta.dirname, '..', '..');
 const commands = await allCommands();
 
-/** Options of others' programs, of the client script, and of scripts of the project. */
+/** Options of others' programs, of the client scripts, and of scripts of the project. */
 const others = new Set([
   ...[
     '--pin',
@@ -32,7 +32,8 @@ const others = new Set([
     '--random-seed',
   ],
   ...['--allow-ip', '--hold', '--program', '--certificates', '--days', '--jitless', '--target', '--enroll'],
-  ...['--allow-not-yet-valid', '--run', '--set-key'],
+  ...['--allow-not-yet-valid', '--run', '--set-key', '--local-key', '--local-key-type'],
+  ...['--ca', '--fingerprint', '--no-system', '--no-java', '--no-nss', '--java-store', '--root'],
 ]);
 
 /** What is wrong with code that begins with `vault`, or with an option. */

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Secret } from '../../src/base/secret.ts';
+import { readPkcs12 } from '../../src/crypto/pkcs12.ts';
 import { visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -89,13 +91,29 @@ test(
     const download = await downloading;
     assert.equal(download.suggestedFilename(), 'www-fullchain.crt');
     assert.match(readFileSync(await download.path(), 'utf8'), /^-----BEGIN CERTIFICATE-----/);
+
+    await page.getByRole('button', { name: 'keystore.p12' }).click();
+    const asking = page.getByRole('dialog', { name: 'Download the keystore of www' });
+    await asking.getByLabel('Keystore password', { exact: true }).fill('grüße 🔑');
+    await asking.getByLabel('Confirm keystore password').fill('grüße 🔑');
+    await asking.getByLabel('Legacy encryption').check();
+    const saving = page.waitForEvent('download');
+    await asking.getByRole('button', { name: 'Download' }).click();
+    const keystore = await saving;
+    assert.equal(keystore.suggestedFilename(), 'www-keystore.p12');
+    const bytes = readFileSync(await keystore.path());
+    const opened = readPkcs12(bytes, new Secret('grüße 🔑'), 'keystore.p12');
+    assert.equal(opened.certificates.length, 2);
+    await asking.waitFor({ state: 'hidden' });
     await page.getByRole('tab', { name: 'Overview' }).press('ArrowRight');
     await page.getByRole('heading', { name: 'Version 2' }).waitFor();
     await page.getByRole('heading', { name: 'Version 1' }).waitFor();
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByRole('rowheader', { name: 'web-1' }).waitFor();
     await page.getByRole('tab', { name: 'Audit log' }).click();
-    await page.getByRole('rowheader', { name: 'certificate.download' }).waitFor();
+    for (const file of ['fullchain.crt', 'keystore.p12']) {
+      await page.getByRole('row', { name: `artifact: ${file}` }).waitFor();
+    }
     const more = page.getByRole('button', { name: /^More/ });
     await more.click();
     await page.getByRole('button', { name: 'Disable' }).click();

@@ -42,10 +42,12 @@ async function createCertificate({ page }: Person): Promise<void> {
   assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'web.example.test');
   await page.getByLabel('Issuer', { exact: true }).selectOption('local-ca');
   await page.getByLabel('Key type').selectOption('ec384');
+  await page.getByLabel('Usage').selectOption('Servers only');
   await page.getByLabel('Lifetime').fill('30d');
   await page.getByRole('button', { name: 'Create certificate' }).click();
   await page.getByRole('heading', { level: 1, name: 'web.example.test' }).waitFor();
   await page.getByText('web.example.test, www.web.example.test').first().waitFor();
+  await page.getByText('servers', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'private.key' }).waitFor();
 }
 

@@ -22,6 +22,7 @@ async function fill({ ask, createCertificates }: Person): Promise<void> {
   await ask('POST', '/api-keys', { name: 'web-1', ...key });
   await ask('POST', '/api-keys', { name: 'web-2', ...key });
   await ask('POST', '/api-keys/2/revoke', {});
+  await ask('POST', '/acme-clients', { name: 'caddy', domains: ['*.example.test'], validation: ['dns-01'] });
   await ask('POST', '/administrators', { name: 'bob', password: 'several words in a row' });
   const config = { api_token: 'not-a-real-token-at-all' };
   const settings = { host: 'mail.example.test', from: 'vault@example.test', to: ['ops@example.test'] };
@@ -100,6 +101,8 @@ test('every page opens from its URL', chromium, async (t) => {
 
 const dialogs = [
   { path: '/issuers', button: 'Add ACME CA' },
+  { path: '/issuers', button: 'Add private CA' },
+  { path: '/issuers', menu: 'Actions for local-ca', button: 'Edit' },
   { path: '/dns-providers', button: 'Add DNS provider', choose: 'rfc2136' },
   { path: '/dns-providers', button: 'Test dns' },
   { path: '/deleted-certificates', button: 'Restore old.example.test' },

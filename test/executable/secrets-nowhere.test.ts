@@ -61,6 +61,10 @@ async function importing(walk: SecretWalk): Promise<void> {
   await walk.done([...into, `--pkcs12=${bundle}`, `--password-file=${walk.file(password)}`]);
   await walk.refused([...into, `--pkcs12=${bundle}`, `--password-file=${walk.file(wrong)}`]);
   await walk.refused([...into, `--fullchain=${fullchainPath}`, `--private-key=${stranger.leaf.keyPath}`]);
+  const keystore = walk.file(walk.secret('password of an exported keystore'));
+  const out = ['certificate', 'export', '--name=imported', `--out=${join(dir, 'exported')}`];
+  await walk.done([...out, '--file=keystore.p12', `--keystore-password-file=${keystore}`]);
+  await walk.refused([...out, '--file=private.key', `--keystore-password-file=${keystore}`]);
   const broken = leaf.keyPem.replace(/\n.{60}/, '\n');
   await walk.refused([...into, `--fullchain=${fullchainPath}`, `--private-key=${walk.file(broken)}`]);
   await walk.refused([...into, `--fullchain=${walk.file(`${leaf.keyPem}${stranger.leaf.keyPem}`)}`]);
@@ -193,6 +197,7 @@ async function clients(walk: SecretWalk, { raw, revoked }: { raw: string; revoke
     await walk.ask('GET', path, { headers });
   }
   await walk.ask('GET', '/api/v1/administrators', { headers });
+  await keystores(walk, headers);
   const url = walk.server?.url ?? '';
   const lines = [`Authorization: Bearer ${raw}`, `Cookie: vault_session=${raw}`, 'Connection: close'];
   for (const text of [
@@ -203,6 +208,21 @@ async function clients(walk: SecretWalk, { raw, revoked }: { raw: string; revoke
     `${raw}\r\n\r\n`,
   ]) {
     walk.search.said('the answer to a malformed request', await converse(url, text));
+  }
+}
+
+/** Formats with a private key, and their passwords in the right place and in wrong ones. */
+async function keystores(walk: SecretWalk, headers: Readonly<Record<string, string>>): Promise<void> {
+  const password = walk.secret('password of a keystore');
+  const all = { ...headers, 'Keystore-Password': password };
+  const mayShow = [keyOf('web')];
+  for (const file of ['combined.pem', 'keystore.p12', 'keystore.p12?encryption=legacy', 'archive.tar']) {
+    await walk.expect(200, 'GET', `/api/v1/certificates/web/${file}`, { headers: all, mayShow });
+  }
+  const long = { ...headers, 'Keystore-Password': password.repeat(10) };
+  await walk.expect(400, 'GET', '/api/v1/certificates/web/keystore.p12', { headers: long });
+  for (const query of [`password=${password}`, `${password}=1`, `encryption=${password}`]) {
+    await walk.expect(400, 'GET', `/api/v1/certificates/web/keystore.p12?${query}`, { headers: all });
   }
 }
 
@@ -309,6 +329,8 @@ test('no command says or leaves a secret that it does not hand out', needs('open
   const backup = join(walk.dir, 'backup.vault');
   await walk.done(['backup', backup, '--with-master-key', `--passphrase-file=${walk.file(passphrase)}`]);
   search.said('a backup', readFileSync(backup));
+  await walk.done(['database', 'copy', '--to', join(walk.dir, 'moved')]);
+  await walk.done(['database', 'reopen', '--yes']);
   for (const { words, options } of await allCommands()) {
     if (words.join(' ') === 'serve' || [...walk.ran].some((ran) => ran.startsWith(words.join(' ')))) continue;
     const required = Object.entries(options).filter(([, one]) => one.required === true);

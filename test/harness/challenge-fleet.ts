@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { ConnectionPool } from '../../src/db/postgres/connection-pool.ts';
 import type { RenewalRow } from '../../src/db/tables/renewals.ts';
 import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
 import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
@@ -39,6 +40,15 @@ export async function challengeFleet(
   options: { readonly configured?: string; readonly zone?: Parameters<SimulatedDns['zone']>[1] } = {},
 ): Promise<ChallengeFleet> {
   const clock = new QuietClock();
+  // Where a server has the database, its answers take real time.
+  const { read } = ConnectionPool.prototype;
+  t.mock.method(
+    ConnectionPool.prototype,
+    'read',
+    function watched(this: ConnectionPool, ...args: Parameters<typeof read>) {
+      return clock.watched(read.apply(this, args));
+    },
+  );
   // In memory where there is such a place: leases are kept fresh thousands of times, and each would wait for the disk.
   const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'vault-fleet-'));
   const opened = await testVault(t, { world: clock, dataDir: join(root, 'data') });

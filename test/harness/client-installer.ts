@@ -23,6 +23,20 @@ import type { Outcome } from './vault-process.ts';
 
 export const installer = fileURLToPath(new URL('../../assets/install.sh', import.meta.url));
 
+/**
+ * A script of the installer's functions and these lines, which use them; removed when the test ends. Without a file, it would be
+ * too long for an argument.
+ */
+export function withInstallerFunctions(t: { after(end: () => void): unknown }, lines: string): string {
+  const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
+  const path = join(tempDir(t), 'functions.sh');
+  writeFileSync(path, functions + lines);
+  return path;
+}
+
+/** The script that adds the private CA to trust stores. */
+export const trustInstaller = fileURLToPath(new URL('../../assets/install-ca.sh', import.meta.url));
+
 /** The supported shells: program and first arguments. `sh` is the default shell of this system. */
 export const shells = {
   sh: ['sh'],

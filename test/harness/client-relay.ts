@@ -5,7 +5,11 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
 export type Answer =
-  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string | Buffer;
+    }
   /** Sends half of the announced body. */
   | 'truncated'
   /** Sends nothing and keeps the connection open. */
@@ -13,7 +17,12 @@ export type Answer =
   /** Forwards the request. */
   | undefined;
 
-export type Seen = { readonly path: string; readonly headers: IncomingMessage['headers'] };
+export type Seen = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+};
 
 export type Relay = {
   readonly url: string;
@@ -21,7 +30,11 @@ export type Relay = {
   readonly seen: Seen[];
   /** Chooses the response to each request. */
   answer: (path: string) => Answer | Promise<Answer>;
+  /** Serves HTTPS with another certificate from now on; only with `tls`. */
+  readonly secure: (tls: Tls) => void;
 };
+
+type Tls = { readonly cert: string; readonly key: string };
 
 /**
  * With `tls` it serves HTTPS with this certificate. The vault's address is read at each request, because the vault may
@@ -30,13 +43,15 @@ export type Relay = {
 export async function relay(
   t: Pick<TestContext, 'after'>,
   vaultUrl: () => string,
-  tls?: { readonly cert: string; readonly key: string },
+  tls?: Tls,
 ): Promise<Relay> {
   const seen: Seen[] = [];
-  const self: Relay = { url: '', seen, answer: () => undefined };
+  const self: Pick<Relay, 'seen' | 'answer'> = { seen, answer: () => undefined };
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
     const path = request.url ?? '';
-    seen.push({ path, headers: request.headers });
+    const method = request.method ?? '';
+    const sent = Buffer.concat(await request.toArray());
+    seen.push({ method, path, headers: request.headers, body: sent });
     const answer = await self.answer(path);
     if (answer === 'hanging') return;
     if (typeof answer === 'object') {
@@ -45,7 +60,9 @@ export async function relay(
     }
     const { host: _, connection: __, ...headers } = request.headers;
     const passed = await fetch(new URL(path, vaultUrl()), {
+      method,
       headers: headers as Record<string, string>,
+      body: sent.length === 0 ? null : sent,
       redirect: 'manual',
     }).catch(() => undefined);
     if (passed === undefined) {
@@ -61,12 +78,16 @@ export async function relay(
       response.socket?.end();
     } else response.end(body);
   };
-  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  const secured = tls && createTlsServer(tls, listener);
+  const server = secured ?? createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
   const scheme = tls === undefined ? 'http' : 'https';
-  return Object.assign(self, { url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  return Object.assign(self, {
+    url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    secure: (next: Tls) => secured?.setSecureContext(next),
+  });
 }

@@ -31,6 +31,8 @@ export type ClientVault = {
   readonly import: (name: string, fullchain: string, key: string) => Promise<void>;
   /** Creates another API key with these options of `vault api-key create`. */
   readonly newKey: (...options: readonly string[]) => Promise<string>;
+  /** Runs `vault` on its data directory and returns the output. */
+  readonly command: (...args: readonly string[]) => Promise<string>;
   /** The downloads so far, as `artifact version`. */
   readonly downloads: () => string[];
   /** Stops the process. */
@@ -78,6 +80,7 @@ export async function clientVault(
       keys += 1;
       return command(dataDir, ['api-key', 'create', '--name', `key-${keys}`, ...options]);
     },
+    command: (...args) => command(dataDir, args),
     downloads: () => downloads(dataDir),
     stop: async () => {
       await running.end();

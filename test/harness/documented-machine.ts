@@ -71,24 +71,30 @@ home=$(getent passwd "$user" | cut -d: -f6)
 exec setpriv --reuid="$user" --regid="$user" --init-groups \\
   env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" USER="$user" LOGNAME="$user" TERM=dumb ${otherVault} "$@"`;
 
-/** What systemd does with the unit, as far as its files say: the directory, the user, the environment, the program. */
+/**
+ * What systemd does with the unit, as far as its files say: the directory, the user, the environment, the program. With the
+ * variable MACHINE, it does so for a second machine, which has another state directory and port.
+ */
 const startsTheUnit = `unit=/etc/systemd/system/certificate-vault.service
 [ "$1" != daemon-reload ] || exit 0
 of() { sed -n "s/^$1=//p" "$unit"; }
-if [ -e /var/lib/vault-test.pid ]; then
-  kill "$(cat /var/lib/vault-test.pid)"
+pid=/var/lib/vault-test$MACHINE.pid
+if [ -e "$pid" ]; then
+  kill "$(cat "$pid")"
   # What has ended stays as a zombie: nothing in here collects it.
-  while [ -e "/proc/$(cat /var/lib/vault-test.pid)/exe" ]; do sleep 0.05; done
+  while [ -e "/proc/$(cat "$pid")/exe" ]; do sleep 0.05; done
+  rm "$pid"
 fi
-state=/var/lib/$(of StateDirectory)
+[ "$1" != stop ] || exit 0
+state=/var/lib/$(of StateDirectory)$MACHINE
 install -d -o "$(of User)" -g "$(of Group)" -m "$(of StateDirectoryMode)" "$state"
-log=/var/lib/systemd.log
+log=/var/lib/systemd$MACHINE.log
 : >"$log"
 setpriv --reuid="$(of User)" --regid="$(of Group)" --init-groups \\
-  env -i PATH=/usr/bin:/bin STATE_DIRECTORY="$state" $(cat "$(of EnvironmentFile | sed 's/^-//')" 2>/dev/null) $(of ExecStart) >"$log" 2>&1 </dev/null &
-echo $! >/var/lib/vault-test.pid
+  env -i PATH=/usr/bin:/bin STATE_DIRECTORY="$state" $(cat "$(of EnvironmentFile | sed 's/^-//')" 2>/dev/null) $(of ExecStart) \${MACHINE:+--listen 192.0.2.10:9443} >"$log" 2>&1 </dev/null &
+echo $! >"$pid"
 until grep -qs '^listening on ' "$log"; do
-  [ -e "/proc/$(cat /var/lib/vault-test.pid)/exe" ] || { cat "$log"; exit 1; }
+  [ -e "/proc/$(cat "$pid")/exe" ] || { cat "$log"; exit 1; }
   sleep 0.05
 done
 sh -c "$(of ExecStartPost | sed "s/^-+.bin.sh -c '//; s/'$//")"`;

@@ -5,7 +5,7 @@ import { localCli } from '../../src/domain/audit/audit.ts';
 import { createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
 import { addIssuer } from '../../src/domain/issuance/issuer-changes.ts';
 import { type Engine, tryWork, workOn } from './engine-vault.ts';
-import { type Watcher, type Worker, workerOn } from './engine-worker.ts';
+import { type Operation, type Watcher, type Worker, workerOn } from './engine-worker.ts';
 import { forever, makeCertificate } from './renewal-fixtures.ts';
 import type { ScriptedAccount, ScriptedOrder } from './scripted-acme-ca.ts';
 
@@ -57,6 +57,29 @@ export async function undisturbed(opened: Engine): Promise<readonly string[]> {
   // At least a directory, a nonce, an account, an order, three authorizations and challenges.
   assert(worker.operations.filter((what) => what !== 'write').length > 15, worker.operations.join());
   return worker.operations;
+}
+
+/** The operations of an undisturbed order, and the place of each in a watched one, as far as that has it. */
+export type Step = Operation & {
+  /** For people. */
+  readonly where: string;
+  /** Whether a watched order of this name is there: what goes on side by side changes places from order to order. */
+  readonly isAt: (at: Operation, name: string) => boolean;
+};
+
+/** What an order may do more or less often, since a nonce may be there or still be on its way. */
+export const nonceRequest = 'HEAD /new-nonce';
+
+/** The steps of an undisturbed order. */
+export async function stepsOf(opened: Engine): Promise<readonly Step[]> {
+  const operations = await undisturbed(opened);
+  return operations.map((what, index) => {
+    const nth = operations.slice(0, index + 1).filter((one) => one === what).length;
+    return {
+      ...{ what, nth, where: `operation ${index + 1}, ${what} (${nth})` },
+      isAt: (at, name) => at.nth === nth && at.what === what.replace('.calm.', `.${name}.`),
+    };
+  });
 }
 
 /** Runs queued renewals on a watched worker until it dies or finishes. */

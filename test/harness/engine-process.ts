@@ -55,25 +55,28 @@ const kinds: readonly AcmeKind[] = [
   ...(['challenge', 'finalize', 'certificate', 'alternate', 'renewalInfo', 'other'] as const),
 ];
 
+/** A request: the `nth`, from 1, of its kind. */
+export type Request = { readonly kind: AcmeKind; readonly nth: number };
+
 /**
- * Calls `act` at every request, numbered from 1: `lost` before the CA receives it, `unanswered` after the CA processed it
+ * Calls `act` at every request: `lost` before the CA receives it, `unanswered` after the CA processed it
  * but before the response. A request whose sender is `gone` has no effect. The returned function stops this.
  */
 export function atRequests(
   ca: ScriptedAcme,
-  act: (number: number, kind: AcmeKind, moment: 'lost' | 'unanswered') => unknown,
+  act: (at: Request, moment: 'lost' | 'unanswered') => unknown,
 ): () => void {
-  let count = 0;
-  const ends = kinds.map((kind) =>
-    ca.overrideAll(kind, async (_, usual) => {
+  const ends = kinds.map((kind) => {
+    let count = 0;
+    return ca.overrideAll(kind, async (_, usual) => {
       count += 1;
-      const number = count;
-      if ((await act(number, kind, 'lost')) === 'gone') return { cutAfter: 0 };
+      const at = { kind, nth: count };
+      if ((await act(at, 'lost')) === 'gone') return { cutAfter: 0 };
       const reply = await usual();
-      await act(number, kind, 'unanswered');
+      await act(at, 'unanswered');
       return reply;
-    }),
-  );
+    });
+  });
   return () => {
     for (const end of ends) end();
   };

@@ -18,13 +18,14 @@ import type { Vault } from '../../src/domain/vault.ts';
 import { runClaimed } from '../../src/jobs/renewal-worker.ts';
 import { acmeIssuer, forever, makeCertificate } from './renewal-fixtures.ts';
 import { type ScriptedAcme, type ScriptedAcmeOptions, scriptedAcme } from './scripted-acme.ts';
+import { quietTurn } from './server-activity.ts';
 import { type TestVault, testVault } from './test-vault.ts';
 import { TestWorld } from './test-world.ts';
 
 /** Timeouts that run beside other waits: of lease, request, removal or window, hook, propagation, and attempt. */
 const background = new Set<number>([20 * second, 30 * second, minute, 2 * minute, 10 * minute, hour]);
 
-/** A test clock that jumps to the end of every foreground wait at the next turn of the event loop. */
+/** A test clock that jumps to the end of every foreground wait at the next quiet turn of the event loop. */
 export function hastyWorld(): TestWorld {
   const world = new TestWorld();
   const patient = world.sleep;
@@ -32,7 +33,7 @@ export function hastyWorld(): TestWorld {
     const until = world.now() + ms;
     const slept = patient(ms, signal);
     if (background.has(ms)) return slept;
-    void world.turn().then(() => {
+    void quietTurn(world.turn).then(() => {
       if (signal?.aborted !== true) world.advance(Math.max(0, until - world.now()));
     });
     return slept;

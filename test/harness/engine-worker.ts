@@ -14,12 +14,11 @@ import { lendZone, type MemoryZone } from './engine-vault.ts';
 
 export type Moment = 'before' | 'after';
 
+/** An operation: the `nth`, from 1, of those that are called so. */
+export type Operation = { readonly what: string; readonly nth: number };
+
 /** Called and awaited before and after each operation, numbered from 1. */
-export type Watcher = (at: {
-  readonly number: number;
-  readonly what: string;
-  readonly moment: Moment;
-}) => unknown;
+export type Watcher = (at: Operation & { readonly number: number; readonly moment: Moment }) => unknown;
 
 export type Worker = {
   /** The vault of the worker: the same database, but nothing shared in memory. */
@@ -52,11 +51,12 @@ export async function workerOn(
   const watched = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     if (isDead) return never;
     const number = operations.push(what);
-    await living(Promise.resolve(watch({ number, what, moment: 'before' })));
+    const at = { what, nth: operations.filter((one) => one === what).length, number };
+    await living(Promise.resolve(watch({ ...at, moment: 'before' })));
     try {
       return await living(work());
     } finally {
-      await living(Promise.resolve(watch({ number, what, moment: 'after' })));
+      await living(Promise.resolve(watch({ ...at, moment: 'after' })));
     }
   };
   const world = {

@@ -15,10 +15,14 @@ export type FakeQuestion = { readonly name: string; readonly type: string; reado
 /** Simulated errors. `truncated` affects UDP only; the whole answer is sent over TCP. */
 export type FakeTrouble = 'SERVFAIL' | 'REFUSED' | 'silence' | 'garbage' | 'truncated';
 
-/** `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list, an SOA its fields. */
-export type FakeRecords = Readonly<Record<string, readonly (string | readonly string[] | FakeSoa)[]>>;
+/** `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list, an SOA or CAA record its fields. */
+export type FakeRecords = Readonly<
+  Record<string, readonly (string | readonly string[] | FakeSoa | FakeCaa)[]>
+>;
 
 export type FakeSoa = { readonly mname: string; readonly rname: string; readonly minimum: number };
+
+export type FakeCaa = { readonly flags: number; readonly tag: string; readonly value: string };
 
 export type FakeDns = {
   /** `127.0.0.1:PORT` */

@@ -287,7 +287,7 @@ export function requestsTo(place: Place, words: Words): Arbitrary<WireRequest> {
   const usual = fc.record({
     method: fc.constant(place.method),
     target: targets(place, words),
-    headers: fc.constant({}),
+    headers: fc.constant(requiredHeaders(place.operation)),
     body: bodies(place, words),
   });
   const withBody = (request: typeof usual) =>
@@ -313,7 +313,8 @@ export function requestsTo(place: Place, words: Words): Arbitrary<WireRequest> {
 /** Only valid requests, for an operation without a body. */
 export function validRequestsTo({ method, path, operation }: Place, words: Words): Arbitrary<WireRequest> {
   const target = fc.tuple(segmentsOf(path, words, knownSegment), queryOf(operation, words));
-  return target.map((parts) => ({ method, target: parts.join(''), headers: {}, body: undefined }));
+  const headers = requiredHeaders(operation);
+  return target.map((parts) => ({ method, target: parts.join(''), headers, body: undefined }));
 }
 
 function asJson(request: WireRequest): WireRequest {
@@ -394,6 +395,12 @@ function segmentsOf(
 
 function knownSegment(_: string, known: readonly unknown[]): Arbitrary<string> {
   return fc.constantFrom(...known).map((word) => encodeURIComponent(String(word)));
+}
+
+/** The headers without which a request is refused. The only one is a password, which any text will do for. */
+function requiredHeaders({ parameters }: Operation): WireRequest['headers'] {
+  const required = parameters.filter((one) => one.in === 'header' && one.required);
+  return Object.fromEntries(required.map(({ name }) => [name, 'changeit']));
 }
 
 function queryOf({ parameters }: Operation, words: Words): Arbitrary<string> {

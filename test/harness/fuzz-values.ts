@@ -8,6 +8,8 @@ export type Schema = {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly const?: unknown;
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -130,7 +132,9 @@ function nested(depth: number): unknown {
 /** Valid values for the schema; `name` is that of the member. Throws for an unsupported schema. */
 export function valid(schema: Schema, words: Words, name = ''): Arbitrary<unknown> {
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
-  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => valid(one, words, name)));
+  if (schema.const !== undefined) return fc.constant(schema.const);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices !== undefined) return fc.oneof(...choices.map((one) => valid(one, words, name)));
   if (Array.isArray(schema.type)) {
     return fc.oneof(...schema.type.map((type: string) => valid({ ...schema, type }, words, name)));
   }

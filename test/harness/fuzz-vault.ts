@@ -28,9 +28,9 @@ import {
   makeCertificate,
   makeKey,
   makePending,
-  outside,
   renewCertificate,
 } from './http-fixtures.ts';
+import { outside } from './outside-database.ts';
 import { makeAdministrator } from './sign-in-fixtures.ts';
 import { TestWorld } from './test-world.ts';
 

@@ -13,13 +13,18 @@ export type GuardedEndpoint = {
   /** The path, with the name of a certificate instead of `{name}`. */
   readonly path: (name: string) => string;
   readonly scope: Scope;
+  /** Every scope that suffices. */
+  readonly suffices: readonly Scope[];
+  /** The status of an authorized request without a body. */
   readonly success: number;
+  /** Header lines without which the request is refused. */
+  readonly lines: readonly string[];
   readonly namesCertificate: boolean;
 };
 
 /** The endpoints that need a scope; `renewalId` is that of an open renewal. */
 export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
-  return routes.flatMap(({ method, path, access, replies }) => {
+  return routes.flatMap(({ method, path, access, replies, body, requestHeaders = [] }) => {
     if (access.kind !== 'scope') return [];
     const filled = path.replace('{id}', String(renewalId));
     return [
@@ -27,7 +32,9 @@ export function guardedEndpoints(renewalId: number): GuardedEndpoint[] {
         method,
         path: (name: string) => filled.replace('{name}', encodeURIComponent(name)),
         scope: access.scope,
-        success: Number(Object.keys(replies)[0]),
+        suffices: [access.scope, ...(access.orScope === undefined ? [] : [access.orScope])],
+        success: body === undefined ? Number(Object.keys(replies)[0]) : 400,
+        lines: requestHeaders.flatMap(({ name, required }) => (required ? [`${name}: changeit`] : [])),
         namesCertificate: path.includes('{name}'),
       },
     ];
@@ -84,7 +91,7 @@ export function strangers({ raw }: TestKey): Readonly<Record<string, readonly st
   };
 }
 
-/** All scopes but one. */
-export function allBut(scope: Scope): Scope[] {
-  return scopes.filter((other) => other !== scope);
+/** All scopes but these. */
+export function allBut(...some: readonly Scope[]): Scope[] {
+  return scopes.filter((other) => !some.includes(other));
 }

@@ -1,7 +1,5 @@
 /** Fixtures for tests of the HTTP API: certificates, API keys, and queries of the database from outside. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import BetterSqlite3 from 'better-sqlite3';
 import { parseCertName } from '../../src/base/cert-name.ts';
 import { parseIdentifier } from '../../src/base/identifier.ts';
 import { type Scope, scopes } from '../../src/base/scope.ts';
@@ -12,19 +10,21 @@ import { localCli, system } from '../../src/domain/audit/audit.ts';
 import { importCertificate } from '../../src/domain/certificates/certificate-import.ts';
 import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { issueFromLocalCa } from '../../src/domain/issuance/local-ca.ts';
+import { issueFromLocalCa } from '../../src/domain/private-ca/local-ca.ts';
 import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../src/domain/renewals/renewal-run.ts';
 import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import { outside } from './outside-database.ts';
 
 /** A certificate of the private CA with version 1. */
 export async function makeCertificate(
   vault: Vault,
   name: string,
   domains = [`${name}.example.test`],
+  others: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  await createCertificate(vault, localCli, parseInput(createCertificateInput, { name, domains }));
+  await createCertificate(vault, localCli, parseInput(createCertificateInput, { name, domains, ...others }));
 }
 
 /** Issues the next version of a certificate, in the same way as the worker. */
@@ -93,6 +93,7 @@ export async function makeKey(
     readonly scopes?: readonly Scope[];
     readonly certificates?: readonly string[];
     readonly allowed_networks?: readonly string[];
+    readonly profiles?: readonly string[];
     readonly expires_at?: string;
   } = {},
 ): Promise<TestKey> {
@@ -119,16 +120,6 @@ export function eventsOf(dataDir: string, action: string): SeenEvent[] {
     detail: string;
   })[];
   return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
-}
-
-/** Opens the database through a separate connection, like another process. */
-export function outside<T>(dataDir: string, work: (db: BetterSqlite3.Database) => T): T {
-  const db = new BetterSqlite3(join(dataDir, 'vault.db'), { fileMustExist: true });
-  try {
-    return work(db);
-  } finally {
-    db.close();
-  }
 }
 
 /** Damages every sealed private key, so that decryption fails. */

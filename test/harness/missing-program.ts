@@ -2,7 +2,7 @@
  * Tests that use a program of the system (openssl, nginx, …) are skipped with a reason if it is not installed. With
  * VAULT_TEST_ALL=1, which the CI sets, only programs in VAULT_TEST_WITHOUT may be missing.
  */
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /** The option that skips a test, with the reason for the report; empty if the test runs. */
@@ -13,7 +13,15 @@ export type Skip = { readonly skip?: string };
  * VAULT_TEST_ALL=1 this throws instead, unless VAULT_TEST_WITHOUT (names separated by spaces) lists the program.
  */
 export function needs(program: string, folders: readonly string[] = []): Skip {
-  if (findProgram(program, folders) !== undefined) return {};
+  return findProgram(program, folders) === undefined ? without(program) : {};
+}
+
+/** The same for what is no program but a file, such as a library. */
+export function needsFile(name: string, path: string): Skip {
+  return existsSync(path) ? {} : without(name);
+}
+
+function without(program: string): Skip {
   const reason = `${program} is not installed`;
   const mayBeMissed = (process.env.VAULT_TEST_WITHOUT ?? '').split(' ').includes(program);
   if (process.env.VAULT_TEST_ALL === '1' && !mayBeMissed)

@@ -10,7 +10,7 @@ const script = `
   import { runNotifier } from '${sourceUrl('jobs/notifier.ts')}';
   import { settingsFor } from '${new URL('test-vault.ts', import.meta.url).href}';
   const ahead = Number(process.argv[2]);
-  const world = { ...realWorld, now: () => realWorld.now() + ahead };
+  const world = { ...realWorld, isSet: true, now: () => realWorld.now() + ahead };
   const { vault } = await openVault(settingsFor(process.argv[1]), world, 'refuse');
   await runNotifier(vault, new AbortController().signal);
 `;

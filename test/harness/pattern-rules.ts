@@ -2,6 +2,8 @@
  * No input may make a regular expression take more than linear time. recheck proves it for each expression with an
  * automaton; an expression that it cannot judge (back-references, look-around) counts as too slow.
  */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parseSync } from '@swc/core';
 
 // Of its programs the one in JavaScript: it needs no other process, and says the same on every machine.
@@ -47,10 +49,12 @@ export function slowPatterns(files: readonly PatternFacts[]): string[] {
       paths.set(pattern, [...(paths.get(pattern) ?? []), path]);
     }
   }
-  return [...paths].flatMap(([pattern, where]) => {
+  const complaints = [...paths].flatMap(([pattern, where]) => {
     const complaint = complaintAbout(pattern);
     return complaint === undefined ? [] : where.map((path) => `${path}: ${pattern} ${complaint}`);
   });
+  keepVerdicts();
+  return complaints;
 }
 
 /** Expressions that are put together while the program runs. */
@@ -70,7 +74,35 @@ export function shellBackReferences(script: string): string[] {
   return script.split('\n').filter((line) => /[^/|, ]\\[1-9]/.test(line.replaceAll('\\\\', '')));
 }
 
+/** The complaints about patterns that were judged before, by the version of recheck: a verdict never changes. */
+const verdictsPath = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'patterns.json');
+const recheckVersion: string = JSON.parse(
+  readFileSync(join(import.meta.dirname, '..', '..', 'node_modules', 'recheck', 'package.json'), 'utf8'),
+).version;
+const verdicts = knownVerdicts();
+
+function knownVerdicts(): Map<string, string> {
+  try {
+    const { version, complaints } = JSON.parse(readFileSync(verdictsPath, 'utf8'));
+    return new Map(version === recheckVersion ? complaints : []);
+  } catch {
+    // There is none yet, or another process is writing it.
+    return new Map();
+  }
+}
+
+function keepVerdicts(): void {
+  mkdirSync(dirname(verdictsPath), { recursive: true });
+  writeFileSync(verdictsPath, JSON.stringify({ version: recheckVersion, complaints: [...verdicts] }));
+}
+
 function complaintAbout(pattern: string): string | undefined {
+  const complaint = verdicts.get(pattern) ?? judged(pattern) ?? '';
+  verdicts.set(pattern, complaint);
+  return complaint || undefined;
+}
+
+function judged(pattern: string): string | undefined {
   const end = pattern.lastIndexOf('/');
   const result = checkSync(pattern.slice(1, end), pattern.slice(end + 1), {
     checker: 'automaton',

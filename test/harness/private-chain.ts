@@ -12,14 +12,10 @@ import type { KeyType } from '../../src/base/key-type.ts';
 import type { Secret } from '../../src/base/secret.ts';
 import { certificateFacts } from '../../src/crypto/certificate-facts.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
+import { issueLeaf, type LeafRequest } from '../../src/crypto/leaf-certificate.ts';
+import type { PermittedNames } from '../../src/crypto/name-constraints.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
-import {
-  issueIntermediate,
-  issueLeaf,
-  issueRoot,
-  type LeafRequest,
-  type X509Issuer,
-} from '../../src/crypto/x509-issuance.ts';
+import { issueIntermediate, issueRoot, type X509Issuer } from '../../src/crypto/x509-issuance.ts';
 import { openssl } from './openssl-chain.ts';
 
 /** Each with its private key. */
@@ -42,6 +38,9 @@ type ChainOptions = {
   readonly keyType?: KeyType;
   readonly notAfter?: number;
   readonly leaf?: Partial<LeafRequest>;
+  readonly leafKeyType?: KeyType;
+  /** The names that root and intermediate permit. */
+  readonly permitted?: PermittedNames;
 };
 
 /** A chain with keys of one type; `leaf` changes the request for the leaf. */
@@ -49,12 +48,14 @@ export async function makeChain({
   keyType = 'ec256',
   notAfter = dates.notAfter,
   leaf,
+  leafKeyType = keyType,
+  permitted,
 }: ChainOptions = {}): Promise<PrivateChain> {
   const [rootKey, intermediateKey] = await Promise.all([
     generatePrivateKey(keyType),
     generatePrivateKey(keyType),
   ]);
-  const terms = { notBefore: dates.notBefore, notAfter };
+  const terms = { notBefore: dates.notBefore, notAfter, permitted };
   const root = await withKey(rootKey, (privateKey) =>
     issueRoot({ ...terms, commonName: 'Test Root', privateKey, serial: randomBytes(16) }),
   );
@@ -67,7 +68,7 @@ export async function makeChain({
       issuer: root,
     }),
   );
-  return { root, intermediate, leaf: await makeLeaf(intermediate, leaf, keyType) };
+  return { root, intermediate, leaf: await makeLeaf(intermediate, leaf, leafKeyType) };
 }
 
 /** A leaf, by default for the usual names. */

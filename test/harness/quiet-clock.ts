@@ -7,16 +7,19 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import type { World } from '../../src/base/world.ts';
+import { isServerBusy } from './server-activity.ts';
+import { isThreadBusy } from './thread-activity.ts';
 
 type Sleeper = { readonly until: number; readonly wake: () => void };
 
 /** After this many turns of the event loop without activity, all tasks are waiting for the clock. */
-const quietTurns = 12;
+const quietTurns = 40;
 
 /** Milliseconds of real time without progress after which the simulation hangs. */
 const patience = 60_000;
 
 export class QuietClock implements World {
+  readonly isSet = true;
   #now: number;
   #active = 0;
   /** Incremented by every activity. */
@@ -96,10 +99,10 @@ export class QuietClock implements World {
   async #quiet(): Promise<void> {
     for (let quiet = 0, signs = -1; quiet < quietTurns; ) {
       await nextTurn();
-      const isQuiet = this.#active === 0 && this.#signs === signs;
+      const isWorking = this.#active > 0 || isServerBusy() || isThreadBusy();
+      const isQuiet = !isWorking && this.#signs === signs;
       quiet = isQuiet ? quiet + 1 : 0;
       signs = this.#signs;
-      // Generating a key in a thread shows no activity.
       if (isQuiet && quiet === quietTurns - 2) await delay(1);
     }
   }

@@ -8,7 +8,7 @@ import { localCli } from '../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
 import { addIssuer } from '../../src/domain/issuance/issuer-changes.ts';
-import { issueFromLocalCa } from '../../src/domain/issuance/local-ca.ts';
+import { issueFromLocalCa } from '../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { requireCertificate } from '../../src/domain/versions/certificate-lookup.ts';
 import { addVersion } from '../../src/domain/versions/versions.ts';

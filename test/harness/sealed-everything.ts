@@ -13,6 +13,7 @@ import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
 import {
   accountKeyOwner,
+  acmeClientKeyOwner,
   auditKeyOwner,
   authorityKeyOwner,
   channelSettingsOwner,
@@ -23,6 +24,7 @@ import {
   nextKeyOwner,
   openFor,
   renewalKeyOwner,
+  requestedAuthorityKeyOwner,
   sealFor,
   versionKeyOwner,
 } from '../../src/domain/sealed-secrets.ts';
@@ -84,6 +86,29 @@ export async function sealEverything(vault: Vault): Promise<void> {
       pin: '',
       created_at: now,
     });
+    await writer
+      .insertInto('ca_requests')
+      .values({
+        issuer_id: 1,
+        csr: Buffer.from('csr'),
+        sealed_private_key: await sealFor(
+          vault,
+          writer,
+          requestedAuthorityKeyOwner(1),
+          text('requested key'),
+        ),
+        created_at: now,
+      })
+      .execute();
+    const client = { name: 'client', kid: 'kid', domains: '[]', issuers: '[]', profiles: null, rate: null };
+    const unused = { expires_at: null, revoked_at: null, last_used_at: null, last_used_ip: null };
+    await writer
+      .insertInto('acme_clients')
+      .values({
+        ...{ ...client, ...unused, created_at: now },
+        sealed_hmac_key: await sealFor(vault, writer, acmeClientKeyOwner(1), text('binding key')),
+      })
+      .execute();
     const gone = { name: 'gone', deleted_at: now, deleted_by: 'local-cli', facts: '{}' };
     await writer.insertInto('deleted_certificates').values(gone).execute();
     await writer
@@ -124,6 +149,8 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
   }
   for (const row of await reader.selectFrom('ca_certificates').selectAll().execute())
     take(`authority ${row.id}`, authorityKeyOwner(row.id), row.sealed_private_key);
+  for (const row of await reader.selectFrom('ca_requests').selectAll().execute())
+    take(`authority of ${row.issuer_id}`, requestedAuthorityKeyOwner(row.issuer_id), row.sealed_private_key);
   for (const row of await reader.selectFrom('renewals').selectAll().execute())
     if (row.sealed_private_key !== null)
       take(`renewal ${row.id}`, renewalKeyOwner(row.id), row.sealed_private_key);
@@ -131,6 +158,8 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
     take(`provider ${row.id}`, dnsSecretOwner(row.id), row.sealed_secret);
   for (const row of await reader.selectFrom('acme_issuers').selectAll().execute())
     take(`issuer ${row.issuer_id}`, externalAccountKeyOwner(row.issuer_id), row.sealed_eab_key);
+  for (const row of await reader.selectFrom('acme_clients').selectAll().execute())
+    take(`client ${row.id}`, acmeClientKeyOwner(row.id), row.sealed_hmac_key);
   for (const row of await reader.selectFrom('audit_keys').selectAll().execute())
     take(`audit key ${row.id}`, auditKeyOwner(row.public_key), row.sealed_private_key);
   for (const row of await reader.selectFrom('notification_channels').selectAll().execute())
@@ -139,7 +168,7 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
   take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
   take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
   const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
-  assert.equal(places.size, 10, 'a sealed column is missing here');
+  assert.equal(places.size, 12, 'a sealed column is missing here');
   const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
   return { secrets: secrets.sort(), keys: [...keys].sort() };
 }

@@ -3,6 +3,11 @@
 /** Who may call `expose()` on a secret, how often, and what for. */
 export const exposers: readonly { readonly file: string; readonly calls: number; readonly why: string }[] = [
   {
+    file: 'src/db/postgres/password-file.ts',
+    calls: 1,
+    why: 'the password of the database, for the connection that the server asks for it',
+  },
+  {
     file: 'src/net/bundle-process.ts',
     calls: 1,
     why: 'the request with the password, to the process that reads imported files',
@@ -27,11 +32,46 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     calls: 1,
     why: 'the password that was typed, into the input of the command',
   },
+  {
+    file: 'src/domain/acme-server/clients/acme-client-keys.ts',
+    calls: 1,
+    why: 'the HMAC key of a new ACME client in the form that clients take',
+  },
+  {
+    file: 'src/domain/acme-server/external-binding.ts',
+    calls: 1,
+    why: 'verifies the binding of an account to an ACME client',
+  },
+  {
+    file: 'src/cli/commands/acme-client-key.ts',
+    calls: 1,
+    why: 'shows the HMAC key of an ACME client once, on standard output',
+  },
+  {
+    file: 'src/http/routes/acme-client-routes.ts',
+    calls: 1,
+    why: 'shows the HMAC key of an ACME client once, to its administrator',
+  },
   { file: 'src/cli/commands/api-key.ts', calls: 1, why: 'shows a new key once, on standard output' },
   {
     file: 'src/cli/commands/audit/key-files.ts',
     calls: 1,
     why: 'writes a new API key into the file that was named for it',
+  },
+  {
+    file: 'src/cli/commands/ca/root-key.ts',
+    calls: 1,
+    why: 'checks that the passphrase of an exported key is one line',
+  },
+  {
+    file: 'src/crypto/encrypted-key.ts',
+    calls: 3,
+    why: 'encrypts the key of a root for the file that leaves the vault, and opens that file',
+  },
+  {
+    file: 'src/cli/commands/certificate/keystore-options.ts',
+    calls: 1,
+    why: 'checks the password of a keystore',
   },
   {
     file: 'src/cli/commands/desired-state/desired-references.ts',
@@ -123,6 +163,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'writes the master key of a backup into its file',
   },
   {
+    file: 'src/domain/versions/formats.ts',
+    calls: 3,
+    why: 'hands out the private key in combined.pem and archive.tar, and tags a keystore by its password',
+  },
+  {
     file: 'src/domain/versions/versions.ts',
     calls: 2,
     why: 'writes a new key as PEM, sealed at once; reads it to use it again or to revoke',
@@ -167,6 +212,12 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'derives a key from a passphrase, and seals with it',
   },
   { file: 'src/crypto/password-hash.ts', calls: 1, why: 'hashes a password' },
+  { file: 'src/crypto/pkcs12-key.ts', calls: 1, why: 'derives a key from a keystore password' },
+  {
+    file: 'src/crypto/pkcs12-writer.ts',
+    calls: 4,
+    why: 'derives salts and a key, and encrypts the private key',
+  },
   { file: 'src/crypto/pkcs12.ts', calls: 1, why: 'opens a PKCS#12 file' },
   { file: 'src/crypto/sealing.ts', calls: 1, why: 'encrypts' },
   { file: 'src/crypto/session-token.ts', calls: 1, why: 'hashes a setup token' },

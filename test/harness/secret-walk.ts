@@ -164,6 +164,11 @@ export class SecretWalk {
         some('the key of a renewal', open(owners.renewalKeyOwner(row.id), row.sealed_private_key));
       for (const row of await reader.selectFrom('ca_certificates').selectAll().execute())
         some('the key of the private CA', open(owners.authorityKeyOwner(row.id), row.sealed_private_key));
+      for (const row of await reader.selectFrom('ca_requests').selectAll().execute())
+        some(
+          'the next key of the private CA',
+          open(owners.requestedAuthorityKeyOwner(row.issuer_id), row.sealed_private_key),
+        );
       for (const row of await reader.selectFrom('acme_accounts').selectAll().execute()) {
         some('the key of an account', open(owners.accountKeyOwner(row.id), row.sealed_private_key));
         some(
@@ -174,6 +179,10 @@ export class SecretWalk {
       for (const row of await reader.selectFrom('acme_issuers').selectAll().execute()) {
         const bytes = open(owners.externalAccountKeyOwner(row.issuer_id), row.sealed_eab_key);
         if (bytes) this.search.add('the key of an external account', bytes);
+      }
+      for (const row of await reader.selectFrom('acme_clients').selectAll().execute()) {
+        const bytes = open(owners.acmeClientKeyOwner(row.id), row.sealed_hmac_key);
+        if (bytes) this.search.add('the key of an ACME client', bytes);
       }
     } finally {
       await close();

@@ -30,6 +30,8 @@ export async function testServer(
   t: Pick<TestContext, 'after'>,
   options: Parameters<typeof testVault<TestWorld>>[1] & {
     publicUrl?: string;
+    /** The value of `--acme-terms-of-service`. */
+    termsOfService?: string;
     /** The value of `--api-key-rate`. */
     apiKeyRate?: number;
     /** The cost of password hashing; by default minimal. */

@@ -6,12 +6,14 @@ import type { World } from '../../src/base/world.ts';
 import { openVault } from '../../src/cli/runtime/open-vault.ts';
 import type { Settings } from '../../src/cli/settings/settings.ts';
 import { defaultSessionLimits } from '../../src/domain/access/sessions.ts';
+import type { DatabaseNow } from '../../src/domain/presence/database-clock.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { loopbackAllowed } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';
 import { TestWorld } from './test-world.ts';
+import { databaseOf, ensureDatabase } from './tested-engine.ts';
 
-/** The default settings of `vault serve` for a directory. */
+/** The default settings of `vault serve` for a directory, and the database that a test has made for it. */
 export function settingsFor(dataDir: string): Settings {
   return {
     dataDir,
@@ -30,10 +32,20 @@ export function settingsFor(dataDir: string): Settings {
     acmeDrafts: false,
     // The CAs, name servers and receivers of tests are on loopback.
     allowOutbound: loopbackAllowed,
+    acmeServer: {
+      allowed: [],
+      forbidden: [],
+      caaIdentities: [],
+      termsOfService: undefined,
+      ports: { http: 80, tls: 443 },
+    },
     proxies: {},
     tls: undefined,
     metricsListen: undefined,
     metricsTokenFile: undefined,
+    database: databaseOf(dataDir),
+    databaseConnections: 8,
+    databaseSurroundings: { environment: {}, home: undefined },
     noCreate: false,
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
@@ -71,21 +83,28 @@ export type TestVault<Clock extends World = TestWorld> = {
   readonly close: () => Promise<void>;
 };
 
-/** Opens the vault in `dataDir`, or a new one. It closes when the test ends. */
+/**
+ * Opens the vault in `dataDir`, or a new one. It closes when the test ends. With `databaseNow` it takes the database for one that
+ * several nodes share.
+ */
 export async function testVault<Clock extends World = TestWorld>(
   t: Pick<TestContext, 'after'>,
   {
     dataDir = tempDir(t),
     world = new TestWorld() as World as Clock,
     settings = {},
-  }: { dataDir?: string; world?: Clock; settings?: Partial<Settings> } = {},
+    databaseNow,
+  }: { dataDir?: string; world?: Clock; settings?: Partial<Settings>; databaseNow?: DatabaseNow } = {},
 ): Promise<TestVault<Clock>> {
   const log = keptLog();
+  const database = await ensureDatabase(dataDir);
   const opened = await openVault(
-    { ...settingsFor(dataDir), ...settings },
+    { ...settingsFor(dataDir), database, ...settings },
     world satisfies World,
     'create',
     log,
+    undefined,
+    { databaseNow },
   );
   let closing: Promise<void> | undefined;
   const close = () => {

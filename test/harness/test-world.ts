@@ -6,6 +6,7 @@ import type { World } from '../../src/base/world.ts';
 type Sleeper = { readonly until: number; readonly wake: () => void };
 
 export class TestWorld implements World {
+  readonly isSet = true;
   #now: number;
   readonly #sleepers = new Set<Sleeper>();
   readonly #watchers = new Set<() => void>();
@@ -43,7 +44,12 @@ export class TestWorld implements World {
   /** Moves the clock, forward or back, and wakes due sleepers. */
   advance(ms: number): void {
     this.#now += ms;
-    for (const sleeper of [...this.#sleepers]) if (sleeper.until <= this.#now) sleeper.wake();
+    for (const sleeper of [...this.#sleepers]) {
+      if (sleeper.until > this.#now) continue;
+      // At once, so that `sleeping` waits until it sleeps again.
+      this.#sleepers.delete(sleeper);
+      sleeper.wake();
+    }
   }
 
   /** Resolves when `count` sleepers wait at the same time. */

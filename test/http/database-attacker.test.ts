@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import type BetterSqlite3 from 'better-sqlite3';
 import { Secret } from '../../src/base/secret.ts';
 import { sha256 } from '../../src/base/sha256.ts';
 import { openVault } from '../../src/cli/runtime/open-vault.ts';
@@ -23,7 +22,14 @@ import { verifyChain } from '../../src/domain/audit/audit-verification.ts';
 import { authenticityFindings } from '../../src/domain/doctor/upkeep-findings.ts';
 import { updateMark } from '../../src/domain/presence/served-vault.ts';
 import { checkedServer } from '../harness/http-checked.ts';
-import { makeCertificate, makeKey, outside } from '../harness/http-fixtures.ts';
+import { makeCertificate, makeKey } from '../harness/http-fixtures.ts';
+import {
+  moveGeneration,
+  type OutsideDatabase,
+  outside,
+  outsideUnchecked,
+  putOutside,
+} from '../harness/outside-database.ts';
 import {
   cheapHash,
   fromPage,
@@ -34,6 +40,7 @@ import {
 } from '../harness/sign-in-fixtures.ts';
 import { settingsFor, testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
+import { ofFiles, testedEngine } from '../harness/tested-engine.ts';
 
 const file = (name: string) => `/api/v1/certificates/${name}/private.key`;
 
@@ -86,8 +93,8 @@ suite('an API key', () => {
     ],
     [
       'the names of certificates, to change places',
-      `update certificates set name = case name when 'mine' then 'x' when 'other' then 'mine' else name end
-       where name in ('mine', 'other')`,
+      `update certificates set name = 'x' where name = 'mine';
+       update certificates set name = 'mine' where name = 'other'`,
     ],
     ['its networks', `update api_keys set allowed_networks = '["0.0.0.0/1"]'`],
     ['its expiry', 'update api_keys set expires_at = 99999999999999'],
@@ -97,12 +104,9 @@ suite('an API key', () => {
     test(`that was changed in ${what} opens nothing any more`, async (t) => {
       const { key, status, doctor, dataDir } = await attacked(t);
       assert.equal(await status(key.raw), 200);
-      outside(dataDir, (db) => {
-        db.pragma('foreign_keys = off');
-        db.exec(change);
-        // What the server remembers of the key is what the vault wrote; the attacker wants it read again.
-        db.exec("update settings set value = value + 1 where key = 'generation'");
-      });
+      outsideUnchecked(dataDir, (db) => db.exec(change));
+      // What the server remembers of the key is what the vault wrote; the attacker wants it read again.
+      moveGeneration(dataDir);
       assert.equal(await status(key.raw), 401);
       assert.equal(await status(key.raw, 'other'), 401);
       assert.equal(await doctor(), 'failed');
@@ -209,7 +213,7 @@ suite('a session', () => {
 });
 
 test('a setup link that was put into the database creates no administrator', async (t) => {
-  const { server, vault, sql } = await attacked(t);
+  const { server, vault, dataDir } = await attacked(t);
   const { token, idHash } = createSetupToken(server.world);
   const setUp = () =>
     server.get(
@@ -218,7 +222,7 @@ test('a setup link that was put into the database creates no administrator', asy
       fromPage('POST', { token: token.expose(), name: 'eve', password: goodPassword }),
     );
   assert(await offerSetup(vault, localCli));
-  sql("update settings set value = ? where key = 'setup-token-hash'", idHash);
+  putOutside(dataDir, 'setup-token-hash', idHash);
   assert.equal((await setUp()).status, 403);
   await makeAdministrator(vault, 'alice');
   await deleteAdministrator(vault, localCli, 'alice', 'goes');
@@ -227,36 +231,40 @@ test('a setup link that was put into the database creates no administrator', asy
     ['setup-token-expires-at', 99_999_999_999_999],
     ['setup-token-tag', sha256('x')],
   ] as const) {
-    sql('insert or replace into settings (key, value) values (?, ?)', name, value);
+    putOutside(dataDir, name, value);
   }
   assert.equal((await setUp()).status, 403);
 });
 
 suite('the audit log', () => {
+  /** Where the next event is numbered after something else than the mark of the log. */
+  const counter = (sql: string) => (testedEngine === 'sqlite' ? `; ${sql}` : '');
+
   /** What is done to the log, and how it is found before the next event and after it. */
-  const attacks: Readonly<Record<string, (db: BetterSqlite3.Database, rows: AuditEventRow[]) => void>> = {
+  const attacks: Readonly<Record<string, (db: OutsideDatabase, rows: AuditEventRow[]) => void>> = {
     'an event that is changed': (db) => db.exec("update audit_events set actor = 'admin:bob' where id = 3"),
     'an event that is changed, with its link emptied as those after it': (db) =>
       db.exec("update audit_events set actor = 'admin:bob', link = x'' where id >= 3"),
     'an event that is removed': (db) => db.exec('delete from audit_events where id = 3'),
     'an end that is cut off with its counter': (db) =>
-      db.exec(`delete from audit_events where id > 3;
-        update sqlite_sequence set seq = 3 where name = 'audit_events'`),
+      db.exec(`delete from audit_events where id > 3
+        ${counter("update sqlite_sequence set seq = 3 where name = 'audit_events'")}`),
     'an end that is cut off with its counter and its mark': (db) =>
-      db.exec(`delete from audit_events where id > 3; delete from settings where key = 'audit-mark';
-        update sqlite_sequence set seq = 3 where name = 'audit_events'`),
+      db.exec(`delete from audit_events where id > 3; delete from settings where key = 'audit-mark'
+        ${counter("update sqlite_sequence set seq = 3 where name = 'audit_events'")}`),
     'all events and every trace of them, removed': (db) =>
-      db.exec(`delete from audit_events; delete from settings where key = 'audit-mark';
-        delete from sqlite_sequence where name = 'audit_events'`),
+      db.exec(`delete from audit_events; delete from settings where key = 'audit-mark'
+        ${counter("delete from sqlite_sequence where name = 'audit_events'")}`),
     'an event that is put in at the end, with its hash': (db, rows) => {
       const last = rows.at(-1);
       assert(last);
       const event = { ...last, id: last.id + 1, actor: 'admin:bob' };
       const link = linkOf(last.link.subarray(0, 32), event);
+      const row = { ...event, link: Buffer.concat([link, last.link.subarray(32)]) };
+      const columns = Object.keys(row);
       db.prepare(
-        `insert into audit_events (id, at, actor, action, resource, detail, ip, request_id, link)
-         values (@id, @at, @actor, @action, @resource, @detail, @ip, @request_id, @link)`,
-      ).run({ ...event, link: Buffer.concat([link, last.link.subarray(32)]) });
+        `insert into audit_events (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
+      ).run(...Object.values(row));
     },
     'a chain recomputed with correct hashes': (db, rows) => {
       let previous: Buffer = Buffer.alloc(32);
@@ -298,17 +306,27 @@ test('a vault whose check blob was removed does not trust its rows again', async
   );
 });
 
-test('a restored check blob from before rows were tagged does not make them trusted', async (t) => {
-  const { server, vault, sql, dataDir } = await attacked(t);
-  await updateMark(vault);
-  const owner = { table: 'settings', record: 'master-key-check', purpose: 'seal: master key check' } as const;
-  const before = new Secret(Buffer.from('this is the master key of this vault'));
-  const blob = seal(vault.keyring.current, server.world, owner, before);
-  await server.stop();
-  await server.close();
-  sql("update settings set value = ? where key = 'master-key-check'", blob);
-  await assert.rejects(
-    openVault(settingsFor(dataDir), new TestWorld(), 'create'),
-    /vault\.db is older than its mark/,
-  );
-});
+const keepsMark = ofFiles('its mark, which another process cannot put back');
+
+test(
+  'a restored check blob from before rows were tagged does not make them trusted',
+  keepsMark,
+  async (t) => {
+    const { server, vault, sql, dataDir } = await attacked(t);
+    await updateMark(vault);
+    const owner = {
+      table: 'settings',
+      record: 'master-key-check',
+      purpose: 'seal: master key check',
+    } as const;
+    const before = new Secret(Buffer.from('this is the master key of this vault'));
+    const blob = seal(vault.keyring.current, server.world, owner, before);
+    await server.stop();
+    await server.close();
+    sql("update settings set value = ? where key = 'master-key-check'", blob);
+    await assert.rejects(
+      openVault(settingsFor(dataDir), new TestWorld(), 'create'),
+      /vault\.db is older than its mark/,
+    );
+  },
+);

@@ -4,24 +4,25 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import fc from 'fast-check';
-import { installer } from '../harness/client-installer.ts';
+import { withInstallerFunctions } from '../harness/client-installer.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
-const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
-const loop = `
+const script = withInstallerFunctions(
+  { after },
+  `
 while IFS= read -r schedule; do
   if calendar=$(cron_to_calendar "$schedule"); then printf 'ok\\n%s\\n.\\n' "$calendar"; else printf 'no\\n%s\\n.\\n' "$calendar"; fi
-done`;
+done`,
+);
 
 /** The script's calendar lines for each schedule, or undefined if it rejects one, for which it must give a reason. */
 function readByScript(schedules: readonly string[]): (readonly string[] | undefined)[] {
-  const output = execFileSync('sh', ['-c', functions + loop], {
+  const output = execFileSync('sh', [script], {
     input: schedules.map((schedule) => `${schedule}\n`).join(''),
     env: { PATH: process.env.PATH },
-    timeout: 60_000,
+    timeout: 300_000,
     encoding: 'utf8',
   });
   return output

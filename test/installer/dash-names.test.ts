@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { installer, machine } from '../harness/client-installer.ts';
 import { usual } from '../harness/client-vault.ts';
 import { commandLine } from '../harness/command-line.ts';
-import { outside } from '../harness/http-fixtures.ts';
 import { needs } from '../harness/missing-program.ts';
+import { outside } from '../harness/outside-database.ts';
 import { serve } from '../harness/vault-process.ts';
 
 /** A vault with the certificate `-run`, as earlier versions let it be created, and a key that may read it. */

@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { cronMinutes } from '../harness/client-cron.ts';
-import { installer, type Machine, machine, modeOf } from '../harness/client-installer.ts';
+import { type Machine, machine, modeOf, withInstallerFunctions } from '../harness/client-installer.ts';
 import { inEveryShell } from '../harness/client-places.ts';
 import { clientVault, usual } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
@@ -82,10 +82,9 @@ const schedules = [
 ];
 
 for (const awk of ['mawk', 'original-awk', 'busybox']) {
-  test(`a run is overdue an hour after the second to last scheduled time, with ${awk}`, needs(awk), () => {
-    const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
+  test(`a run is overdue an hour after the second to last scheduled time, with ${awk}`, needs(awk), (t) => {
     const program = awk === 'busybox' ? 'busybox awk' : awk;
-    const script = `${functions}
+    const script = `
       awk() { ${program} "$@"; }
       while IFS='|' read -r schedule local utc last; do cron_to_calendar "$schedule" "$local" "$utc" "$last"; done`;
     const at = (time: number) => new Date(time).toISOString().slice(0, 19);
@@ -107,7 +106,10 @@ for (const awk of ['mawk', 'original-awk', 'busybox']) {
         }
       }
     }
-    const output = execFileSync('sh', ['-c', script], { input: rows.join(''), encoding: 'utf8' });
+    const output = execFileSync('sh', [withInstallerFunctions(t, script)], {
+      input: rows.join(''),
+      encoding: 'utf8',
+    });
     assert.deepEqual(output.trim().split('\n'), wanted);
   });
 }

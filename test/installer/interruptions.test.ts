@@ -173,13 +173,39 @@ inEveryShell('of two simultaneous installations of one job, the working one stay
   }
 });
 
+/** The content of a lock that this test process holds. */
+function ownLock(): string {
+  const started = readFileSync(`/proc/${process.pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ')[19];
+  return `${process.pid} ${started}\n`;
+}
+
+test('a lock that was taken while its dead owner was read is not touched', needs('curl'), async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t, { shell: 'dash' });
+  assert.equal((await vault.install(client)).code, 0);
+  const lock = join(client.home, 'vault', 'state', client.jobs()[0] ?? '', 'lock');
+  writeFileSync(lock, '4194304 1\n');
+  writeFileSync(`${lock}-taken`, ownLock());
+  client.fake(
+    'cat',
+    `/bin/cat "$@" || exit 1; case $1 in */lock) mv "$1-taken" "$1" 2>/dev/null; exit 0 ;; esac`,
+  );
+  client.fake('mv', `case $1 in */lock) echo "$@" >>"${client.home}/moved" ;; esac; exec /bin/mv "$@"`);
+  assert.equal((await client.run(['--run'])).code, 75);
+  assert.equal(readFileSync(lock, 'utf8'), ownLock());
+  assert.equal(existsSync(join(client.home, 'moved')), false);
+  assert.deepEqual(
+    readdirSync(join(lock, '..')).filter((name) => name.startsWith('lock')),
+    ['lock'],
+  );
+});
+
 inEveryShell('all runs that wait for the lock get it', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   assert.equal((await vault.install(client)).code, 0);
   const state = join(client.home, 'vault', 'state', client.jobs()[0] ?? '');
-  const started = readFileSync(`/proc/${process.pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ')[19];
-  writeFileSync(join(state, 'lock'), `${process.pid} ${started}\n`);
+  writeFileSync(join(state, 'lock'), ownLock());
   const environment = { CERTIFICATE_VAULT_LOCK_SECONDS: '60' };
   const waiting = Promise.all([1, 2, 3].map(() => client.run(['--run'], { environment })));
   const offers = () => readdirSync(state).filter((name) => /^lock\.\d+$/.test(name));

@@ -1,6 +1,6 @@
 /** docs/reference/client-installer.md: every recipe works and installs the documented files, and the documented output is real. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +37,7 @@ function values(args: readonly string[], option: string): string[] {
 
 test('every required service has a recipe', () => {
   const names = recipes.map(({ name }) => name);
-  assert.deepEqual(names, ['nginx', 'Apache', 'HAProxy', 'Postfix', 'PostgreSQL', 'Proxmox VE']);
+  assert.deepEqual(names, ['nginx', 'Apache', 'HAProxy', 'Postfix', 'PostgreSQL', 'Tomcat', 'Proxmox VE']);
 });
 
 for (const { name, text } of recipes) {
@@ -45,7 +45,12 @@ for (const { name, text } of recipes) {
     `the recipe for ${name} works, and installs the documented files, owners and modes`,
     needs('curl'),
     async (t) => {
-      const args = await words(block(text, 'sh'));
+      const client = machine(t);
+      const password = join(client.home, 'keystore-password');
+      writeFileSync(password, 'changeit\n');
+      const args = (await words(block(text, 'sh'))).map((word) =>
+        word === '/root/keystore-password' ? password : word,
+      );
       const [destination = ''] = values(args, '--destination');
       const owner = values(args, '--owner')[0] ?? 'root';
       const rows = [...text.matchAll(/^\| (\/\S+) \| (.+?) \| (.+?) \|$/gm)].map(([, file, by, mode]) => ({
@@ -69,7 +74,6 @@ for (const { name, text } of recipes) {
         0,
       );
 
-      const client = machine(t);
       const dry = await client.run(['--server', 'https://vault.example', ...args, '--dry-run']);
       assert.equal(dry.code, 0, dry.stderr);
       const [certificate = ''] = values(args, '--certificate');

@@ -4,10 +4,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cronMinutes } from '../harness/client-cron.ts';
-import { assertPair, finish, installer, machine } from '../harness/client-installer.ts';
+import { assertPair, finish, machine, withInstallerFunctions } from '../harness/client-installer.ts';
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
 
@@ -38,10 +38,9 @@ const schedules = [
 ];
 
 /** Converts a schedule with the script's own function, by loading the script without its last line. */
-async function calendarOf(schedule: string): Promise<string[]> {
-  const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
-  const script = `${functions}cron_to_calendar "$1"`;
-  const { code, stdout } = await finish('sh', ['-c', script, 'sh', schedule], {
+async function calendarOf(t: TestContext, schedule: string): Promise<string[]> {
+  const script = withInstallerFunctions(t, 'cron_to_calendar "$1"');
+  const { code, stdout } = await finish('sh', [script, schedule], {
     environment: { PATH: process.env.PATH },
   });
   assert.equal(code, 0, `${schedule}: ${stdout}`);
@@ -49,8 +48,8 @@ async function calendarOf(schedule: string): Promise<string[]> {
 }
 
 for (const schedule of schedules) {
-  test(`systemd runs "${schedule}" when cron does`, needs('systemd-analyze'), async () => {
-    const calendars = await calendarOf(schedule);
+  test(`systemd runs "${schedule}" when cron does`, needs('systemd-analyze'), async (t) => {
+    const calendars = await calendarOf(t, schedule);
     const base = '2027-01-30 22:30:00';
     const args = ['calendar', `--base-time=${base} UTC`, '--iterations=40', ...calendars];
     const output = execFileSync('systemd-analyze', args, {
@@ -156,10 +155,11 @@ function hideCrontab(client: ReturnType<typeof machine>): void {
   client.hide('crontab');
 }
 
-test('the random times of 200 clients spread over the day', needs('od'), async () => {
-  const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');
-  const script = `${functions}count=0; while [ $count -lt 200 ]; do random_schedule; count=$((count + 1)); done`;
-  const { stdout } = await finish('sh', ['-c', script], { environment: { PATH: process.env.PATH } });
+test('the random times of 200 clients spread over the day', needs('od'), async (t) => {
+  const loop = 'count=0; while [ $count -lt 200 ]; do random_schedule; count=$((count + 1)); done';
+  const { stdout } = await finish('sh', [withInstallerFunctions(t, loop)], {
+    environment: { PATH: process.env.PATH },
+  });
   const minutes = stdout
     .trim()
     .split('\n')
@@ -189,7 +189,7 @@ test('replacing a job keeps its random time', needs('curl'), async (t) => {
 
 const cronAsRoot = process.getuid?.() === 0 ? needs('cron') : { skip: 'only root can start cron' };
 
-test('a real cron daemon runs a job within its minute', { ...cronAsRoot, timeout: 100_000 }, async (t) => {
+test('a real cron daemon runs a job within its minute', { ...cronAsRoot, timeout: 300_000 }, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await vault.install(client, ['--schedule', '* * * * *'])).code, 0);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Machine, machine } from '../harness/client-installer.ts';
@@ -79,6 +79,41 @@ test(
     assert.match(refused.stderr, /its CA is unknown\nTry: --ca-file .*, or --pin; "vault certificate show/);
   },
 );
+
+test(
+  'a job with the root of the private CA keeps its trust when the vault rotates that CA',
+  needs('curl'),
+  async (t) => {
+    const { server, done, pin, fetched, environment } = await secureVault(t);
+    const client = machine(t);
+    const ca = join(tempDir(t), 'ca.crt');
+    const before = await fetched('/client/ca.crt', '-k', '--pinnedpubkey', pin);
+    writeFileSync(ca, before);
+    const trust = ['--server', server.url, '--ca-file', ca];
+    const installed = await client.run([...usual(client), ...trust], { environment });
+    assert.equal(installed.code, 0, installed.stderr);
+    await done('ca', 'rotate');
+    await done('certificate', 'renew', '--name', 'vault', '--wait');
+    await done('certificate', 'renew', '--name', 'web', '--wait');
+    const next = await client.run(['--run']);
+    assert.equal(next.code, 0, next.stderr);
+    assert.match(next.stderr, /: the roots of the private CA changed; updated \S+ca\.pem\n/);
+    assertPair(client);
+    const kept = readFileSync(join(dirname(client.copy()), 'ca.pem'), 'utf8');
+    const served = await fetched('/client/ca.crt', '-k', '--pinnedpubkey', pin);
+    assert(kept.endsWith(served) && served !== before, kept);
+    assert.equal(rootsIn(kept).length, 2);
+    assert(rootsIn(kept).includes(rootsIn(before)[0] ?? ''));
+    const again = await client.run(['--run']);
+    assert.equal(again.code, 0, again.stderr);
+  },
+);
+
+/** The fingerprints of the certificates in a PEM file. */
+function rootsIn(pem: string): string[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block).fingerprint256);
+}
 
 test(
   'a job with the http address of a vault that serves HTTPS now reports the https address',

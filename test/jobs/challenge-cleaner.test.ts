@@ -104,6 +104,7 @@ test('a provider that takes hours to remove a record does not delay the next rou
     throw new Error('503');
   });
   await work();
+  await until(vault, () => log.lines.some((line) => line.includes('Error: 503')));
   failing.mock.restore();
   await addMemoryProvider(vault, memoryZone(), 'slow', 'slow.test');
   const slow = await findDnsProvider(vault.db.reader, 'slow');

@@ -29,10 +29,9 @@ test('a use is written within five seconds', async (t) => {
   const { vault, world, lastIp } = await started(t);
   vault.keyUse.note(1, '192.0.2.1');
   world.advance(5 * second - 1);
-  await world.turn();
   assert.equal(await lastIp(), null);
   world.advance(1);
-  await world.turn();
+  await world.sleeping(1);
   assert.equal(await lastIp(), '192.0.2.1');
 });
 
@@ -41,12 +40,11 @@ test('what cannot be written is logged and written the next time', async (t) => 
   const write = t.mock.method(vault.db, 'write', () => Promise.reject(new Error('disk full')));
   vault.keyUse.note(1, '192.0.2.1');
   world.advance(5 * second);
-  await world.turn();
+  await world.sleeping(1);
   assert(log.lines.some((line) => line.includes('disk full') && line.includes('retrying')));
   write.mock.restore();
-  await world.sleeping(1);
   world.advance(5 * second);
-  await world.turn();
+  await world.sleeping(1);
   assert.equal(await lastIp(), '192.0.2.1');
 });
 

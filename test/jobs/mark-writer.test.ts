@@ -10,41 +10,46 @@ import { runMarkWriter } from '../../src/jobs/mark-writer.ts';
 import { eventually } from '../harness/acme-vault.ts';
 import { addCertificates } from '../harness/marked-vault.ts';
 import { testVault } from '../harness/test-vault.ts';
+import { ofFiles } from '../harness/tested-engine.ts';
 
-test('the mark follows the database once a minute, is written only when there is more, and comes back', async (t) => {
-  const { vault, world, dataDir, log } = await testVault(t);
-  const path = join(dataDir, 'vault.mark');
-  const versions = () => {
-    const mark = readMark(path, vault.keyring);
-    return typeof mark === 'object' ? mark.versions : undefined;
-  };
-  await beginServing(vault);
-  const stop = new AbortController();
-  const job = runMarkWriter(vault, stop.signal);
-  const pass = async () => {
-    await world.sleeping(1);
-    world.advance(minute);
-    await world.sleeping(1);
-  };
-  await addCertificates(vault, 'a');
-  assert.equal(versions(), 0);
-  await pass();
-  await eventually('the mark', () => versions() === 1 || undefined);
-  const { ino } = statSync(path);
-  const content = readFileSync(path, 'utf8');
-  await pass();
-  assert.deepEqual([statSync(path).ino, readFileSync(path, 'utf8')], [ino, content], 'not written again');
-  rmSync(path);
-  mkdirSync(join(path, 'in-the-way'), { recursive: true });
-  await addCertificates(vault, 'b');
-  await pass();
-  await eventually(
-    'the log',
-    () => log.lines.some((line) => line.includes('failed to write the mark of the database')) || undefined,
-  );
-  rmSync(path, { recursive: true });
-  await pass();
-  await eventually('the mark again', () => versions() === 2 || undefined);
-  stop.abort();
-  await job;
-});
+test(
+  'the mark follows the database once a minute, is written only when there is more, and comes back',
+  ofFiles('its mark'),
+  async (t) => {
+    const { vault, world, dataDir, log } = await testVault(t);
+    const path = join(dataDir, 'vault.mark');
+    const versions = () => {
+      const mark = readMark(path, vault.keyring);
+      return typeof mark === 'object' ? mark.versions : undefined;
+    };
+    await beginServing(vault);
+    const stop = new AbortController();
+    const job = runMarkWriter(vault, stop.signal);
+    const pass = async () => {
+      await world.sleeping(1);
+      world.advance(minute);
+      await world.sleeping(1);
+    };
+    await addCertificates(vault, 'a');
+    assert.equal(versions(), 0);
+    await pass();
+    await eventually('the mark', () => versions() === 1 || undefined);
+    const { ino } = statSync(path);
+    const content = readFileSync(path, 'utf8');
+    await pass();
+    assert.deepEqual([statSync(path).ino, readFileSync(path, 'utf8')], [ino, content], 'not written again');
+    rmSync(path);
+    mkdirSync(join(path, 'in-the-way'), { recursive: true });
+    await addCertificates(vault, 'b');
+    await pass();
+    await eventually(
+      'the log',
+      () => log.lines.some((line) => line.includes('failed to write the mark of the database')) || undefined,
+    );
+    rmSync(path, { recursive: true });
+    await pass();
+    await eventually('the mark again', () => versions() === 2 || undefined);
+    stop.abort();
+    await job;
+  },
+);

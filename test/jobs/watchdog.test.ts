@@ -41,6 +41,28 @@ test('it names the renewal engine when that has been silent for a minute', async
   assert.deepEqual((await firstSigns(vault, 1, minute)).signs, [['renewal_engine']]);
 });
 
+test('it reports nothing before the renewal engine has begun', async (t) => {
+  const { vault } = await testVault(t);
+  let looks = 0;
+  const world = {
+    ...vault.world,
+    now: () => vault.world.now(),
+    sleep: async () => {
+      looks += 1;
+      if (looks === 3) vault.renewalHeartbeat.beat();
+    },
+  };
+  const stop = new AbortController();
+  const signs: (readonly string[])[] = [];
+  const sign = async (failed: readonly string[]) => {
+    signs.push(failed);
+    stop.abort();
+  };
+  await runWatchdog({ ...vault, world }, minute, sign, stop.signal);
+  assert.deepEqual(signs, [[]]);
+  assert.equal(looks, 4);
+});
+
 test('while the database does not answer at all, it gives no sign', async (t) => {
   const { vault } = await testVault(t);
   const asked = Promise.withResolvers<void>();

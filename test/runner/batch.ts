@@ -3,11 +3,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import '../harness/child-processes.ts';
+import { signal } from '../harness/process-tree.ts';
 import { type Batch, root } from './plan.ts';
 import type { EndOfProcess, ReportLine, TestResult } from './reporter.ts';
 
 export type FileOutcome = {
   readonly file: string;
+  readonly engine: Batch['engine'];
   readonly results: readonly TestResult[];
   /** What went wrong beside its tests: the process died, or there was no test. */
   readonly problem?: string;
@@ -58,6 +60,7 @@ export async function runBatch(
       died ?? failedByItself ?? (own.every((one) => isFileItself(one, file)) ? 'has no test' : undefined);
     return {
       file,
+      engine: batch.engine,
       results: own.filter((one) => one.outcome === 'failed' || !isFileItself(one, file)),
       ...(problem !== undefined && { problem }),
       seconds: share * seconds,
@@ -68,9 +71,14 @@ export async function runBatch(
 
 type Ending = { readonly how: string; readonly output: string };
 
-async function runProcess({ files }: Batch, note: string, environment: NodeJS.ProcessEnv): Promise<Ending> {
+async function runProcess(
+  { files, engine }: Batch,
+  note: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<Ending> {
   // Without what a runner above this one has set, or the process would report to it.
   const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
+  const onServer = engine === 'sqlite' ? {} : { VAULT_TEST_ENGINE: 'postgres', VAULT_TEST_POSTGRES: engine };
   const runner = spawn(
     process.execPath,
     [
@@ -81,7 +89,7 @@ async function runProcess({ files }: Batch, note: string, environment: NodeJS.Pr
     ],
     {
       cwd: root,
-      env: { ...inherited, ...environment },
+      env: { ...inherited, ...onServer, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     },
@@ -132,13 +140,4 @@ function isFileItself({ titles, file }: TestResult, path: string): boolean {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-/** Sends a signal to a process, or to the group of a negative number; does nothing if it has ended. */
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
 }

@@ -1,12 +1,24 @@
 /** Which test files run, and which share a process. */
+import { spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { needsPostgres, type PostgresKind } from '../harness/postgres-binaries.ts';
 
 export const root = join(import.meta.dirname, '..', '..');
 
 /** Files that run in one process, one after the other. */
 export type Batch = {
   readonly files: readonly string[];
+  /** Where the vaults are: in a file, or on a server of this kind. */
+  readonly engine: 'sqlite' | PostgresKind;
+};
+
+export type Plan = {
+  /** In the order in which they begin. */
+  readonly batches: readonly Batch[];
+  /** What is left out, with the reason, for the reader. */
+  readonly leftOut: readonly string[];
 };
 
 export type PlanOptions = {
@@ -14,10 +26,15 @@ export type PlanOptions = {
   readonly paths: readonly string[];
   /** Only what starts no program and is not long. */
   readonly isFast: boolean;
+  /** Every table as a whole, and every suite on PostgreSQL. */
+  readonly isWhole: boolean;
 };
 
 /** What starts programs, or looks for them. */
 const starters = /from '(?:node:child_process|playwright-core|[./]*(?:harness\/)?missing-program\.ts)'/;
+
+/** What gives vaults their engine: a test with a vault has it among what it imports. */
+const engineOfVaults = 'test/harness/tested-engine.ts';
 
 /** Tests of the product as processes, which are long and wait for others. */
 const processFolders = /^test\/(?:docs|executable|installer|torture)\//;
@@ -57,35 +74,105 @@ const longestFirst: readonly RegExp[] = [
   /^test\/architecture/,
 ];
 
-/** Starting a process and loading the product costs more than most files do. */
-const mostTogether = { commands: 8, others: 20 };
+/** Suites that run on PostgreSQL as well: a third of their files in each tree if `isSliced`. */
+const onPostgres: readonly {
+  readonly kind: PostgresKind;
+  readonly paths: readonly string[];
+  readonly isSliced: boolean;
+}[] = [
+  { kind: 'embedded', paths: ['test/db/*.test.ts', 'test/db/{audit,tables}/*.test.ts'], isSliced: false },
+  { kind: 'embedded', paths: ['test/jobs/**/*.test.ts'], isSliced: false },
+  { kind: 'embedded', paths: ['test/domain/**/*.test.ts'], isSliced: true },
+  { kind: 'embedded', paths: ['test/http/**/*.test.ts'], isSliced: true },
+  // Another version of the server, where what is asked of it is written.
+  { kind: 'debian', paths: ['test/db/*.test.ts', 'test/db/{audit,tables}/*.test.ts'], isSliced: false },
+];
 
-/** The batches of a run, in the order in which they begin. */
-export function plan({ paths, isFast }: PlanOptions): Batch[] {
+/**
+ * Walks over each step of something long, thousands of hostile requests, TLS clients of many kinds, and moves, which have both
+ * engines anyway: only the whole run has them on PostgreSQL.
+ */
+const takesMinutes =
+  /-(?:death|fleet|hostile|kill|kills|shutdown)\.test\.ts$|\/private-ca-routes(?:-company)?\.test\.ts$|\/database-copy\//;
+
+/** Tests of what only a database in a file has show that a run was none on files. */
+const hasTestOfFiles = /\bofFiles\(/;
+
+/** Starting a process and loading the product costs more than most files do. */
+const mostTogether = { commands: 8, others: 20, postgres: 12 };
+
+/** Plans a run. Throws if a program that VAULT_TEST_ALL=1 asks for is missing. */
+export function plan({ paths, isFast, isWhole }: PlanOptions): Plan {
+  const imports = new Imports();
   const isNamed = (file: string) =>
     paths.length === 0 ||
     paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`));
   const found = globSync('test/**/*.test.ts', { cwd: root }).toSorted().filter(isNamed);
-  const imports = new Imports();
+  const isAlone = (file: string) => processFolders.test(file) || alone.includes(file);
   const isQuick = (file: string) =>
     !imports.some(file, (text) => starters.test(text)) &&
     (!alone.includes(file) || quickAlone.includes(file));
-  const isAlone = (file: string) => processFolders.test(file) || alone.includes(file);
   const wanted = isFast ? found.filter(isQuick) : found;
   const together = wanted.filter((file) => (isFast ? !quickAlone.includes(file) : !isAlone(file)));
-  const rank = (file: string) => {
-    const index = longestFirst.findIndex((pattern) => pattern.test(file));
+  const shared = [
+    ...inGroups(
+      together.filter((file) => commandFolders.test(file)),
+      mostTogether.commands,
+    ),
+    ...inGroups(
+      together.filter((file) => !commandFolders.test(file)),
+      mostTogether.others,
+    ),
+  ].map((files): Batch => ({ files, engine: 'sqlite' }));
+  const single = wanted
+    .filter((file) => !together.includes(file))
+    .map((file): Batch => ({ files: [file], engine: 'sqlite' }));
+  if (isFast) return { batches: [...single, ...shared], leftOut: [] };
+  const { batches: others, leftOut } = planPostgres(isNamed, imports, isWhole);
+  const rank = ({ files: [first = ''] }: Batch) => {
+    const index = longestFirst.findIndex((pattern) => pattern.test(first));
     return index === -1 ? longestFirst.length : index;
   };
-  const single = wanted.filter((file) => !together.includes(file)).toSorted((a, b) => rank(a) - rank(b));
-  const [commands, others] = [true, false].map((are) =>
-    together.filter((file) => commandFolders.test(file) === are),
-  );
-  return [
-    ...single.map((file) => [file]),
-    ...inGroups(commands ?? [], mostTogether.commands),
-    ...inGroups(others ?? [], mostTogether.others),
-  ].map((files) => ({ files }));
+  return { batches: [...others, ...single.toSorted((a, b) => rank(a) - rank(b)), ...shared], leftOut };
+}
+
+function planPostgres(isNamed: (file: string) => boolean, imports: Imports, isWhole: boolean): Plan {
+  const tree = treeOfCommit();
+  const batches: Batch[] = [];
+  const leftOut: string[] = [];
+  for (const { kind, paths, isSliced } of onPostgres) {
+    const suite = `${paths.join(' ')} on PostgreSQL (${kind})`;
+    const { skip } = needsPostgres(kind);
+    const found = globSync([...paths], { cwd: root })
+      .toSorted()
+      .filter((file) => isNamed(file) && imports.some(file, (_, path) => path === engineOfVaults));
+    if (found.length === 0) continue;
+    if (skip !== undefined) {
+      leftOut.push(`${suite}: ${skip}`);
+      continue;
+    }
+    const short = found.filter((file) => isWhole || !takesMinutes.test(file));
+    const files = short.filter((file) => !isSliced || isWhole || isInSlice(file, tree));
+    if (files.length < found.length)
+      leftOut.push(
+        `${suite}: ${found.length - short.length} files that take minutes, and ${short.length - files.length} that run in other commits; npm run test:whole runs them`,
+      );
+    const most = Math.min(mostTogether.postgres, Math.max(1, Math.ceil(files.length / 2)));
+    batches.push(...inGroups(files, most).map((group): Batch => ({ files: group, engine: kind })));
+  }
+  return { batches, leftOut };
+}
+
+/** A third of the files, another one in another tree: over commits all of them run. */
+function isInSlice(file: string, tree: string): boolean {
+  if (hasTestOfFiles.test(readFileSync(join(root, file), 'utf8'))) return true;
+  return Number.parseInt(hash('sha256', `${tree} ${file}`).slice(0, 4), 16) % 3 === 0;
+}
+
+/** Names the content of the last commit, in hexadecimal digits; empty outside a repository. */
+export function treeOfCommit(): string {
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD^{tree}'], { cwd: root, encoding: 'utf8' });
+  return stdout?.trim() ?? '';
 }
 
 /** Groups of nearly the same size. */
@@ -100,13 +187,15 @@ function inGroups(files: readonly string[], most: number): string[][] {
 class Imports {
   readonly #texts = new Map<string, string>();
 
-  /** Whether `matches` is true of the text of a file, or of one that it imports. */
-  some(file: string, matches: (text: string) => boolean, seen = new Set<string>()): boolean {
+  /** Whether `matches` is true of a file, or of one that it imports. */
+  some(file: string, matches: (text: string, path: string) => boolean, seen = new Set<string>()): boolean {
     if (seen.has(file)) return false;
     seen.add(file);
     const text = this.#texts.get(file) ?? readFileSync(join(root, file), 'utf8');
     this.#texts.set(file, text);
-    if (matches(text)) return true;
+    // The engine starts a server only on PostgreSQL, where all files share processes anyway.
+    if (matches(text, file)) return true;
+    if (file === engineOfVaults) return false;
     const imports = [...text.matchAll(/(?:from|import\() ?'(\.[^']+\.ts)'/g)].map(([, name = '']) =>
       join(file, '..', name),
     );

@@ -9,6 +9,7 @@ export type Totals = {
   readonly flaky: readonly FileOutcome[];
   /** Why the run failed, beside files that did. */
   readonly faults: readonly string[];
+  readonly leftOut: readonly string[];
   readonly wallSeconds: number;
 };
 
@@ -22,14 +23,14 @@ export function describeFile(outcome: FileOutcome): string {
   const sign = failed(outcome) ? '✖' : '✔';
   const skips = results.filter(({ outcome }) => outcome === 'skipped');
   return [
-    `${sign} ${outcome.file} · ${results.length} tests · ${seconds.toFixed(1)} s`,
+    `${sign} ${nameOf(outcome)} · ${results.length} tests · ${seconds.toFixed(1)} s`,
     ...skips.map((test) => `  ﹣ ${titleOf(test)} # ${test.text}`),
     ...(failed(outcome) ? describeFailures(outcome) : []),
   ].join('\n');
 }
 
 /** Figures first, failures after them, totals last: nobody has to search. */
-export function describeTotals({ outcomes, flaky, faults, wallSeconds }: Totals): string {
+export function describeTotals({ outcomes, flaky, faults, leftOut, wallSeconds }: Totals): string {
   const processorSeconds = outcomes.reduce((sum, outcome) => sum + outcome.processorSeconds, 0);
   const red = outcomes.filter(failed);
   const dearest = outcomes.toSorted((a, b) => b.processorSeconds - a.processorSeconds).slice(0, 10);
@@ -40,7 +41,8 @@ export function describeTotals({ outcomes, flaky, faults, wallSeconds }: Totals)
   return [
     '',
     'Files that use most processor time:',
-    ...dearest.map((one) => `  ${one.processorSeconds.toFixed(0).padStart(4)} s  ${one.file}`),
+    ...dearest.map((one) => `  ${one.processorSeconds.toFixed(0).padStart(4)} s  ${nameOf(one)}`),
+    ...(leftOut.length === 0 ? [] : ['', 'Not run:', ...leftOut.map((line) => `  ${line}`)]),
     ...(flaky.length === 0 ? [] : ['', 'Passed only when repeated:', ...flaky.flatMap(describeFailures)]),
     ...(red.length === 0 ? [] : ['', '✖ failing tests:', ...red.flatMap(describeFailures)]),
     ...faults.map((fault) => `✖ ${fault}`),
@@ -57,11 +59,15 @@ export function describeTotals({ outcomes, flaky, faults, wallSeconds }: Totals)
 function describeFailures(outcome: FileOutcome): string[] {
   const { problem, results } = outcome;
   return [
-    ...(problem === undefined ? [] : [`✖ ${outcome.file}: ${indented(problem)}`]),
+    ...(problem === undefined ? [] : [`✖ ${nameOf(outcome)}: ${indented(problem)}`]),
     ...results
       .filter((test) => test.outcome === 'failed')
-      .map((test) => `✖ ${outcome.file}: ${titleOf(test)}\n    ${indented(test.text)}`),
+      .map((test) => `✖ ${nameOf(outcome)}: ${titleOf(test)}\n    ${indented(test.text)}`),
   ];
+}
+
+function nameOf({ file, engine }: FileOutcome): string {
+  return engine === 'sqlite' ? file : `${file} on PostgreSQL (${engine})`;
 }
 
 function titleOf({ titles }: TestResult): string {

@@ -7,10 +7,9 @@ import { writeFileSync } from 'node:fs';
 import * as http from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { certificateFacts } from '../../src/crypto/certificate-facts.ts';
-import { encodePem } from '../../src/crypto/pem.ts';
-import { makeChain, makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
+import { makeChain, type PrivateChain } from '../harness/private-chain.ts';
 import type { Chance } from './chamber.ts';
+import { newLeaf } from './imported-leaf.ts';
 import { type Deed, type Entry, Facts, type Ledger, type Outcome, type Said } from './ledger.ts';
 import { ask, type Place, type Question, runCommand } from './running-vault.ts';
 
@@ -331,7 +330,7 @@ export class Crowd {
   async #changeCertificates(chance: Chance): Promise<void> {
     const isForced = this.#wants('create certificate', 'delete certificate') && !this.#wants('import');
     if (chance.happens(0.5) && !isForced) {
-      const { fullchain, key, fingerprint } = await this.#newLeaf();
+      const { fullchain, key, fingerprint } = await newLeaf(this.#ground.chain);
       const files = [join(this.#options.folder, 'import.crt'), join(this.#options.folder, 'import.key')];
       writeFileSync(files[0] ?? '', fullchain);
       writeFileSync(files[1] ?? '', key);
@@ -414,7 +413,7 @@ export class Crowd {
       await delay(20);
       return;
     }
-    const { fullchain, key, fingerprint } = await this.#newLeaf();
+    const { fullchain, key, fingerprint } = await newLeaf(this.#ground.chain);
     const certificate = chance.one(['imported-b', 'imported-c']);
     const files = [
       { name: 'a.crt', text: fullchain },
@@ -439,16 +438,6 @@ export class Crowd {
     const said = (checkpoint: string) => ({ checkpoint });
     await this.#command(chance, { kind: 'checkpoint' }, ['audit', 'checkpoint'], said);
     await delay(chance.whole(300, 1200));
-  }
-
-  async #newLeaf() {
-    const { chain } = this.#ground;
-    const leaf = await makeLeaf(chain.intermediate);
-    return {
-      fullchain: [leaf, chain.intermediate].map((x) => encodePem('CERTIFICATE', x.certificate)).join(''),
-      key: encodePem('PRIVATE KEY', leaf.privateKey.expose()),
-      fingerprint: certificateFacts(leaf.certificate).fingerprintSha256,
-    };
   }
 
   #name(what: string): string {

@@ -60,7 +60,7 @@ export async function openScene(
   const key = await run('api-key', 'create', '--name=client', ...rights);
   const revoked = await run('api-key', 'create', '--name=thief', ...rights);
   await run('api-key', 'revoke', '--id=2');
-  const server = await serve(t, dataDir, { ...launch, args: ['--log-level=error'] });
+  const server = await serve(t, dataDir, { ...launch, args: ['--log-level=error', '--api-key-rate=0'] });
   return { scratch, root, dataDir, launch, server, key, revoked };
 }
 

@@ -5,7 +5,7 @@
 
 /** A request. Names are never reused, so that each response is about one object. */
 export type Deed =
-  | { readonly kind: 'download'; readonly certificate: string; readonly artifact: string }
+  | { readonly kind: 'download' | 'poll'; readonly certificate: string; readonly artifact: string }
   | { readonly kind: 'create key'; readonly name: string; readonly certificate: string }
   | { readonly kind: 'revoke key' | 'delete key'; readonly name: string }
   | { readonly kind: 'import'; readonly certificate: string; readonly fingerprint: string }
@@ -14,6 +14,7 @@ export type Deed =
   | { readonly kind: 'sign in' | 'sign out'; readonly session: string }
   | { readonly kind: 'checkpoint' };
 
+/** What the users of one server do; those of several nodes have a list of their own. */
 export const deedKinds = [
   ...['download', 'create key', 'revoke key', 'delete key', 'import', 'create certificate'],
   ...['delete certificate', 'renew', 'sign in', 'sign out', 'checkpoint'],
@@ -21,6 +22,8 @@ export const deedKinds = [
 
 /** The result; its members depend on the deed. */
 export type Said = {
+  /** Of a poll that was answered with 304. */
+  readonly isUnchanged?: boolean;
   readonly requestId?: string;
   readonly version?: number;
   readonly raw?: string;
@@ -81,6 +84,8 @@ type May<S, More = unknown> = { may: ReadonlySet<S> } & More;
 export class Facts {
   /** Downloads with status 200. */
   readonly downloads: Download[] = [];
+  /** The ids of requests that were answered with 304. */
+  readonly unchanged: string[] = [];
   readonly keys = new Map<string, May<KeyState, { certificate: string; raw?: string }>>();
   /** By fingerprint. */
   readonly imports = new Map<string, May<Presence, { certificate: string }>>();
@@ -142,7 +147,10 @@ export class Facts {
     const { requestId = '', version = 0, raw = '', renewal, cookie = '', checkpoint = '' } = said;
     switch (deed.kind) {
       case 'download':
-        this.downloads.push({ requestId, version, certificate: deed.certificate, artifact: deed.artifact });
+      case 'poll':
+        if (said.isUnchanged === true) this.unchanged.push(requestId);
+        else
+          this.downloads.push({ requestId, version, certificate: deed.certificate, artifact: deed.artifact });
         break;
       case 'create key':
         this.keys.set(deed.name, { may: new Set(['active']), certificate: deed.certificate, raw });

@@ -9,6 +9,8 @@ export type Place = {
   readonly program: string;
   readonly data: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** Where its server listens; without it, on a free port. */
+  readonly listen?: string;
 };
 
 export type Server = {
@@ -28,14 +30,17 @@ export type Started = {
   readonly log: () => string;
 };
 
-/** Starts `vault serve` on a free port. */
-export function startServer({ program, data, environment }: Place, more: readonly string[] = []): Started {
+/** Starts `vault serve`. */
+export function startServer(
+  { program, data, environment, listen = '127.0.0.1:0' }: Place,
+  more: readonly string[] = [],
+): Started {
   const args = [
     'serve',
     '--data-dir',
     data,
     '--listen',
-    '127.0.0.1:0',
+    listen,
     '--api-key-rate',
     '0',
     '--log-level',

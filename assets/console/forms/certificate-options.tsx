@@ -3,7 +3,7 @@
 import { keyTypes } from '../../../src/base/key-type.ts';
 import type { Issuer } from '../administration-shapes.ts';
 import { type CertificateDraft, isAddress, isWildcard } from '../certificate-checks.ts';
-import { Checkbox, TextField } from '../components/field.tsx';
+import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import type { PartProps } from './certificate-names.tsx';
 import { ProfileField } from './profile-field.tsx';
@@ -29,7 +29,9 @@ export function CertificateOptions({
     onChange({
       issuer,
       ...(draft.fallbackIssuer === issuer && { fallbackIssuer: '' }),
-      ...(willBeAcme ? { lifetime: '' } : { profile: '', challenge: '', fallbackIssuer: '' }),
+      ...(willBeAcme ? { lifetime: '', usage: '' } : { challenge: '', fallbackIssuer: '' }),
+      // Each issuer has its own profiles.
+      profile: '',
       ...(willBeAcme && draft.keyType === 'ed25519' && { keyType: 'ec256' }),
     });
   };
@@ -46,39 +48,78 @@ export function CertificateOptions({
         error={errorOf('issuer')}
         choices={issuers.map(({ name, type }) => ({
           value: name,
-          label: type === 'acme' ? name : `${name} (built-in private CA)`,
+          label: type === 'acme' ? name : `${name} (${name === 'local-ca' ? 'built-in ' : ''}private CA)`,
         }))}
       />
-      <Select
-        label="Key type"
-        value={draft.keyType}
-        onValue={(keyType) => onChange({ keyType })}
-        error={errorOf('key_type')}
-        choices={keyTypes.map((type) => ({
-          value: type,
-          label: keyTypeNames[type] ?? type,
-          isDisabled: isAcme && type === 'ed25519',
-        }))}
-      />
+      {draft.csr === '' && (
+        <Select
+          label="Key type"
+          value={draft.keyType}
+          onValue={(keyType) => onChange({ keyType })}
+          error={errorOf('key_type')}
+          choices={keyTypes.map((type) => ({
+            value: type,
+            label: keyTypeNames[type] ?? type,
+            isDisabled: isAcme && type === 'ed25519',
+          }))}
+        />
+      )}
       {isAcme ? (
         <AcmeOptions draft={draft} issuers={issuers} onChange={onChange} errorOf={errorOf} />
       ) : (
-        <TextField
-          label="Lifetime"
-          hint="A number and h, d or y, such as 90d. Leave empty for the CA’s default."
-          value={draft.lifetime}
-          placeholder="90d"
-          error={errorOf('lifetime')}
-          onValue={(lifetime) => onChange({ lifetime: lifetime.trim() })}
+        <PrivateOptions draft={draft} onChange={onChange} errorOf={errorOf} />
+      )}
+      {draft.csr === '' && (
+        <Checkbox
+          label="Keep the private key at each renewal"
+          hint="Only if clients pin the key. A new key at each renewal is safer."
+          isChecked={draft.reusesKey}
+          onChecked={(reusesKey) => onChange({ reusesKey })}
         />
       )}
-      <Checkbox
-        label="Keep the private key at each renewal"
-        hint="Only if clients pin the key. A new key at each renewal is safer."
-        isChecked={draft.reusesKey}
-        onChecked={(reusesKey) => onChange({ reusesKey })}
+      <TextArea
+        label="CSR (optional)"
+        hint="A certificate signing request in PEM. The client keeps the private key, and the names come from the request."
+        rows={4}
+        isCode
+        value={draft.csr}
+        error={errorOf('csr')}
+        onValue={(csr) => onChange({ csr: csr.trim() })}
       />
     </fieldset>
+  );
+}
+
+function PrivateOptions({ draft, onChange, errorOf }: PartProps) {
+  return (
+    <>
+      <Select
+        label="Usage"
+        value={draft.usage}
+        onValue={(usage) => onChange({ usage: usage as CertificateDraft['usage'] })}
+        error={errorOf('usage')}
+        choices={[
+          { value: '', label: 'Servers and clients' },
+          { value: 'server', label: 'Servers only' },
+          { value: 'client', label: 'Clients only' },
+        ]}
+      />
+      <TextField
+        label="Lifetime"
+        hint="A number and h, d or y, such as 90d. Leave empty for the CA’s default."
+        value={draft.lifetime}
+        placeholder="90d"
+        error={errorOf('lifetime')}
+        onValue={(lifetime) => onChange({ lifetime: lifetime.trim() })}
+      />
+      <ProfileField
+        issuer={draft.issuer}
+        isAcme={false}
+        value={draft.profile}
+        error={errorOf('profile')}
+        onValue={(profile) => onChange({ profile })}
+      />
+    </>
   );
 }
 
@@ -101,6 +142,7 @@ function AcmeOptions({
       />
       <ProfileField
         issuer={draft.issuer}
+        isAcme
         value={draft.profile}
         error={errorOf('profile')}
         onValue={(profile) => onChange({ profile })}

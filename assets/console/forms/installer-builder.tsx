@@ -11,7 +11,7 @@ import { installerErrors } from '../installer-checks.ts';
 import { recipeOf, recipes } from '../installer-recipes.ts';
 import { useResource } from '../resource.ts';
 import type { ApiKey } from '../shapes.ts';
-import { type InstallerChoices, installerCommand } from '../shell-command.ts';
+import { hasPrivateKey, type InstallerChoices, installerCommand } from '../shell-command.ts';
 import { InstallerFiles } from './installer-files.tsx';
 import { InstallerOptions } from './installer-options.tsx';
 import { InstallerTrust, trustFor } from './installer-trust.tsx';
@@ -48,6 +48,7 @@ function Builder({
     caFile: '',
     certificate: '',
     schedule: '',
+    withLocalKey: false,
     withSudo: true,
     ...recipes.nginx,
   }));
@@ -55,7 +56,8 @@ function Builder({
   const certificate = choices.certificate || (names[0] ?? '');
   const configuration = recipeOf(recipe)?.configuration ?? '';
   const errors = installerErrors(choices);
-  const needsKeys = choices.files.some(({ artifact }) => artifact === 'private.key');
+  const scope = choices.withLocalKey ? 'certificates:sign' : 'private_keys:read';
+  const lacksScope = hasPrivateKey(choices.files) && !apiKey.scopes.includes(scope);
   const isReady = certificate !== '' && Object.keys(errors).length === 0;
   return (
     <div class="stack">
@@ -84,15 +86,23 @@ function Builder({
           <InstallerTrust tls={tls} choices={choices} errors={errors} onChange={change} />
         )}
         <Checkbox
+          label="Generate the private key on the machine"
+          hint="The vault never has it: the machine sends certificate signing requests. For one machine per certificate."
+          isChecked={choices.withLocalKey}
+          onChecked={(withLocalKey) => change({ withLocalKey })}
+        />
+        <Checkbox
           label="Run as root with sudo"
           hint="Otherwise the cron job runs as the user who runs the command."
           isChecked={choices.withSudo}
           onChecked={(withSudo) => change({ withSudo })}
         />
       </div>
-      {needsKeys && !apiKey.scopes.includes('private_keys:read') && (
+      {lacksScope && (
         <Notice tone="warning">
-          This API key has no permission to read private keys, so the installer cannot download private.key.
+          {choices.withLocalKey
+            ? 'This API key has no permission to have requests signed (certificates:sign), so the installer cannot get a certificate for a key of the machine.'
+            : 'This API key has no permission to read private keys, so the installer cannot download files with a private key.'}
         </Notice>
       )}
       {isPlainRemote() && (

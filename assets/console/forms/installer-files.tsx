@@ -6,8 +6,11 @@ import type { InstallerFile } from '../shell-command.ts';
 const artifacts = [
   { name: 'fullchain.crt', label: 'Full chain', hint: 'certificate and chain' },
   { name: 'private.key', label: 'Private key', hint: 'PKCS#8' },
+  { name: 'combined.pem', label: 'Key and full chain', hint: 'private key, then certificate and chain' },
+  { name: 'keystore.p12', label: 'Keystore', hint: 'PKCS#12 with private key, certificate and chain' },
   { name: 'certificate.crt', label: 'Certificate', hint: 'certificate only' },
   { name: 'chain.crt', label: 'Chain', hint: 'intermediates only' },
+  { name: 'certificate.der', label: 'Certificate in DER', hint: 'certificate only, binary' },
 ] as const;
 
 export function InstallerFiles({

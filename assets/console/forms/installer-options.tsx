@@ -1,7 +1,7 @@
 /** Options of the installer: destination, schedule, reload command, and owner and mode of the files. */
 import { TextField } from '../components/field.tsx';
 import type { InstallerErrors } from '../installer-checks.ts';
-import type { InstallerChoices } from '../shell-command.ts';
+import { hasKeystore, type InstallerChoices } from '../shell-command.ts';
 
 export function InstallerOptions({
   choices,
@@ -15,6 +15,17 @@ export function InstallerOptions({
   const plain = { spellcheck: false, autocomplete: 'off' } as const;
   return (
     <>
+      {hasKeystore(choices.files) && (
+        <TextField
+          {...plain}
+          label="Password file of the keystore"
+          hint="On the machine: its first line is the password. Java accepts only ASCII."
+          placeholder="/root/keystore-password"
+          value={choices.keystorePasswordFile}
+          error={errors.keystorePasswordFile}
+          onValue={(keystorePasswordFile) => onChange({ keystorePasswordFile })}
+        />
+      )}
       <TextField
         {...plain}
         label="Destination"

@@ -1,4 +1,4 @@
-/** Two fields for a new password, used at setup and to change a password. */
+/** Two fields for a new password, used at setup, to change a password and for keystores. */
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 
@@ -14,11 +14,13 @@ export const isConfirmed = ({ first, again }: NewPassword): boolean => first !==
 
 export function NewPasswordFields({
   label,
+  hint = 'At least 12 characters. An unusual sentence works well.',
   value,
   onValue,
   error,
 }: {
   readonly label: string;
+  readonly hint?: string;
   readonly value: NewPassword;
   readonly onValue: (value: NewPassword) => void;
   readonly error: string | undefined;
@@ -34,7 +36,7 @@ export function NewPasswordFields({
         {...plain}
         label={label}
         name="new-password"
-        hint="At least 12 characters. An unusual sentence works well."
+        hint={hint}
         value={first}
         onValue={(text) => onValue({ first: text, again })}
         error={error}

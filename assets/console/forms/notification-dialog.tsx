@@ -11,6 +11,7 @@ const events = [
   ['renewal.failed', 'A renewal fails or recovers'],
   ['certificate.expiring', 'A certificate is about to expire'],
   ['api_key.expiring', 'An API key is about to expire'],
+  ['private_ca.expiring', 'A private CA is about to expire'],
   ['backup.overdue', 'A scheduled backup is overdue'],
   ['disk.low', 'Disk space is low'],
   ['certificate.issued', 'A new version is issued'],
@@ -29,7 +30,7 @@ export function NotificationDialog({
 }) {
   const draft = useKindDraft('/notification-channel-types', 'settings', channel);
   const [chosen, setChosen] = useState<readonly string[]>(
-    channel?.events ?? events.slice(0, 4).map(([event]) => event),
+    channel?.events ?? events.slice(0, -1).map(([event]) => event),
   );
   const [certificates, setCertificates] = useState((channel?.certificates ?? []).join('\n'));
   const [digest, setDigest] = useState(channel?.digest_at ?? '');

@@ -1,18 +1,20 @@
-/** The profile of a certificate. The profiles that the CA offers are loaded when the field gets the focus. */
+/** The profile of a certificate. The profiles that the issuer has are loaded when the field gets the focus. */
 import { useState } from 'preact/hooks';
 import type { IssuerOffer } from '../administration-shapes.ts';
-import { post } from '../api.ts';
+import { getAll, post } from '../api.ts';
 import { TextField } from '../components/field.tsx';
 
 type Offers = Readonly<Record<string, readonly string[]>>;
 
 export function ProfileField({
   issuer,
+  isAcme,
   value,
   error,
   onValue,
 }: {
   readonly issuer: string;
+  readonly isAcme: boolean;
   readonly value: string;
   readonly error: string | undefined;
   readonly onValue: (profile: string) => void;
@@ -22,17 +24,20 @@ export function ProfileField({
   const loadOffer = async () => {
     if (offered !== undefined) return;
     try {
-      const { profiles } = await post<IssuerOffer>(`/issuers/${encodeURIComponent(issuer)}/test`);
+      const path = `/issuers/${encodeURIComponent(issuer)}`;
+      const profiles = isAcme
+        ? (await post<IssuerOffer>(`${path}/test`)).profiles
+        : await getAll<{ readonly name: string }>(`${path}/profiles`);
       setOffers((now) => ({ ...now, [issuer]: profiles.map(({ name }) => name) }));
     } catch {
-      // The profiles stay unknown; the CA rejects an unknown one at the order.
+      // The profiles stay unknown; an unknown one is rejected later.
     }
   };
   const isUnknown = value !== '' && offered !== undefined && !offered.includes(value);
   return (
     <TextField
       label="Profile"
-      hint={hintOf(issuer, offered)}
+      hint={hintOf(issuer, isAcme, offered)}
       value={value}
       onFocus={() => void loadOffer()}
       error={error ?? (isUnknown ? `${issuer} offers no profile ${value}` : undefined)}
@@ -41,9 +46,9 @@ export function ProfileField({
   );
 }
 
-function hintOf(issuer: string, offered: readonly string[] | undefined): string {
-  if (offered === undefined)
-    return 'A certificate profile that the CA offers. Leave empty for the issuer’s default.';
+function hintOf(issuer: string, isAcme: boolean, offered: readonly string[] | undefined): string {
+  const empty = isAcme ? 'Leave empty for the issuer’s default.' : 'Leave empty for none.';
+  if (offered === undefined) return `A certificate profile that the issuer offers. ${empty}`;
   if (offered.length === 0) return `${issuer} offers no profiles. Leave this empty.`;
-  return `${issuer} offers ${offered.join(', ')}. Leave empty for the issuer’s default.`;
+  return `${issuer} offers ${offered.join(', ')}. ${empty}`;
 }

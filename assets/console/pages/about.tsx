@@ -98,6 +98,12 @@ export function AboutPage() {
                       ca.crt
                     </a>,
                   ],
+                  [
+                    'Script to trust the private CA',
+                    <a key="trust" href="/client/install-ca.sh">
+                      install-ca.sh
+                    </a>,
+                  ],
                 ]}
               />
             </div>

@@ -58,6 +58,7 @@ const scopeWords: Readonly<Record<string, string>> = {
   'certificates:read': 'certificates',
   'private_keys:read': 'private keys',
   'renewals:trigger': 'renewals',
+  'certificates:sign': 'signing requests',
 };
 
 function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {

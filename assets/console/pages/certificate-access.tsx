@@ -13,6 +13,7 @@ const abilities: Readonly<Record<string, string>> = {
   'certificates:read': 'read',
   'private_keys:read': 'private key',
   'renewals:trigger': 'renew',
+  'certificates:sign': 'sign',
 };
 
 export function CertificateAccess({ name }: { readonly name: string }) {

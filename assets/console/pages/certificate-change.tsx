@@ -16,6 +16,7 @@ type Draft = {
   issuer: string;
   fallback_issuer: string;
   key_type: string;
+  csr: string;
   challenge: string;
   profile: string;
   reuse_key: boolean;
@@ -32,7 +33,7 @@ export function ChangeDialog({
   readonly onClose: () => void;
   readonly onChanged: () => Promise<void>;
 }) {
-  const issuers = useList<{ readonly name: string }>('/issuers');
+  const issuers = useList<{ readonly name: string; readonly type: string }>('/issuers');
   const [before] = useState(() => draftOf(settings));
   const [draft, setDraft] = useState(before);
   const set = (change: Partial<Draft>) => setDraft((now) => ({ ...now, ...change }));
@@ -41,7 +42,8 @@ export function ChangeDialog({
     ? []
     : [{ value: draft.issuer, label: draft.issuer }];
   const changes = changesOf(before, draft);
-  const renews = 'domains' in changes || 'key_type' in changes;
+  const renews = 'domains' in changes || 'key_type' in changes || 'csr' in changes;
+  const isHeldByClient = settings.csr !== null;
   return (
     <FormDialog
       title={`Edit ${settings.name}`}
@@ -64,13 +66,25 @@ export function ChangeDialog({
             onValue={(domains) => set({ domains })}
             error={errorOf('domains')}
           />
-          <Select
-            label="Key type"
-            value={draft.key_type}
-            onValue={(key_type) => set({ key_type })}
-            choices={keyTypes.map((value) => ({ value, label: value }))}
-            error={errorOf('key_type')}
-          />
+          {isHeldByClient ? (
+            <TextArea
+              label="CSR"
+              hint="The client holds the private key. Paste another request to change the key."
+              rows={6}
+              isCode
+              value={draft.csr}
+              onValue={(csr) => set({ csr })}
+              error={errorOf('csr')}
+            />
+          ) : (
+            <Select
+              label="Key type"
+              value={draft.key_type}
+              onValue={(key_type) => set({ key_type })}
+              choices={keyTypes.map((value) => ({ value, label: value }))}
+              error={errorOf('key_type')}
+            />
+          )}
           <Select
             label="Issuer"
             value={draft.issuer}
@@ -98,6 +112,7 @@ export function ChangeDialog({
           />
           <ProfileField
             issuer={draft.issuer}
+            isAcme={(issuers.data ?? []).find(({ name }) => name === draft.issuer)?.type === 'acme'}
             value={draft.profile}
             error={errorOf('profile')}
             onValue={(profile) => set({ profile })}
@@ -107,16 +122,20 @@ export function ChangeDialog({
             isChecked={draft.auto_renew}
             onChecked={(auto_renew) => set({ auto_renew })}
           />
-          <Checkbox
-            label="Keep the private key at each renewal"
-            isChecked={draft.reuse_key}
-            onChecked={(reuse_key) => set({ reuse_key })}
-          />
-          <Checkbox
-            label="Rotate the private key at the next renewal"
-            isChecked={draft.rotate_key}
-            onChecked={(rotate_key) => set({ rotate_key })}
-          />
+          {!isHeldByClient && (
+            <>
+              <Checkbox
+                label="Keep the private key at each renewal"
+                isChecked={draft.reuse_key}
+                onChecked={(reuse_key) => set({ reuse_key })}
+              />
+              <Checkbox
+                label="Rotate the private key at the next renewal"
+                isChecked={draft.rotate_key}
+                onChecked={(rotate_key) => set({ rotate_key })}
+              />
+            </>
+          )}
         </>
       )}
     </FormDialog>
@@ -129,6 +148,7 @@ function draftOf(settings: Settings): Draft {
     ...{ key_type, reuse_key, auto_renew },
     rotate_key: settings.next_public_key_pin !== null,
     domains: settings.domains.join('\n'),
+    csr: settings.csr ?? '',
     issuer: settings.issuer ?? '',
     fallback_issuer: settings.fallback_issuer ?? '',
     challenge: settings.challenge ?? '',

@@ -9,6 +9,12 @@ import { daysLeft } from '../time.ts';
 import { Downloads } from './downloads.tsx';
 import { RenewalSteps } from './renewal-steps.tsx';
 
+const usageNames = {
+  server: 'servers',
+  client: 'clients',
+  both: 'servers and clients',
+} as const;
+
 export function CertificateOverview({
   certificate,
   settings,
@@ -32,20 +38,30 @@ export function CertificateOverview({
       {!isOpen && <Next certificate={certificate} settings={settings} />}
       {version && (
         <Section title="Files">
-          <Downloads name={certificate.name} version={version.version} isCurrent />
+          <Downloads
+            name={certificate.name}
+            version={version.version}
+            keyHolder={version.key_holder}
+            isCurrent
+          />
         </Section>
       )}
       <Section title="Details">
         <Facts
           facts={[
-            ['Domains', certificate.domains.join(', ')],
+            ['Domains', certificate.domains.join(', ') || undefined],
+            ['URIs', settings?.uris.join(', ') || undefined],
+            ['Email addresses', settings?.emails.join(', ') || undefined],
+            ['Subject', settings?.subject.join(', ') || undefined],
             ['Issuer', certificate.issuer ?? 'none (imported)'],
+            ['ACME client', certificate.owner?.name],
             ['Fallback issuer', settings?.fallback_issuer],
             ['Signed by', version?.issuer],
             ['Valid from', version && <Time at={version.not_before} show="both" />],
             ['Expires', version && <Time at={version.not_after} show="both" />],
             ['Key type', version?.key_type ?? certificate.key_type],
-            ['Key rotation', settings && (settings.reuse_key ? 'keep the key' : 'new key at each renewal')],
+            ['Private key', certificate.key_holder === 'client' ? 'held by the client' : 'held by the vault'],
+            ['Key rotation', settings && certificate.owner === null && keyRotation(settings)],
             [
               'Public key pin',
               settings?.public_key_pin && <span class="mono">{settings.public_key_pin}</span>,
@@ -56,6 +72,7 @@ export function CertificateOverview({
             ],
             ['Challenge', settings?.challenge],
             ['Profile', settings?.profile],
+            ['Usage', settings && usageNames[settings.usage]],
             ['Requested lifetime', settings?.lifetime],
             ['Serial number', version && <span class="mono">{version.serial}</span>],
             ['SHA-256 fingerprint', version && <span class="mono">{version.fingerprint_sha256}</span>],
@@ -67,6 +84,12 @@ export function CertificateOverview({
   );
 }
 
+/** What happens to the key at a renewal. */
+function keyRotation({ csr, reuse_key }: Settings): string {
+  if (csr !== null) return 'when the client sends another CSR';
+  return reuse_key ? 'keep the key' : 'new key at each renewal';
+}
+
 /** A renewal stays on the overview for five minutes after it finishes, so that the person who requested it sees the result. */
 function isFresh({ finished_at }: Renewal, now: number): boolean {
   return finished_at !== null && now - Date.parse(finished_at) < 5 * 60_000;
@@ -74,7 +97,7 @@ function isFresh({ finished_at }: Renewal, now: number): boolean {
 
 /** A notice with what happens next. Its color shows how urgent it is. */
 function Next({
-  certificate: { status, renewal, auto_renew, issuer, current_version: version },
+  certificate: { status, renewal, auto_renew, issuer, owner, current_version: version },
   settings,
 }: {
   readonly certificate: Certificate;
@@ -109,6 +132,28 @@ function Next({
       'Disabled',
       <>The vault does not renew this certificate.{expiry && <> Expires {expiry}.</>}</>,
     );
+  if (owner !== null && version === null) {
+    return notice(
+      'info',
+      `Ordered by the ACME client ${owner.name}`,
+      'The CA has not issued it yet. The client sees why, and orders again.',
+    );
+  }
+  if (owner !== null) {
+    const tone = status === 'expired' ? 'bad' : status === 'expiring' ? 'warning' : 'info';
+    return notice(
+      tone,
+      status === 'valid'
+        ? `Renewed by the ACME client ${owner.name}`
+        : `Not renewed by the ACME client ${owner.name}`,
+      <>
+        {status === 'valid'
+          ? 'The client orders each new version itself; the vault cannot renew or change this certificate.'
+          : 'The client should have renewed this certificate. Check the program on the machine where it runs.'}
+        {expiry && <> The current version expires {expiry}.</>}
+      </>,
+    );
+  }
   if (issuer === null) {
     const left = version ? daysLeft(Date.parse(version.not_after), now) : 0;
     const tone = status === 'expired' ? 'bad' : status === 'expiring' || left < 30 ? 'warning' : 'info';

@@ -42,7 +42,7 @@ export function CertificateVersions({ certificate: { name } }: { readonly certif
           <details open={version.current}>
             <summary>Files and details</summary>
             <div class="stack">
-              <Downloads name={name} version={version.version} />
+              <Downloads name={name} version={version.version} keyHolder={version.key_holder} />
               <Facts
                 facts={[
                   ['Valid from', <Time key="from" at={version.not_before} show="both" />],

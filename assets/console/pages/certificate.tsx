@@ -6,7 +6,7 @@ import { Menu, type MenuItem } from '../components/menu.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
-import { Status } from '../components/status.tsx';
+import { Badge, Status } from '../components/status.tsx';
 import { Tabs } from '../components/tabs.tsx';
 import type { PageProps } from '../page-table.tsx';
 import { useAction, useResource } from '../resource.ts';
@@ -57,12 +57,15 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
   }
   const isOpen = renewals.data?.some(({ status }) => status === 'queued' || status === 'running') ?? false;
   const isDisabled = data.status === 'disabled';
-  const canRevoke = data.current_version?.source === 'acme';
+  const isOwned = data.owner !== null;
+  const canRevoke = ['acme', 'local-ca'].includes(data.current_version?.source ?? '');
   const items: MenuItem[] = [
-    ...(data.issuer === null ? [] : [{ label: 'Edit…', onSelect: () => setDialog('change') }]),
-    isDisabled
-      ? { label: 'Enable', onSelect: () => void toggle.run(false) }
-      : { label: 'Disable', onSelect: () => void toggle.run(true) },
+    ...(data.issuer === null || isOwned ? [] : [{ label: 'Edit…', onSelect: () => setDialog('change') }]),
+    ...(isOwned
+      ? []
+      : isDisabled
+        ? [{ label: 'Enable', onSelect: () => void toggle.run(false) }]
+        : [{ label: 'Disable', onSelect: () => void toggle.run(true) }]),
     ...(canRevoke ? [{ label: 'Revoke…', onSelect: () => setDialog('revoke'), isDanger: true }] : []),
     { label: 'Delete…', onSelect: () => setDialog('delete'), isDanger: true },
   ];
@@ -70,11 +73,16 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
   return (
     <Page
       title={data.name}
-      badge={<Status status={data.status} />}
+      badge={
+        <>
+          <Status status={data.status} />
+          {data.owner && <Badge tone="accent">ACME client {data.owner.name}</Badge>}
+        </>
+      }
       lead={data.domains.join(', ')}
       actions={
         <>
-          {data.issuer !== null && (
+          {data.issuer !== null && !isOwned && (
             <Button
               look="primary"
               isBusy={renew.isBusy}

@@ -113,7 +113,7 @@ function List({ items, isWhole }: Certificates) {
         <TextField
           label="Search"
           type="search"
-          placeholder="Name or domain"
+          placeholder="Name, domain or ACME client"
           value={search}
           onValue={(value) => changeQuery({ search: value })}
         />
@@ -186,7 +186,15 @@ const columns: readonly Column<Certificate>[] = [
       </span>
     ),
   },
-  { title: 'Issuer', cell: ({ issuer }) => issuer ?? <span class="quiet">imported</span> },
+  {
+    title: 'Issuer',
+    cell: ({ issuer, owner }) => (
+      <>
+        {issuer ?? <span class="quiet">imported</span>}
+        {owner && <span class="under">ACME client {owner.name}</span>}
+      </>
+    ),
+  },
   { title: 'Days left', cell: (certificate) => <DaysLeft certificate={certificate} />, isNumber: true },
   {
     title: 'Last issued',

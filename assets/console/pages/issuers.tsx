@@ -1,7 +1,7 @@
-/** Issuers: the built-in private CA, and the ACME CAs that were added. */
+/** Issuers: the built-in private CA, and the private and ACME CAs that were added. */
 
 import { useState } from 'preact/hooks';
-import type { Issuer } from '../administration-shapes.ts';
+import type { Issuer, PrivateCaSettings } from '../administration-shapes.ts';
 import { remove } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
@@ -15,10 +15,11 @@ import { Time } from '../components/time.tsx';
 import { WebLink } from '../components/web-link.tsx';
 import { IssuerDialog } from '../forms/issuer-dialog.tsx';
 import { IssuerTestDialog } from '../forms/issuer-test-dialog.tsx';
+import { PrivateCaDialog } from '../forms/private-ca-dialog.tsx';
 import { useList } from '../resource.ts';
 
 type Opened =
-  | { readonly kind: 'add' }
+  | { readonly kind: 'add' | 'add-private' }
   | { readonly kind: 'change' | 'test' | 'remove'; readonly issuer: Issuer };
 
 export function IssuersPage() {
@@ -28,11 +29,14 @@ export function IssuersPage() {
   return (
     <Page
       title="Issuers"
-      lead="The vault’s private CA, and ACME CAs such as Let’s Encrypt."
+      lead="Private CAs of the vault, and ACME CAs such as Let’s Encrypt."
       actions={
-        <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
-          Add ACME CA
-        </Button>
+        <>
+          <Button onClick={() => setOpened({ kind: 'add-private' })}>Add private CA</Button>
+          <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
+            Add ACME CA
+          </Button>
+        </>
       }
     >
       {error && <Problem error={error} retry={reload} />}
@@ -48,13 +52,19 @@ export function IssuersPage() {
       {data && (
         <Table caption="Issuers" rows={data} keyOf={({ name }) => name} columns={columns(setOpened)} />
       )}
-      {data?.length === 1 && (
+      {data?.every(({ type }) => type !== 'acme') && (
         <p class="quiet after-table">
           No ACME CAs yet. Add one to get certificates that browsers and operating systems trust.
         </p>
       )}
       {opened?.kind === 'add' && <IssuerDialog onClose={close} onDone={reload} />}
-      {opened?.kind === 'change' && <IssuerDialog issuer={opened.issuer} onClose={close} onDone={reload} />}
+      {opened?.kind === 'add-private' && <PrivateCaDialog onClose={close} onDone={reload} />}
+      {opened?.kind === 'change' &&
+        (opened.issuer.type === 'acme' ? (
+          <IssuerDialog issuer={opened.issuer} onClose={close} onDone={reload} />
+        ) : (
+          <PrivateCaDialog issuer={opened.issuer} onClose={close} onDone={reload} />
+        ))}
       {opened?.kind === 'test' && <IssuerTestDialog issuer={opened.issuer} onClose={close} />}
       {opened?.kind === 'remove' && (
         <ConfirmDialog
@@ -69,21 +79,35 @@ export function IssuersPage() {
           <p>
             First reassign the certificates that this issuer renews. Certificates that it already issued stay.
           </p>
-          <p>The ACME account stays too. You can delete the account afterwards.</p>
+          {opened.issuer.type === 'acme' ? (
+            <p>The ACME account stays too. You can delete the account afterwards.</p>
+          ) : (
+            <p>This destroys the keys and revocation lists of the CA. Only a backup still has them.</p>
+          )}
         </ConfirmDialog>
       )}
     </Page>
   );
 }
 
+/** The private CA that every vault has. */
+const builtIn = 'local-ca';
+
+/** What a private CA issues for. */
+function describe(name: string, ca: PrivateCaSettings | null): string {
+  const permitted = [...(ca?.permit_domains ?? []), ...(ca?.permit_ips ?? [])];
+  if (permitted.length === 0) return name === builtIn ? 'built-in private CA' : 'permits any name';
+  return `permits only ${permitted.slice(0, 3).join(', ')}${permitted.length > 3 ? ` and ${permitted.length - 3} more` : ''}`;
+}
+
 function columns(open: (opened: Opened) => void): Column<Issuer>[] {
   return [
     {
       title: 'Name',
-      cell: ({ name, type, directory_url }) => (
+      cell: ({ name, type, directory_url, private_ca }) => (
         <>
           <div>{name}</div>
-          <div class="beneath">{type === 'acme' ? directory_url : 'built-in private CA'}</div>
+          <div class="beneath">{type === 'acme' ? directory_url : describe(name, private_ca)}</div>
         </>
       ),
     },
@@ -99,7 +123,7 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
     },
     {
       title: 'Account',
-      cell: ({ type, account, email }) =>
+      cell: ({ name, type, account, email }) =>
         type === 'acme' ? (
           <span>
             {account === null ? (
@@ -110,7 +134,10 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
             {email !== null && <div class="beneath">{email}</div>}
           </span>
         ) : (
-          <a href="/client/ca.crt" download="vault-ca.crt">
+          <a
+            href={`/client/cas/${encodeURIComponent(name)}/ca.crt`}
+            download={name === builtIn ? 'vault-ca.crt' : `${name}.crt`}
+          >
             Download root certificate
           </a>
         ),
@@ -127,21 +154,22 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
     { title: 'Added', cell: ({ created_at }) => <Time at={created_at} />, isExtra: true },
     {
       title: 'Actions',
-      cell: (issuer) =>
-        issuer.type === 'acme' ? (
-          <Menu
-            label={`Actions for ${issuer.name}`}
-            items={[
-              { label: 'Test', onSelect: () => open({ kind: 'test', issuer }) },
-              { label: 'Edit', onSelect: () => open({ kind: 'change', issuer }) },
-              { label: 'Remove', isDanger: true, onSelect: () => open({ kind: 'remove', issuer }) },
-            ]}
-          >
-            <span aria-hidden="true">⋯</span>
-          </Menu>
-        ) : (
-          <span class="quiet">built in</span>
-        ),
+      cell: (issuer) => (
+        <Menu
+          label={`Actions for ${issuer.name}`}
+          items={[
+            ...(issuer.type === 'acme'
+              ? [{ label: 'Test', onSelect: () => open({ kind: 'test', issuer }) }]
+              : []),
+            { label: 'Edit', onSelect: () => open({ kind: 'change', issuer }) },
+            ...(issuer.name === builtIn
+              ? []
+              : [{ label: 'Remove', isDanger: true, onSelect: () => open({ kind: 'remove', issuer }) }]),
+          ]}
+        >
+          <span aria-hidden="true">⋯</span>
+        </Menu>
+      ),
     },
   ];
 }

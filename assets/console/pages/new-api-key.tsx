@@ -29,6 +29,11 @@ const scopes = [
     label: 'Request renewals',
     hint: 'Request a new version of a certificate at any time (renewals:trigger).',
   },
+  {
+    name: 'certificates:sign',
+    label: 'Send signing requests',
+    hint: 'Have the certificate issued for a key that the machine keeps (certificates:sign).',
+  },
 ] as const;
 
 export function NewApiKeyPage() {

@@ -23,9 +23,11 @@ const blank: CertificateDraft = {
   fallbackIssuer: '',
   keyType: 'ec256',
   lifetime: '',
+  usage: '',
   profile: '',
   challenge: '',
   reusesKey: false,
+  csr: '',
 };
 
 export function NewCertificatePage() {
@@ -35,7 +37,7 @@ export function NewCertificatePage() {
   return (
     <Page
       title="Create certificate"
-      lead="The vault generates the key, gets the certificate issued, and renews it."
+      lead="The vault generates the key, or takes a CSR from the client, gets the certificate issued, and renews it."
       actions={<ButtonLink href="/import">Import certificate</ButtonLink>}
     >
       {error && <Problem error={error} retry={() => Promise.all([issuers.reload(), providers.reload()])} />}
@@ -119,15 +121,17 @@ function focusFirstError(form: HTMLFormElement): void {
 }
 
 function bodyOf(draft: CertificateDraft) {
-  const { name, domains, issuer, fallbackIssuer, keyType, lifetime, profile, challenge, reusesKey } = draft;
+  const { name, domains, issuer, fallbackIssuer, lifetime, usage, profile, challenge } = draft;
+  const { csr, keyType, reusesKey } = draft;
   return {
     name,
-    domains,
+    // The request names them.
+    ...(csr === '' || domains.length > 0 ? { domains } : {}),
     issuer,
-    key_type: keyType,
-    reuse_key: reusesKey,
+    ...(csr === '' ? { key_type: keyType, reuse_key: reusesKey } : { csr }),
     ...(fallbackIssuer !== '' && { fallback_issuer: fallbackIssuer }),
     ...(lifetime !== '' && { lifetime }),
+    ...(usage !== '' && { usage }),
     ...(profile !== '' && { profile }),
     ...(challenge !== '' && { challenge }),
   };

@@ -33,6 +33,13 @@ export const rightsOptions = {
     multiple: true,
     description: 'an address or network the key may be used from, such as 192.0.2.0/24 (default: any)',
   },
+  profile: {
+    type: 'string',
+    valueHint: 'ISSUER/PROFILE',
+    multiple: true,
+    description:
+      'a profile of a private CA; with the scope certificates:sign, sign for no others (default: any)',
+  },
   'expires-at': {
     type: 'string',
     valueHint: 'TIME',

@@ -42,6 +42,11 @@ export const updateCommand = command({
       description:
         'an address or network the key may be used from, or "*" for any; replaces the current ones',
     },
+    profile: {
+      ...rightsOptions.profile,
+      description:
+        'a profile of a private CA that the key signs for, or none for any; replaces the current ones',
+    },
     'expires-at': {
       ...rightsOptions['expires-at'],
       description: `${rightsOptions['expires-at'].description.replace(' (default: never)', '')}; or none`,
@@ -54,6 +59,7 @@ export const updateCommand = command({
       scopes: given(args.scope),
       certificates: given(args.certificate),
       allowed_networks: given(args['allow-ip']),
+      profiles: args.profile.length === 1 && args.profile[0] === 'none' ? [] : given(args.profile),
       expires_at: expiry === 'none' ? null : expiry,
     };
     const named = Object.entries(changes).filter(([, value]) => value !== undefined);

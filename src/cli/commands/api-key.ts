@@ -49,6 +49,7 @@ const create = command({
       scopes: args.scope,
       certificates: args.certificate,
       allowed_networks: args['allow-ip'],
+      profiles: args.profile,
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
     });
     await withVault(args, terminal, 'create', async (vault) => {
@@ -121,12 +122,14 @@ const list = command({
           'STATE',
           { title: 'SCOPES', holds: 'list' },
           { title: 'CERTIFICATES', holds: 'list' },
+          { title: 'PROFILES', holds: 'list' },
           { title: 'EXPIRES', holds: 'time' },
           { title: 'LAST USED', holds: 'time' },
         ],
         row: (key) => [
           ...[String(key.id), key.name, key.state],
           ...[key.scopes, key.certificates.length === 0 ? '-' : key.certificates],
+          key.profiles.length === 0 ? 'any' : key.profiles,
           ...[key.expires_at ?? 'never', key.last_used_at ?? 'never'],
         ],
       });

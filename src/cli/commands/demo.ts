@@ -58,11 +58,12 @@ async function serve(vault: Vault, settings: Settings, terminal: Terminal, stop:
   const server = await startServing(vault, settings, terminal.version);
   const { url } = server;
   const instance = vault.world.randomBytes(8).toString('hex');
-  await recordServedSettings(vault, recordedSettings(settings, { url, instance, keyring: vault.keyring }));
+  const recorded = recordedSettings(settings, { url, instance, keyring: vault.keyring });
+  await recordServedSettings(vault, recorded);
   const { raw: apiKey } = await createClientKey(vault, localCli);
   const jobs = [
     ...ownJobs(vault, stop),
-    ...sharedJobs(vault, settings, terminal, stop),
+    ...sharedJobs(vault, settings, terminal, recorded, stop),
     runDemoClient(vault, { url, apiKey }, stop),
   ];
   const token = await offerSetup(vault, system);

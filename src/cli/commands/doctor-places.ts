@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describeSystemError } from '../../base/system-error.ts';
 import { type Finding, findingFrom } from '../../domain/doctor/finding.ts';
 import { spaceState } from '../../domain/health/disk-space.ts';
-import { examineVaultDatabase, refuseUnsafePlace } from '../../domain/presence/vault-database.ts';
-import { requireVault } from '../runtime/open-vault.ts';
+import { databaseIn, refuseUnsafePlace } from '../../domain/presence/vault-database.ts';
+import { requireVault } from '../../domain/presence/vault-presence.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
 
@@ -18,7 +18,7 @@ const leastFree = 64 * mebibyte;
 const lowShare = 0.1;
 const lowFree = 1024 * mebibyte;
 
-/** SQLite checkpoints its log at 4 MiB; a log of this size means that a reader blocks the checkpoint. */
+/** The log is checkpointed at 4 MiB; one of this size means that a reader blocks the checkpoint. */
 const largestLog = 256 * mebibyte;
 
 export type Places = {
@@ -30,11 +30,10 @@ export type Places = {
 
 export function inspectPlaces(settings: Settings): Places {
   const { dataDir } = settings;
-  const path = join(dataDir, 'vault.db');
   const permissions = permissionFinding(settings);
   const disks = diskFindings(dataDir, 'the data directory', settings.audit.lowSpace);
   if (permissions.status === 'failed') return { findings: [permissions, ...disks], canBeOpened: false };
-  const { findings, canBeOpened } = inspectDatabase(path);
+  const { findings, canBeOpened } = settings.database === undefined ? inspectDatabase(dataDir) : onServer;
   return { findings: [permissions, ...disks, ...findings, ...keyFileFindings(settings)], canBeOpened };
 }
 
@@ -47,8 +46,10 @@ function permissionFinding(settings: Settings): Finding {
   const check = 'permissions';
   try {
     refuseExposedVault(settings, 'refuse');
-    refuseUnsafePlace(settings.dataDir);
-    requireVault(settings);
+    if (settings.database === undefined) {
+      refuseUnsafePlace(settings.dataDir);
+      requireVault(settings);
+    }
     return { check, status: 'ok', message: `only this user can access ${settings.dataDir}` };
   } catch (error) {
     return findingFrom(error, check);
@@ -107,10 +108,13 @@ function keyFileFindings({ dataDir, masterKeyCommand }: Settings): Finding[] {
   return [{ check: 'master-key', status: 'warning', message, hint }];
 }
 
-function inspectDatabase(path: string): Places {
+/** A database on a server is checked through a connection. */
+const onServer: Places = { findings: [], canBeOpened: true };
+
+function inspectDatabase(dataDir: string): Places {
   const check = 'database';
   try {
-    const { bytes, logBytes, isCurrent } = examineVaultDatabase(path);
+    const { bytes, logBytes, isCurrent } = databaseIn(dataDir).examine();
     if (!isCurrent) {
       const message = 'the database schema is from an older version of the vault';
       const hint = 'Start "vault serve" of this version; it copies the database, then upgrades it.';

@@ -2,10 +2,14 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
+import { acmeClientFindings } from '../../domain/doctor/acme-client-findings.ts';
+import { authorityFindings } from '../../domain/doctor/authority-findings.ts';
 import { certificateFindings, renewalFindings } from '../../domain/doctor/certificate-findings.ts';
+import { databaseFindings } from '../../domain/doctor/database-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../domain/doctor/finding.ts';
 import { issuerFindings } from '../../domain/doctor/issuer-findings.ts';
 import { keyFindings } from '../../domain/doctor/key-findings.ts';
+import { nodeFindings } from '../../domain/doctor/node-findings.ts';
 import { notificationFindings } from '../../domain/doctor/notification-findings.ts';
 import { reachabilityFindings } from '../../domain/doctor/reachability-findings.ts';
 import {
@@ -16,7 +20,7 @@ import {
   clockFindings,
   masterKeyFindings,
 } from '../../domain/doctor/upkeep-findings.ts';
-import { rootPem } from '../../domain/issuance/local-ca.ts';
+import { rootPem } from '../../domain/private-ca/local-ca.ts';
 import { unguarded } from '../../net/outbound-guard.ts';
 import { outboundHttp } from '../../net/outbound-http.ts';
 import { command } from '../runtime/command.ts';
@@ -122,16 +126,20 @@ async function checkContents(
     const direct = outboundHttp(world, {}, 'vault-doctor', vault.guard);
     const network = offline ? [] : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
     const parts = await Promise.all([
+      databaseFindings(vault),
       masterKeyFindings(vault),
       clockFindings(vault),
       certificateFindings(vault),
       renewalFindings(vault),
+      authorityFindings(vault),
       keyFindings(vault, settings.tls?.kind === 'certificate' ? settings.tls.name : undefined),
       apiKeyFindings(vault),
+      acmeClientFindings(vault),
       administratorFindings(vault),
       authenticityFindings(vault),
       backupFindings(vault, inUse.backups),
       notificationFindings(vault),
+      nodeFindings(vault),
       ...network,
     ]);
     return { findings: parts.flat(), root: await rootPem(vault), inUse };

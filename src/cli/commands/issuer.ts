@@ -1,31 +1,41 @@
 /** `vault issuer …`: manages the CAs that issue certificates. */
-import { X509Certificate } from 'node:crypto';
-import { OperatorError } from '../../base/operator-error.ts';
-import type { Secret } from '../../base/secret.ts';
-import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { createIssuerInput, parseInput, updateIssuerInput } from '../../domain/inputs.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
-import { eabKeyIn } from '../../domain/issuance/issuer-inputs.ts';
 import { viewIssuers } from '../../domain/issuance/issuer-views.ts';
 import { type IssuerSecrets, knownDirectories } from '../../domain/issuance/issuers.ts';
+import { localCaName } from '../../domain/private-ca/local-ca.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { withDirectoryHint } from '../runtime/directory-hint.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';
 import type { Arguments } from '../terminal/arguments.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
-import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonOption, printList } from '../terminal/table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { readEabKey, readTrust } from './issuer-files.ts';
 import { caOptions, nameOption } from './issuer-options.ts';
+import { profileCommands } from './issuer-profile/issuer-profile.ts';
+import {
+  addPrivate,
+  changesPrivate,
+  forceOption,
+  isPrivateType,
+  lostWith,
+  newPrivateCaOptions,
+  permittedNames,
+  privateCaOptions,
+  refuseOptionsBut,
+  typeOption,
+  updatePrivate,
+} from './private-ca-commands.ts';
 
 type CaArguments = Arguments<typeof caOptions>;
 
 const add = command({
   name: 'issuer add',
-  description: 'Add an ACME CA',
+  description: 'Add an ACME CA, or a private CA with its own root',
   examples: [
     {
       does: "Add Let's Encrypt, whose directory URL is built in",
@@ -36,12 +46,18 @@ const add = command({
       line: 'vault issuer add --name zerossl --directory https://acme.zerossl.com/v2/DV90 --eab-kid ID --eab-hmac-key-file hmac.key --accept-terms',
     },
     {
+      does: 'Add a private CA that issues only for names below staging.example',
+      line: 'vault issuer add --name staging-ca --type local-ca --permit-domain staging.example --lifetime 30d',
+    },
+    {
       does: 'Add your own ACME CA',
       line: 'vault issuer add --name inside --directory https://ca.example.internal/acme/acme/directory --ca-file root.pem',
     },
   ],
-  options: { ...nameOption, ...caOptions },
+  options: { ...nameOption, ...typeOption, ...caOptions, ...privateCaOptions, ...newPrivateCaOptions },
   run: async (args, terminal) => {
+    if (isPrivateType(args.type)) return addPrivate(args, terminal);
+    refuseOptionsBut('acme', args);
     const directory = args.directory ?? knownDirectories[args.name];
     if (directory === undefined) {
       throw new Misuse(
@@ -68,16 +84,21 @@ const add = command({
 
 const update = command({
   name: 'issuer update',
-  description: 'Change an ACME CA; "none" clears an option',
+  description: 'Change an issuer; "none" clears an option',
   examples: [
     {
       does: 'Change the contact address',
       line: 'vault issuer update --name letsencrypt --email hostmaster@example.com',
     },
     { does: 'Trust the public CAs again', line: 'vault issuer update --name inside --ca-file none' },
+    {
+      does: 'Confine a private CA to fewer names',
+      line: 'vault issuer update --name staging-ca --permit-domain eu.staging.example',
+    },
   ],
-  options: { ...nameOption, ...caOptions },
+  options: { ...nameOption, ...caOptions, ...privateCaOptions, ...forceOption },
   run: async (args, terminal) => {
+    if (changesPrivate(args)) return updatePrivate(args, terminal);
     const named = Object.entries(given(args)).map(([key, value]) => [key, value === 'none' ? null : value]);
     const changes = parseInput(updateIssuerInput, {
       ...Object.fromEntries(named),
@@ -116,6 +137,7 @@ const list = command({
         preferred_chain: issuer.preferred_chain,
         account: issuer.account,
         paused_until: issuer.paused_until,
+        private_ca: issuer.private_ca,
         created_at: issuer.created_at,
       }));
       printList(terminal, args, issuers, {
@@ -124,6 +146,7 @@ const list = command({
           { title: 'NAME', holds: 'name' },
           'TYPE',
           { title: 'DIRECTORY', holds: 'text' },
+          { title: 'PERMITS', holds: 'text' },
           { title: 'CONTACT', holds: 'text' },
           'ACCOUNT',
           { title: 'PAUSED UNTIL', holds: 'time' },
@@ -132,6 +155,7 @@ const list = command({
           issuer.name,
           issuer.type,
           issuer.directory_url ?? '-',
+          permittedNames(issuer.private_ca),
           issuer.email ?? '-',
           issuer.account ?? '-',
           issuer.paused_until ?? '-',
@@ -142,7 +166,7 @@ const list = command({
 
 const remove = command({
   name: 'issuer remove',
-  description: 'Remove an ACME CA, but keep its accounts',
+  description: 'Remove an issuer: accounts at an ACME CA stay, the keys of a private CA do not',
   examples: [
     { does: 'Remove an issuer that no certificate uses', line: 'vault issuer remove --name inside' },
   ],
@@ -150,12 +174,12 @@ const remove = command({
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault) => {
       const issuer = (await viewIssuers(vault)).find(({ name }) => name === args.name);
-      const hasSecret = typeof issuer?.eab_kid === 'string';
-      if (issuer !== undefined) {
+      // The built-in CA is never removed.
+      if (issuer !== undefined && args.name !== localCaName) {
         await confirmLoss(terminal, args, {
-          question: `Remove issuer ${args.name}${hasSecret ? ' and its key for external account binding' : ''}?`,
+          question: `Remove issuer ${args.name}${lostWith(issuer)}?`,
           // Everything else is configuration that "issuer add" takes again.
-          isPermanent: hasSecret,
+          isPermanent: lostWith(issuer) !== '',
         });
       }
       await removeIssuer(vault, localCli, args.name);
@@ -168,6 +192,7 @@ export const issuerCommands = commandGroup('issuer', 'Add, change, list and remo
   list,
   update,
   remove,
+  profile: profileCommands,
 });
 
 function given(args: CaArguments) {
@@ -186,37 +211,4 @@ async function secretsFrom(args: CaArguments, terminal: Terminal): Promise<Issue
     ca: caFile === undefined ? undefined : await readTrust(caFile, terminal),
     acceptsTerms: args['accept-terms'],
   };
-}
-
-async function readTrust(path: string, terminal: Terminal): Promise<string> {
-  const text = (await readInput(path, terminal)).toString('latin1');
-  const blocks = readPemBlocks(text, path).filter(({ label }) => label === 'CERTIFICATE');
-  if (blocks.length === 0) {
-    throw new OperatorError(`no certificate in ${path}`, {
-      hint: 'Use PEM blocks that begin with -----BEGIN CERTIFICATE-----.',
-    });
-  }
-  if (!blocks.every(({ der }) => isCertificate(der))) {
-    throw new OperatorError(`invalid certificate in ${path}`, {
-      hint: 'The file is damaged. Download the PEM file of the root from the CA again.',
-    });
-  }
-  return blocks.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
-}
-
-function isCertificate(der: Buffer): boolean {
-  try {
-    return new X509Certificate(der).raw.equals(der);
-  } catch {
-    // The message of OpenSSL does not help the operator.
-    return false;
-  }
-}
-
-async function readEabKey(path: string, terminal: Terminal): Promise<Secret> {
-  const key = eabKeyIn((await readInput(path, terminal)).toString('latin1'));
-  if (key !== undefined) return key;
-  throw new OperatorError(`no HMAC key in ${path}`, {
-    hint: 'Write the key to the file as the CA shows it: letters, digits, - and _ on one line.',
-  });
 }

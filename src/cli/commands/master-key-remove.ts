@@ -3,7 +3,7 @@ import { localCli } from '../../domain/audit/audit.ts';
 import { backupsNeeding, lossOf, refuseNeededKey } from '../../domain/backup/backup-keys.ts';
 import { removeMasterKey } from '../../domain/master-key/master-key-status.ts';
 import { command } from '../runtime/command.ts';
-import { settingsInUse } from '../settings/recorded-settings.ts';
+import { allSettingsInUse } from '../settings/recorded-settings.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { withKeyFiles } from './master-key-access.ts';
 
@@ -23,8 +23,8 @@ export const removeCommand = command({
   },
   run: (args, terminal) =>
     withKeyFiles(args, terminal, async (vault, settings) => {
-      const { backups } = await settingsInUse(vault, settings);
-      const directories = new Set([settings.backups, backups].flatMap((plan) => plan?.directory ?? []));
+      const all = [settings, ...(await allSettingsInUse(vault, settings))];
+      const directories = new Set(all.flatMap(({ backups }) => backups?.directory ?? []));
       const paths = await removeMasterKey(vault, localCli, settings.masterKeyFile, args.id, async () => {
         const lost = [...directories].flatMap((directory) => lostBackups(directory, args) ?? []);
         await confirmLoss(terminal, args, {

@@ -1,5 +1,4 @@
 /** `vault master-key …`: shows, rotates, removes, seals and unseals master keys. */
-import { join } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { keyIn, readKeyFile } from '../../crypto/master-key-file.ts';
@@ -15,10 +14,10 @@ import { rotateMasterKey } from '../../domain/master-key/master-key-rotation.ts'
 import { sealKeyFiles } from '../../domain/master-key/master-key-sealing.ts';
 import { type MasterKeyView, masterKeyStatus } from '../../domain/master-key/master-key-status.ts';
 import { openDatabase, refuseUnsafePlace, type VaultDatabase } from '../../domain/presence/vault-database.ts';
+import { requireVault } from '../../domain/presence/vault-presence.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
-import { requireVault } from '../runtime/open-vault.ts';
 import { passphraseOption, readNewPassphrase } from '../runtime/passphrase.ts';
 import { settingsInUse } from '../settings/recorded-settings.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
@@ -194,12 +193,11 @@ async function resealFiles(
 
 /** The database alone, without its master key. */
 async function openWithoutKey(settings: Settings, { world }: Terminal): Promise<VaultDatabase> {
-  const path = join(settings.dataDir, 'vault.db');
   refuseExposedVault(settings, 'refuse');
   refuseUnsafePlace(settings.dataDir);
   finishRestore(settings.dataDir);
   requireVault(settings);
-  return openDatabase(path, world);
+  return openDatabase(settings.dataDir, world);
 }
 
 async function givenKey(path: string | undefined, settings: Settings, terminal: Terminal) {

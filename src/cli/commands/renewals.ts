@@ -31,7 +31,7 @@ const list = command({
     const limit = limitFrom(args.limit);
     await withVault(args, terminal, 'refuse', async (vault) => {
       const wanted = { certificate: args.name, suggest: true, failedOnly: args.failed, limit };
-      const rows = await findRenewals(vault, wanted);
+      const rows = (await Array.fromAsync(findRenewals(vault, wanted))).flat();
       printList(terminal, args, rows, {
         none: args.failed ? 'No failed renewals.' : 'No renewals yet.',
         json: renewalView,

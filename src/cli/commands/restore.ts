@@ -1,8 +1,9 @@
-/** `vault restore`: restores a backup into the data directory, or only checks it. */
+/** `vault restore`: restores a backup into the data directory or the database of a server, or only checks it. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { aboutBackup } from '../../domain/backup/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../../domain/backup/restore.ts';
+import { restoreIntoServer } from '../../domain/backup/server-restore.ts';
+import { databaseIn } from '../../domain/presence/vault-database.ts';
 import { command } from '../runtime/command.ts';
 import { masterKeyFrom } from '../runtime/master-key-command.ts';
 import { passphrasePrompt, Unlocking } from '../runtime/master-keys.ts';
@@ -11,14 +12,23 @@ import { readSettings } from '../settings/settings.ts';
 import { confirmLoss, yesOption } from '../terminal/confirmation.ts';
 import { refuseExposedVault } from '../terminal/private-files.ts';
 
+const lossSentence =
+  'Changes since the backup are lost: API keys and ACME clients revoked since then are valid again,\n' +
+  'and certificates issued since then are missing. Check "vault api-key list", "vault acme-client list" and\n' +
+  '"vault certificate list".';
+
 export const restoreCommand = command({
   name: 'restore',
-  description: 'Restore a backup into the data directory',
+  description: 'Restore a backup into the data directory, or into a PostgreSQL database',
   examples: [
     { does: 'Check a backup without restoring it', line: 'vault restore vault.backup --check' },
     {
       does: 'Replace the existing vault, keeping a copy of it',
       line: 'vault restore vault.backup --replace',
+    },
+    {
+      does: 'Restore into an empty PostgreSQL database',
+      line: 'vault restore vault.backup --database postgres://vault@db.example.com/vault',
     },
   ],
   options: {
@@ -67,7 +77,18 @@ export const restoreCommand = command({
       return;
     }
     refuseExposedVault(settings, 'create');
-    if (args.replace && existsSync(join(dataDir, 'vault.db'))) {
+    if (settings.database !== undefined) {
+      const { database, databaseSurroundings } = settings;
+      const restored = await restoreIntoServer(terminal.world, order, database, databaseSurroundings);
+      const { manifest, keyIs, place } = restored;
+      say(aboutBackup(args.file, manifest));
+      say(
+        `Restored the vault into ${place}${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
+      );
+      say(lossSentence);
+      return;
+    }
+    if (args.replace && existsSync(databaseIn(dataDir).path)) {
       await confirmLoss(terminal, args, {
         question: `Replace the vault in ${dataDir} with ${args.file}? Changes since the backup are lost; a copy of the vault stays.`,
         isPermanent: false,
@@ -79,9 +100,6 @@ export const restoreCommand = command({
       `Restored the vault into ${dataDir}${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
     );
     for (const name of kept) say(`Kept: ${name}`);
-    say(
-      'Changes since the backup are lost: API keys revoked since then are valid again, and certificates issued',
-    );
-    say('since then are missing. Check "vault api-key list" and "vault certificate list".');
+    say(lossSentence);
   },
 });

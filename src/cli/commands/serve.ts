@@ -81,11 +81,9 @@ async function serve(
 ): Promise<void> {
   const { environment, stdout, stderr, version } = terminal;
   const server = await startServing(vault, settings, version);
-  await recordServedSettings(
-    vault,
-    recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring }),
-  );
-  const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, stop)];
+  const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
+  await recordServedSettings(vault, recorded);
+  const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, recorded, stop)];
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;
   const listening = `STATUS=listening on ${server.url}`;

@@ -11,9 +11,9 @@ import { listCommands } from './command-list.ts';
 const groups: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
   certificates: ['certificate', 'inspect', 'renewals'],
-  access: ['api-key', 'admin'],
-  issuers: ['issuer', 'acme-account', 'dns-provider'],
-  operations: ['notification', 'audit', 'backup', 'restore', 'master-key', 'apply', 'export'],
+  access: ['api-key', 'acme-client', 'admin'],
+  issuers: ['issuer', 'ca', 'acme-account', 'dns-provider'],
+  operations: ['notification', 'audit', 'backup', 'restore', 'database', 'master-key', 'apply', 'export'],
   about: ['completion', 'man', 'licenses', 'version'],
 };
 

@@ -18,7 +18,7 @@ import {
   updateCertificateInput,
 } from '../../domain/inputs.ts';
 import { storeIssuer } from '../../domain/issuance/issuer-changes.ts';
-import { issueFromLocalCa } from '../../domain/issuance/local-ca.ts';
+import { issueFromLocalCa } from '../../domain/private-ca/local-ca.ts';
 import type { Vault } from '../../domain/vault.ts';
 
 type Deed = (vault: Vault, actor: Actor) => Promise<unknown>;

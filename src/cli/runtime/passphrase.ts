@@ -30,8 +30,9 @@ export async function readNewPassphrase(
 export function readKnownPassphrase(
   file: string | undefined,
   terminal: Terminal,
+  question = backupQuestion,
 ): Promise<readonly Secret<string>[]> {
-  return readings(file, terminal, () => askPassword(terminal, backupQuestion));
+  return readings(file, terminal, () => askPassword(terminal, question));
 }
 
 async function readings(

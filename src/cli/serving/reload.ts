@@ -37,6 +37,8 @@ type Fixed = Exclude<
 /** The settings that only a start reads. `no_create` only matters at a start. */
 const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'data-dir': ({ dataDir }) => dataDir,
+  database: ({ database }) => database,
+  'database-connections': ({ databaseConnections }) => databaseConnections,
   'master-key-file': ({ masterKeyFile }) => masterKeyFile,
   'master-key-passphrase-file': ({ masterKeyPassphraseFile }) => masterKeyPassphraseFile,
   'master-key-command': ({ masterKeyCommand }) => masterKeyCommand,
@@ -59,6 +61,11 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   resolver: ({ resolver }) => resolver,
   'acme-drafts': ({ acmeDrafts }) => acmeDrafts,
   'allow-outbound': ({ allowOutbound }) => allowOutbound?.map(({ network, port }) => [network.text, port]),
+  'acme-validation-allow': ({ acmeServer }) =>
+    acmeServer.allowed.map(({ network, port }) => [network.text, port]),
+  'acme-validation-forbid': ({ acmeServer }) => acmeServer.forbidden.map(({ text }) => text),
+  'acme-caa-identity': ({ acmeServer }) => acmeServer.caaIdentities,
+  'acme-terms-of-service': ({ acmeServer }) => acmeServer.termsOfService,
   'tls-certificate': ({ tls }) => (tls?.kind === 'certificate' ? tls.name : undefined),
   'tls-cert-file': ({ tls }) => (tls?.kind === 'files' ? tls.certFile : undefined),
   'tls-key-file': ({ tls }) => (tls?.kind === 'files' ? tls.keyFile : undefined),

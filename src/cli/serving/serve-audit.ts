@@ -7,7 +7,8 @@ import { runAuditFeed } from '../../jobs/audit-feed.ts';
 import { auditFile } from '../../jobs/audit-file.ts';
 import { auditSyslog } from '../../jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../jobs/syslog-connection.ts';
-import { type AuditSettings, syslogHostname } from '../settings/audit-settings.ts';
+import type { AuditSettings } from '../settings/audit-settings.ts';
+import { hostName } from '../settings/host-name.ts';
 
 /** Starts the jobs; each ends when `signal` is aborted. */
 export function auditJobs(
@@ -20,7 +21,7 @@ export function auditJobs(
   const jobs: Promise<void>[] = [];
   if (file !== undefined) jobs.push(runAuditFeed(vault, auditFile(file), signal));
   if (target !== undefined) {
-    jobs.push(runAuditFeed(vault, auditSyslog(vault.world, target, syslogHostname()), signal));
+    jobs.push(runAuditFeed(vault, auditSyslog(vault.world, target, hostName()), signal));
   }
   return jobs;
 }

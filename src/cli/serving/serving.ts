@@ -6,6 +6,8 @@ import { second } from '../../base/duration.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
 import { needsSetup, offerSetup } from '../../domain/access/setup.ts';
 import { system } from '../../domain/audit/audit.ts';
+import type { ServedSettings } from '../../domain/presence/server-record.ts';
+import { crlBaseUrl, recordCrlBaseUrl } from '../../domain/private-ca/crl-address.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { metricsRoutes } from '../../http/metrics/metrics-routes.ts';
 import { consoleReply } from '../../http/routes/console-routes.ts';
@@ -13,18 +15,23 @@ import { routesWith } from '../../http/routes/routes.ts';
 import { startListeners } from '../../http/server/listeners.ts';
 import type { RunningServer } from '../../http/server/server.ts';
 import { serverContext } from '../../http/server/server-context.ts';
+import { runNoncePruning } from '../../jobs/acme-nonce-pruning.ts';
 import { runBackupScheduler } from '../../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../../jobs/key-use-writer.ts';
+import { type BeginJobs, runLeader } from '../../jobs/leader.ts';
 import { runMarkWriter } from '../../jobs/mark-writer.ts';
+import { runNodeRecorder } from '../../jobs/node-recorder.ts';
 import { runNotificationWatcher } from '../../jobs/notification-watcher.ts';
 import { runNotifier } from '../../jobs/notifier.ts';
+import { runPrivateCaLog } from '../../jobs/private-ca-log.ts';
 import { runPruning } from '../../jobs/pruning.ts';
 import { runRefusalWriter } from '../../jobs/refusal-writer.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../../jobs/window-watcher.ts';
 import { readAsset, readConsole } from '../runtime/assets.ts';
+import { hostName } from '../settings/host-name.ts';
 import type { Settings } from '../settings/settings.ts';
 import { quoted } from '../terminal/private-files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -50,10 +57,14 @@ export async function startServing(
   const { publicUrl, sessionLimits, clients, workers } = settings;
   const metrics = await openMetrics(vault, settings, peers);
   const tls = await openTls(vault, settings, peers?.ticketSeed);
-  const routes = routesWith(readAsset('install.sh'));
+  const routes = routesWith({
+    installer: readAsset('install.sh'),
+    trust: readAsset('install-ca.sh'),
+  });
   const context = serverContext(vault, {
     version,
     publicUrl,
+    termsOfService: settings.acmeServer.termsOfService,
     trustedProxies: clients.trustedProxies,
     apiKeyRate: clients.apiKeyRate,
     // The kernel spreads connections evenly over the workers.
@@ -69,6 +80,7 @@ export async function startServing(
     { ...settings, tls },
     consoleReply(readConsole()),
   );
+  await recordCrlBaseUrl(vault, crlBaseUrl(publicUrl, settings.acmeHttpListen !== undefined));
   return {
     ...running,
     adopt: (next) =>
@@ -81,8 +93,26 @@ export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
   return [runKeyUseWriter(vault, stop), runRefusalWriter(vault, stop)];
 }
 
-/** Starts the jobs that one process runs for all; they run until `stop` is aborted. */
+/**
+ * Starts the jobs that one process runs for all; they run until `stop` is aborted. Where nodes share the database, they run
+ * on one node at a time, and `recorded` is what the others see of this one.
+ */
 export function sharedJobs(
+  vault: Vault,
+  settings: Settings,
+  terminal: Terminal,
+  recorded: ServedSettings,
+  stop: AbortSignal,
+): Promise<void>[] {
+  const { sharedClock } = vault;
+  if (sharedClock === undefined) return leadingJobs(vault, settings, terminal, stop);
+  const node = { host: hostName(), version: terminal.version, settings: recorded };
+  const shared = { ...vault, sharedClock };
+  const begin: BeginJobs = (db, signal) => leadingJobs({ ...vault, db }, settings, terminal, signal);
+  return [runNodeRecorder(shared, node, stop), runLeader(shared, recorded.instance, begin, stop)];
+}
+
+function leadingJobs(
   vault: Vault,
   settings: Settings,
   { environment, version }: Terminal,
@@ -100,15 +130,21 @@ export function sharedJobs(
       { auditEvents: settings.audit.keepFor, deletedCertificates: settings.keepDeleted },
       stop,
     ),
+    runNoncePruning(vault, stop),
     runNotifier(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),
-    runMarkWriter(vault, stop),
+    runPrivateCaLog(vault, stop),
   ];
+  // A database that nodes share is no file beside which a mark could lie.
+  if (vault.sharedClock === undefined) jobs.push(runMarkWriter(vault, stop));
   if (settings.backups !== undefined) {
     // Pass the key through a pipe: a prompt is not possible, and a rotation may replace the key file.
     const verify = (draft: string, masterKey: MasterKey) =>
       runOwn(checkArguments(draft, settings), environment, stop, masterKey.exported());
-    jobs.push(runBackupScheduler(vault, settings.backups, { version, verify }, stop));
+    const backups = runBackupScheduler(vault, settings.backups, { version, verify }, stop);
+    // The next node to run them knows how they go.
+    const forget = () => vault.backupHealth.succeeded();
+    jobs.push(vault.sharedClock === undefined ? backups : backups.finally(forget));
   }
   return jobs;
 }
@@ -128,7 +164,7 @@ export async function announceSetup(
 ): Promise<void> {
   try {
     if (!stderr.isTTY) {
-      if (await needsSetup(vault)) stderr.write(`${noAdministrator} ${setupCommand(dataDir)}`);
+      if (await needsSetup(vault)) stderr.write(`${noAdministrator} ${setupCommand(vault, dataDir)}`);
       return;
     }
     const token = await offerSetup(vault, system);
@@ -143,6 +179,7 @@ export async function announceSetup(
 
 const noAdministrator = 'No administrator yet.';
 
-function setupCommand(dataDir: string): string {
-  return `To create one, print a setup link:\n  vault admin setup-link --data-dir ${quoted(dataDir)}\n`;
+function setupCommand({ db }: Pick<Vault, 'db'>, dataDir: string): string {
+  const server = db.file === undefined ? ` --database ${quoted(db.place)}` : '';
+  return `To create one, print a setup link:\n  vault admin setup-link --data-dir ${quoted(dataDir)}${server}\n`;
 }

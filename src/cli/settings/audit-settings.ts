@@ -1,5 +1,4 @@
 /** The settings of the audit log: retention, copies to a file or syslog, and low disk space. */
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { parseByteSize } from '../../base/byte-size.ts';
 import { day, parseDuration } from '../../base/duration.ts';
@@ -62,15 +61,6 @@ export function auditSettings(
     syslogCaFile: caFile && resolve(caFile.value),
     lowSpace: lowSpace(setting('low-disk-space')),
   };
-}
-
-/** The host name for syslog messages: printable ASCII (RFC 5424 §6.2.4), or `-`. */
-export function syslogHostname(): string {
-  return (
-    hostname()
-      .replaceAll(/[^!-~]/g, '')
-      .slice(0, 255) || '-'
-  );
 }
 
 function retention(setting: Found | undefined): number | undefined {

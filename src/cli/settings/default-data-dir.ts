@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { databaseIn } from '../../domain/presence/vault-database.ts';
 import type { Environment } from '../terminal/terminal.ts';
 
 /** Where the unit of `vault systemd-unit` keeps its data. */
@@ -14,12 +15,12 @@ const serviceDataDir = '/var/lib/vault';
 export function defaultDataDir(environment: Environment): string {
   if (environment.STATE_DIRECTORY) return environment.STATE_DIRECTORY.split(':')[0] ?? '';
   const { uid } = userInfo();
-  if (uid === 0 || ownerOf(join(serviceDataDir, 'vault.db')) === uid) return serviceDataDir;
+  if (uid === 0 || ownerOf(databaseIn(serviceDataDir).path) === uid) return serviceDataDir;
   const own = join(
     environment.XDG_DATA_HOME || join(environment.HOME || homedir(), '.local', 'share'),
     'vault',
   );
-  return ownerOf(serviceDataDir) === uid && !existsSync(join(own, 'vault.db')) ? serviceDataDir : own;
+  return ownerOf(serviceDataDir) === uid && !existsSync(databaseIn(own).path) ? serviceDataDir : own;
 }
 
 function ownerOf(path: string): number | undefined {

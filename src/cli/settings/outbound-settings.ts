@@ -21,8 +21,11 @@ export function outboundSettings(
   setting: (name: keyof typeof outboundOptions) => Found | undefined,
 ): readonly AllowedOutbound[] | undefined {
   const found = setting('allow-outbound');
-  if (found === undefined) return undefined;
-  const { value, from } = found;
+  return found === undefined ? undefined : allowedAddresses(found);
+}
+
+/** A comma-separated list of addresses and networks, each with an optional port; empty for `none`. */
+export function allowedAddresses({ value, from }: Found): readonly AllowedOutbound[] {
   if (value === 'none') return [];
   return value.split(',').map((part) => {
     const allowed = parseAllowedOutbound(part.trim());

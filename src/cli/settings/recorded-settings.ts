@@ -1,7 +1,10 @@
 /** Translates settings to and from what a running server records, so that other commands follow the server. */
 import { parseCertName } from '../../base/cert-name.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
-import { type ServedSettings, servedSettings } from '../../domain/presence/served-settings.ts';
+import type { DatabaseContext } from '../../domain/contexts.ts';
+import { servingServers } from '../../domain/presence/served-settings.ts';
+import type { ServedSettings } from '../../domain/presence/server-record.ts';
+import { hostName } from './host-name.ts';
 import type { Settings } from './settings.ts';
 import type { TlsSettings } from './tls-settings.ts';
 
@@ -36,13 +39,24 @@ function readsKeysOnlyAtStart({ masterKeyFile, masterKeyCommand, credentialsDir 
   return isCredential || masterKeyCommand !== undefined || masterKeyFile === '-';
 }
 
-/** The settings of this command, with those of the running server in place of its own. */
-export async function settingsInUse(
-  { db }: { readonly db: { readonly reader: Parameters<typeof servedSettings>[0] } },
-  settings: Settings,
-): Promise<Settings> {
-  const served = await servedSettings(db.reader);
-  if (served === undefined) return settings;
+/**
+ * The settings of this command, with those of the running server in place of its own: of the one on this host, where several
+ * nodes share the database.
+ */
+export async function settingsInUse(vault: DatabaseContext, settings: Settings): Promise<Settings> {
+  const servers = await servingServers(vault.db.reader);
+  const here = hostName();
+  const served = servers.find(({ host }) => host === here) ?? servers[0];
+  return served === undefined ? settings : settingsOf(served.settings, settings);
+}
+
+/** The settings of each running server; those of this command if none runs. */
+export async function allSettingsInUse(vault: DatabaseContext, settings: Settings): Promise<Settings[]> {
+  const servers = await servingServers(vault.db.reader);
+  return servers.length === 0 ? [settings] : servers.map((served) => settingsOf(served.settings, settings));
+}
+
+function settingsOf(served: ServedSettings, settings: Settings): Settings {
   const { listen, public_url, backup_dir: directory, backup_every: every, backup_keep: keep } = served;
   return {
     ...settings,

@@ -11,9 +11,11 @@ import type { BackupPlan } from '../../domain/backup/backup-schedule.ts';
 import type { AllowedOutbound } from '../../net/outbound-addresses.ts';
 import type { Arguments } from '../terminal/arguments.ts';
 import type { Environment } from '../terminal/terminal.ts';
+import { type AcmeServerSettings, acmeServerOptions, acmeServerSettings } from './acme-server-settings.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
+import { type DatabaseSettings, databaseOptions, databaseSettings } from './database-settings.ts';
 import { defaultDataDir } from './default-data-dir.ts';
 import { deletionOptions, keepDeleted } from './deletion-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
@@ -42,6 +44,7 @@ export const commonOptions = {
     valueHint: 'FILE',
     description: 'the settings file (default: vault.yaml in the data directory)',
   },
+  ...databaseOptions,
   ...masterKeyOptions,
 } as const;
 
@@ -90,6 +93,7 @@ export const serveOptions = {
     description: 'allow challenge types that are still IETF drafts: dns-persist-01',
   },
   ...outboundOptions,
+  ...acmeServerOptions,
   ...tlsOptions,
   ...metricsOptions,
   'insecure-http': { type: 'boolean', description: 'allow plain HTTP on addresses other than loopback' },
@@ -115,6 +119,7 @@ type Flags = Partial<Arguments<typeof commonOptions & typeof serveOptions>>;
 export type SettingName = keyof typeof commonOptions | keyof typeof serveOptions;
 
 export type Settings = MasterKeySettings &
+  DatabaseSettings &
   MetricsSettings & {
     readonly dataDir: string;
     /** The directory of systemd credentials. */
@@ -136,6 +141,7 @@ export type Settings = MasterKeySettings &
     readonly acmeDrafts: boolean;
     /** The addresses that the outbound guard allows; undefined if not set. */
     readonly allowOutbound: readonly AllowedOutbound[] | undefined;
+    readonly acmeServer: AcmeServerSettings;
     /** The proxy variables of the environment. */
     readonly proxies: Environment;
     /** Undefined for plain HTTP. */
@@ -168,6 +174,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     dataDir,
     credentialsDir,
     ...masterKeySettings([flag, inEnvironment, inFile], dataDir, credentialsDir),
+    ...databaseSettings(setting, environment),
     noCreate: truth(setting('no-create')),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
@@ -181,6 +188,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     resolver: optional(setting('resolver'), resolverAddress),
     acmeDrafts: truth(setting('acme-drafts')),
     allowOutbound: outboundSettings(setting),
+    acmeServer: acmeServerSettings(setting),
     proxies: proxiesIn(environment),
     tls: tlsSettings(setting),
     ...metricsSettings(setting),

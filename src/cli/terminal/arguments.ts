@@ -54,12 +54,15 @@ export function readArguments<S extends OptionSpecs>(
   });
   const collected = new Map<string, string[]>();
   const help = `Try: ${usage} --help`;
-  const words = Object.keys(specs).filter((name) => specs[name]?.positional !== undefined);
+  const flags = new Set(tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : [])));
+  const positional = Object.keys(specs).filter((name) => specs[name]?.positional !== undefined);
+  // A word is first one that no option gives.
+  const words = positional.toSorted((one, other) => Number(flags.has(one)) - Number(flags.has(other)));
   for (const token of tokens) {
     if (token.kind === 'positional') {
       const name = words.shift();
       if (name === undefined) throw new Misuse(`unexpected argument "${token.value}"`, help);
-      collected.set(name, [token.value]);
+      collected.set(name, [...(collected.get(name) ?? []), token.value]);
     }
     if (token.kind !== 'option') continue;
     // hasOwn, so that inherited names such as "constructor" are not options.

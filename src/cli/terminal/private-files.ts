@@ -3,9 +3,10 @@
  * write, is refused with the command that fixes it. Windows has other permissions and is not checked.
  */
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
-import { dirname, join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { namesBeside } from '../../crypto/keyring.ts';
+import { databaseIn } from '../../domain/presence/vault-database.ts';
 
 /** The places of the vault's files; `credentialsDir` is the read-only directory of systemd credentials. */
 export type PrivatePlaces = {
@@ -42,7 +43,8 @@ export function refuseExposedVault(places: PrivatePlaces, whenMissing: 'create' 
   if (caller === undefined) return;
   const { dataDir, masterKeyFile, credentialsDir } = places;
   const names = namesIn(dataDir);
-  const hasVault = names?.includes('vault.db') === true;
+  const databaseName = basename(databaseIn(dataDir).path);
+  const hasVault = names?.includes(databaseName) === true;
   if (names !== undefined && !hasVault && whenMissing === 'refuse') return;
   refuseForeignDirectory(dataDir, caller);
   if (names === undefined) return;
@@ -57,7 +59,7 @@ export function refuseExposedVault(places: PrivatePlaces, whenMissing: 'create' 
   refuse([
     ...directoriesOf(dataDir).flatMap((path) => violations(path, directory, caller)),
     ...names
-      .filter((name) => name.startsWith('vault.db'))
+      .filter((name) => name.startsWith(databaseName))
       .flatMap((name) => violations(join(dataDir, name), database, caller)),
     ...[masterKeyFile, ...namesBeside(masterKeyFile)].flatMap((path) =>
       violations(path, isCredential ? credential : key, caller),
@@ -115,7 +117,7 @@ function statOf(path: string): Stats | undefined {
 /** The data directory, and the directory that the database resolves to. */
 function directoriesOf(dataDir: string): string[] {
   try {
-    return [...new Set([realpathSync(dataDir), dirname(realpathSync(join(dataDir, 'vault.db')))])];
+    return [...new Set([realpathSync(dataDir), dirname(realpathSync(databaseIn(dataDir).path))])];
   } catch {
     // No database yet.
     return [dataDir];

@@ -8,7 +8,7 @@ import {
   renameSync,
   type Stats,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { makeDurableDirectory, removeFile, syncPath } from '../../base/durable-file.ts';
@@ -17,7 +17,11 @@ import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
 
 /** A file to write; messages call it `name`. */
-export type PrivateFile = { readonly name: string; readonly path: string; readonly content: string };
+export type PrivateFile = {
+  readonly name: string;
+  readonly path: string;
+  readonly content: string | Buffer;
+};
 
 /** Throws OperatorError if the path exists and is not a directory. */
 export function refuseOtherThanDirectory(path: string): void {
@@ -67,10 +71,10 @@ export function writePrivateFiles(
   return due.map(({ name }) => name);
 }
 
-function writeDraft(path: string, content: string): void {
+function writeDraft(path: string, content: string | Buffer): void {
   const file = openSync(path, 'wx', 0o600);
   try {
-    writeSync(file, content);
+    writeFileSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -84,7 +88,7 @@ function stateOf({ path, content }: PrivateFile): 'absent' | 'same' | 'exposed' 
   if (stats.isDirectory()) {
     throw new OperatorError(`${path} is a directory`, { hint: 'Move it away. Nothing was written.' });
   }
-  const expected = Buffer.from(content);
+  const expected = typeof content === 'string' ? Buffer.from(content) : content;
   if (!stats.isFile() || stats.size !== expected.length) return 'other';
   if (!contentOf(path).equals(expected)) return 'other';
   return (stats.mode & 0o777) === 0o600 ? 'same' : 'exposed';

@@ -95,10 +95,8 @@ async function serve(
     await beginServing(vault);
     const peers = workerPeers(channel, { number, ticketSeed }, world);
     const server = await startServing(vault, settings, version, peers);
-    await recordServedSettings(
-      vault,
-      recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring }),
-    );
+    const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
+    await recordServedSettings(vault, recorded);
     const over = new AbortController();
     const reporting = reportAlive(vault, channel, peers, over.signal);
     const jobs = [...ownJobs(vault, stop), peers.run(stop)];
@@ -111,7 +109,7 @@ async function serve(
       switch (message.do) {
         case 'jobs':
           vault.renewalHeartbeat.onBeat(() => channel.send({ say: 'beat' }));
-          jobs.push(...sharedJobs(vault, settings, terminal, stop));
+          jobs.push(...sharedJobs(vault, settings, terminal, recorded, stop));
           break;
         case 'invite':
           jobs.push(

@@ -20,6 +20,34 @@ export async function listChainedEvents(
     .execute();
 }
 
+/** The newest events with this action after the id `after`, newest first. */
+export async function listEventsOfAction(
+  reader: Reader,
+  action: string,
+  after: number,
+  limit: number,
+): Promise<AuditEventRow[]> {
+  return reader
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('action', '=', action)
+    .where('id', '>', after)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** The first event after the id `id`. */
+export async function firstAfter(reader: Reader, id: number): Promise<{ id: number } | undefined> {
+  return reader
+    .selectFrom('audit_events')
+    .select('id')
+    .where('id', '>', id)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+}
+
 /** The newest event, or undefined if there is none. */
 export async function lastAuditEvent(reader: Reader): Promise<AuditEventRow | undefined> {
   return reader.selectFrom('audit_events').selectAll().orderBy('id', 'desc').limit(1).executeTakeFirst();

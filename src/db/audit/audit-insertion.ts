@@ -1,42 +1,67 @@
 /** How events come into the table `audit_events`: in order, each chained to the one before and tagged. */
-import { CompiledQuery, type Kysely, type Selectable } from 'kysely';
+import { type Expression, type Selectable, sql } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
-import type { Schema } from '../schema/schema.ts';
+import { compiledQuery, type QueryRunner, type Value } from '../compiled-query.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
-import { linkOf, taggedLink } from './audit-chain.ts';
+import { type ChainEnd, linkOf, taggedLink } from './audit-chain.ts';
 import { chainEnd, writeAuditMark } from './audit-mark.ts';
 
 /** An event before it is added to the log. */
 export type NewAuditEvent = Omit<Selectable<AuditEventsTable>, 'id' | 'link'>;
 
-/** One statement for many rows is cheaper than one for each. There are few statements, so that they stay prepared. */
-const insertions = [16, 4, 1].map((count) => ({ count, sql: insertionOf(count) }));
+/** The transaction that adds events, with what tags them. */
+export type EventWriter = QueryRunner & { readonly integrity: Integrity | undefined };
 
-function insertionOf(count: number): string {
-  const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, ?, ?, ?, ?, ?)');
-  return `insert into audit_events (id, at, actor, action, resource, detail, ip, request_id, link)
-    values ${rows.join(', ')}`;
+const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id', 'link'] as const;
+
+/** One statement for many rows is cheaper than one for each. There are few statements, so that they stay prepared. */
+const insertions = [16, 4, 1].map((count) => ({ count, insert: insertionOf(count) }));
+
+/** The values are those of all columns of the first row, then of the next. */
+function insertionOf(count: number) {
+  return compiledQuery((db, ...values: Expression<Value>[]) => {
+    const rows = Array.from(
+      { length: count },
+      (_, row) => sql`(${sql.join(values.slice(row * columns.length, (row + 1) * columns.length))})`,
+    );
+    return db
+      .insertInto('audit_events')
+      .columns(columns)
+      .expression(sql`values ${sql.join(rows)}`);
+  });
 }
 
 /** Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. */
-export async function insertAuditEvents(
-  writer: Kysely<Schema> & { readonly integrity: Integrity | undefined },
-  rows: readonly NewAuditEvent[],
-): Promise<void> {
+export async function insertAuditEvents(writer: EventWriter, rows: readonly NewAuditEvent[]): Promise<void> {
   if (rows.length === 0) return;
+  const end = await chainEnd(writer, requireIntegrity(writer));
+  await Promise.all(sendAuditEvents(writer, rows, end));
+}
+
+/**
+ * The same where `end`, the end of the log, is known: gives all statements to the connection, which executes them in this
+ * order, before the first has ended.
+ */
+export function sendAuditEvents(
+  writer: EventWriter,
+  rows: readonly NewAuditEvent[],
+  end: ChainEnd,
+): Promise<unknown>[] {
   const integrity = requireIntegrity(writer);
-  let { id, link } = await chainEnd(writer, integrity);
+  const sent: Promise<unknown>[] = [];
+  let { id, link } = end;
   let done = 0;
-  for (const { count, sql } of insertions) {
+  for (const { count, insert } of insertions) {
     for (; rows.length - done >= count; done += count) {
-      const values: (string | number | Buffer | null)[] = [];
+      const values: Value[] = [];
       for (const { at, actor, action, resource, detail, ip, request_id } of rows.slice(done, done + count)) {
         id += 1;
         link = linkOf(link, { id, at, actor, action, resource, detail, ip, request_id });
         values.push(id, at, actor, action, resource, detail, ip, request_id, taggedLink(integrity, link));
       }
-      await writer.executeQuery(CompiledQuery.raw(sql, values));
+      sent.push(insert(writer, ...values));
     }
   }
-  await writeAuditMark(writer, integrity, { id, link });
+  sent.push(writeAuditMark(writer, integrity, { id, link }));
+  return sent;
 }

@@ -2,11 +2,11 @@
  * The sealed high-water mark of the audit log: id and hash of the newest event, tagged, and updated by each transaction
  * that adds events. New events continue from the mark, not from the rows, so that truncation and changes stay visible.
  */
-import { CompiledQuery, type Expression, type Kysely, sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring } from '../../base/netstring.ts';
-import { compiledQuery } from '../compiled-query.ts';
-import type { Schema } from '../schema/schema.ts';
+import { compiledQuery, type QueryRunner } from '../compiled-query.ts';
+import { storedValue } from '../engine-sql.ts';
 import type { ChainEnd } from './audit-chain.ts';
 
 const version = netstring('vault-audit-mark-1');
@@ -15,7 +15,7 @@ const version = netstring('vault-audit-mark-1');
 export const brokenLink = Buffer.alloc(32, 0xff);
 
 /** The mark, or undefined if it is missing or forged. */
-export async function readMark(reader: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd | undefined> {
+export async function readMark(reader: QueryRunner, integrity: Integrity): Promise<ChainEnd | undefined> {
   return markIn(await readEnd(reader), integrity);
 }
 
@@ -23,7 +23,7 @@ export async function readMark(reader: Kysely<Schema>, integrity: Integrity): Pr
  * Where the next event goes; call it in the transaction that adds the event. The id is greater than all existing ids
  * and that of the mark, and the event is chained to the event of the mark.
  */
-export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Promise<ChainEnd> {
+export async function chainEnd(writer: QueryRunner, integrity: Integrity): Promise<ChainEnd> {
   const row = await readEnd(writer);
   const mark = markIn(row, integrity);
   return { id: Math.max(mark?.id ?? 0, row.last ?? 0), link: mark?.link ?? brokenLink };
@@ -31,7 +31,7 @@ export async function chainEnd(writer: Kysely<Schema>, integrity: Integrity): Pr
 
 /** Seals the new end of the log. */
 export async function writeAuditMark(
-  writer: Kysely<Schema>,
+  writer: QueryRunner,
   integrity: Integrity,
   end: ChainEnd,
 ): Promise<void> {
@@ -42,19 +42,25 @@ export async function writeAuditMark(
 
 type EndRow = { readonly mark: unknown; readonly last: number | null };
 
-async function readEnd(reader: Kysely<Schema>): Promise<EndRow> {
-  const { rows } = await reader.executeQuery<EndRow>(lookup);
-  return rows[0] ?? { mark: null, last: null };
+async function readEnd(reader: QueryRunner): Promise<EndRow> {
+  const [row] = await lookUpEnd(reader);
+  return row ?? { mark: null, last: null };
 }
 
-const lookup = CompiledQuery.raw(
-  `select (select value from settings where key = 'audit-mark') as mark, (select max(id) from audit_events) as last`,
+const lookUpEnd = compiledQuery((db) =>
+  db.selectNoFrom((end) => [
+    end.selectFrom('settings').select('value').where('key', '=', sql.lit('audit-mark')).as('mark'),
+    end
+      .selectFrom('audit_events')
+      .select(({ fn }) => fn.max('id').as('last'))
+      .as('last'),
+  ]),
 );
 
 const putMark = compiledQuery((db, value: Expression<string>) =>
   db
     .insertInto('settings')
-    .values({ key: sql.lit('audit-mark'), value })
+    .values({ key: sql.lit('audit-mark'), value: storedValue(value) })
     .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: sql.ref('excluded.value') })),
 );
 

@@ -2,10 +2,14 @@
  * Deletes old events from the beginning of the audit log, in small batches, and keeps the link that the rest continues
  * from.
  */
-
+import type { World } from '../../base/world.ts';
 import type { Reader, Writer } from '../database.ts';
 import { putSetting, readSetting } from '../tables/settings.ts';
 import { type ChainEnd, chainBeginning, hashIn } from './audit-chain.ts';
+import { firstAfter, lastAuditEvent } from './audit-events.ts';
+
+/** A few milliseconds of reading. */
+const eventsLookedThrough = 10_000;
 
 /** The last pruned event, or undefined if none was. */
 export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | undefined> {
@@ -18,24 +22,37 @@ export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | unde
 
 /**
  * The last event before the first one to keep: an event that is not older than `before` (UTC milliseconds) and not from
- * the future, as written while the clock was ahead. Undefined if all events are kept.
+ * the future, as written while the clock was ahead. Undefined if all events are kept. Looks through what is to go in
+ * parts, between which `world` gives other work its turn.
  */
 export async function lastToPrune(
   reader: Reader,
+  world: Pick<World, 'turn'>,
   { before, now }: { readonly before: number; readonly now: number },
 ): Promise<ChainEnd | undefined> {
-  const stays = await reader
-    .selectFrom('audit_events')
-    .select('id')
-    .where('at', '>=', before)
-    .where('at', '<=', now)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst();
+  // What is added meanwhile is not old.
+  const newest = (await lastAuditEvent(reader))?.id ?? 0;
+  let stays: { id: number } | undefined;
+  for (let through = 0; stays === undefined; await world.turn()) {
+    const first = await firstAfter(reader, through);
+    if (first === undefined || first.id > newest) break;
+    const end = Math.min(first.id + eventsLookedThrough, newest);
+    stays = await reader
+      .selectFrom('audit_events')
+      .select('id')
+      .where('id', '>', through)
+      .where('id', '<=', end)
+      .where('at', '>=', before)
+      .where('at', '<=', now)
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst();
+    through = end;
+  }
   const last = await reader
     .selectFrom('audit_events')
     .select(['id', 'link'])
-    .where('id', '<', stays?.id ?? Number.MAX_SAFE_INTEGER)
+    .where('id', '<', stays?.id ?? newest + 1)
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();

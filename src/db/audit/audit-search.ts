@@ -1,11 +1,12 @@
 /**
  * Searches the audit log: pages of events by actor, action, resource and time, without indexes that every download
- * would have to update.
+ * would have to update. A search that finds little looks through the log in parts; other work has its turn in between.
  */
 import { sql } from 'kysely';
+import type { World } from '../../base/world.ts';
 import type { Reader } from '../database.ts';
-import { withoutIndex } from '../engine-sql.ts';
-import type { AuditEventRow } from './audit-events.ts';
+import { largeNumber, withoutIndex } from '../engine-sql.ts';
+import { type AuditEventRow, firstAfter } from './audit-events.ts';
 
 /** Which events to return; undefined members match all. */
 export type AuditFilter = {
@@ -32,14 +33,21 @@ export type AuditPage = {
 /** A range of event ids, both inclusive. */
 type Span = { readonly from: number; readonly to: number };
 
-/** A page of the matching events. */
+/** What one query looks through: few milliseconds of work. */
+type Part = Span & {
+  /** If given, only these blocks of ids. */
+  readonly blocks?: readonly number[];
+};
+
+/** A page of the matching events. Between two queries, `world` gives other work its turn. */
 export async function listAuditEvents(
   reader: Reader,
+  world: Pick<World, 'turn'>,
   filter: AuditFilter,
   { before, after = 0, limit }: AuditPage,
   order: AuditOrder = 'newest first',
 ): Promise<AuditEventRow[]> {
-  const { since, until } = filter;
+  const { actor, resource, since, until } = filter;
   const last = (await neighbour(reader, Number.MAX_SAFE_INTEGER))?.id ?? 0;
   const starts = since === undefined ? 0 : await firstIdFrom(reader, since - clockSlack);
   const ends = until === undefined ? last : await firstIdFrom(reader, until + clockSlack);
@@ -48,17 +56,118 @@ export async function listAuditEvents(
     from: Math.max(starts, first),
     to: Math.min((before ?? Number.MAX_SAFE_INTEGER) - 1, ends, last),
   };
-  const page = { limit, order };
-  if (filter.actor === undefined && filter.resource === undefined) return inOrder(reader, filter, all, page);
+  const isInBlocks = actor !== undefined || resource !== undefined;
+  const parts = isInBlocks
+    ? blocksWith(reader, world, filter, all, order)
+    : partsOf(reader, filter, all, order);
   const events: AuditEventRow[] = [];
-  for (const span of blocksOf(all, order)) {
-    events.push(...(await inBlocks(reader, filter, span, { limit: limit - events.length, order })));
+  for await (const part of parts) {
+    const wanted = { limit: limit - events.length, order };
+    events.push(...(await inPart(reader, filter, part, wanted)));
     if (events.length === limit) break;
+    await world.turn();
   }
   return events;
 }
 
 type Wanted = { readonly limit: number; readonly order: AuditOrder };
+
+/** The indexes by actor and resource have one entry per 1,024 ids (migration 0007). */
+const blockBits = 10;
+const blockSize = 2 ** blockBits;
+const blockOf = (id: number) => Math.floor(id / blockSize);
+
+/** So many blocks are looked up in the index at once, and of so many all events may be read. */
+const blocksLookedUp = 512;
+const blocksRead = 4;
+
+/** So many events at once may be outside of the times. */
+const blocksBetweenTimes = 16;
+
+/** Without times, all of the range: the index of ids or actions leads from match to match. */
+async function* partsOf(
+  reader: Reader,
+  { since, until }: AuditFilter,
+  all: Span,
+  order: AuditOrder,
+): AsyncGenerator<Part> {
+  if (since === undefined && until === undefined) yield all;
+  else yield* spansOf(reader, all, order, blocksBetweenTimes, blocksBetweenTimes);
+}
+
+/** The blocks with events of the actor or on the resource, a few at a time. */
+async function* blocksWith(
+  reader: Reader,
+  world: Pick<World, 'turn'>,
+  filter: AuditFilter,
+  all: Span,
+  order: AuditOrder,
+): AsyncGenerator<Part> {
+  // Frequent actors are found in the first blocks, and rare ones with few queries.
+  for await (const span of spansOf(reader, all, order, blocksRead, blocksLookedUp)) {
+    const blocks = await matchingBlocks(reader, filter, span);
+    if (order === 'newest first') blocks.reverse();
+    for (let at = 0; at < blocks.length; at += blocksRead) {
+      yield { ...span, blocks: blocks.slice(at, at + blocksRead) };
+    }
+    await world.turn();
+  }
+}
+
+/**
+ * Splits the range into parts of whole blocks, beginning with the start of the page. They grow from `blocks` to `most`
+ * blocks. Each begins at an event, so that gaps between ids cost nothing.
+ */
+async function* spansOf(
+  reader: Reader,
+  { from, to }: Span,
+  order: AuditOrder,
+  blocks: number,
+  most: number,
+): AsyncGenerator<Span> {
+  const isDown = order === 'newest first';
+  let size = blocks * blockSize;
+  let next = isDown ? to : from;
+  for (;;) {
+    const start = await (isDown ? neighbour(reader, next) : firstAfter(reader, next - 1));
+    if (start === undefined || start.id < from || start.id > to) return;
+    if (isDown) {
+      const begin = Math.max(from, Math.floor((start.id + 1) / blockSize) * blockSize - size);
+      yield { from: begin, to: start.id };
+      next = begin - 1;
+    } else {
+      const end = Math.min(to, Math.floor(start.id / blockSize) * blockSize + size - 1);
+      yield { from: start.id, to: end };
+      next = end + 1;
+    }
+    size = Math.min(size * 8, most * blockSize);
+  }
+}
+
+/** In ascending order. */
+async function matchingBlocks(
+  reader: Reader,
+  { actor, resource }: AuditFilter,
+  { from, to }: Span,
+): Promise<number[]> {
+  const isIn = (column: 'actor' | 'resource', value: string) =>
+    sql`exists (select 1 from audit_events where id >> 10 = block and ${sql.ref(column)} = ${value})`;
+  const conditions = [
+    ...(actor === undefined ? [] : [isIn('actor', actor)]),
+    ...(resource === undefined ? [] : [isIn('resource', resource)]),
+  ];
+  const { rows } = await sql<{ block: number }>`with recursive blocks (block) as (
+    select ${largeNumber(blockOf(from))} union all select block + 1 from blocks where block < ${largeNumber(blockOf(to))}
+  ) select block from blocks where ${sql.join(conditions, sql` and `)} order by block`.execute(reader);
+  return rows.map(({ block }) => block);
+}
+
+function inPart(reader: Reader, filter: AuditFilter, part: Part, wanted: Wanted): Promise<AuditEventRow[]> {
+  const { blocks } = part;
+  return blocks === undefined
+    ? inOrder(reader, filter, part, wanted)
+    : inBlocks(reader, filter, { ...part, blocks }, wanted);
+}
 
 /** Scans by id or, for an action, by the index of actions. */
 function inOrder(
@@ -77,47 +186,17 @@ function inOrder(
     .execute();
 }
 
-/** The indexes by actor and resource have one entry per 1,024 ids (migration 0007). */
-const blockBits = 10;
-const blockSize = 2 ** blockBits;
-const blockOf = (id: number) => Math.floor(id / blockSize);
-
-/**
- * Splits the range into parts of whole blocks, beginning with the start of the page. Frequent actors are found in the
- * first part; parts grow, so that rare ones are found with few queries.
- */
-function* blocksOf({ from, to }: Span, order: AuditOrder): Generator<Span> {
-  let size = 4 * blockSize;
-  let rest = { from, to };
-  while (rest.from <= rest.to) {
-    if (order === 'newest first') {
-      const begin = Math.max(rest.from, Math.floor((rest.to + 1) / blockSize) * blockSize - size);
-      yield { from: begin, to: rest.to };
-      rest = { from: rest.from, to: begin - 1 };
-    } else {
-      const end = Math.min(rest.to, Math.floor(rest.from / blockSize) * blockSize + size - 1);
-      yield { from: rest.from, to: end };
-      rest = { from: end + 1, to: rest.to };
-    }
-    size *= 8;
-  }
-}
-
 /** No other index than that of the blocks may be used: it would read all events. */
 function inBlocks(
   reader: Reader,
   { actor, action, resource, since, until }: AuditFilter,
-  { from, to }: Span,
+  { from, to, blocks }: Required<Part>,
   { limit, order }: Wanted,
 ): Promise<AuditEventRow[]> {
-  // The sum makes it a number in PostgreSQL; after a cast, SQLite would not use the index.
-  const blocks = sql`(with recursive blocks (block) as (
-    select ${blockOf(from)} + 0 union all select block + 1 from blocks where block < ${blockOf(to)}
-  ) select block from blocks)`;
   let query = reader
     .selectFrom('audit_events')
     .selectAll()
-    .where(sql<boolean>`id >> 10 in ${blocks}`)
+    .where(sql<boolean>`id >> 10 in (${sql.join(blocks.map(largeNumber))})`)
     .where(sql<boolean>`${withoutIndex('id')} between ${from} and ${to}`);
   if (actor !== undefined) query = query.where('actor', '=', actor);
   if (resource !== undefined && actor === undefined) query = query.where('resource', '=', resource);
@@ -146,16 +225,6 @@ async function firstIdFrom(reader: Reader, at: number): Promise<number> {
     else high = middle;
   }
   return high;
-}
-
-async function firstAfter(reader: Reader, id: number): Promise<{ id: number } | undefined> {
-  return reader
-    .selectFrom('audit_events')
-    .select('id')
-    .where('id', '>', id)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst();
 }
 
 /** The event with this id, or the next older one. */

@@ -1,5 +1,5 @@
 /**
- * Tags on API keys with their allowlists, administrators and sessions. A row is valid only with a tag over all fields
+ * Tags on API keys with their allowlists, ACME clients, administrators and sessions. A row is valid only with a tag over all fields
  * that grant rights; creating a tag requires the integrity key, so rows that were added or changed in the database file
  * are rejected.
  */
@@ -8,6 +8,7 @@ import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
+import type { AcmeClientsTable } from '../schema/schema-acme-server.ts';
 
 /** A certificate of an allowlist: its id and name, neither of which may be reused. */
 export type Allowed = readonly [id: number, name: string];
@@ -17,12 +18,22 @@ type SessionRow = Selectable<SessionsTable>;
 /** The fields of a key that grant rights. Its creation and last-use times grant none. */
 export type TaggedApiKey = Omit<Selectable<ApiKeysTable>, 'created_at' | 'last_used_at' | 'last_used_ip'>;
 
+/** The fields of an ACME client that grant rights. Its key is sealed for its row, and a master key rotation reseals it. */
+export type TaggedAcmeClient = Omit<
+  Selectable<AcmeClientsTable>,
+  'sealed_hmac_key' | 'created_at' | 'last_used_at' | 'last_used_ip'
+>;
+
 /** The fields of an administrator that grant rights. */
 export type TaggedAdministrator = Omit<Selectable<AdministratorsTable>, 'created_at' | 'last_signed_in_at'>;
 
 /** Whether a key, including its allowlist, is as the vault wrote it. */
 export function apiKeyFits(integrity: Integrity, row: TaggedApiKey, allowlist: readonly Allowed[]): boolean {
   return integrity.fits('api key', apiKeyText(row, allowlist), row.tag);
+}
+
+export function acmeClientFits(integrity: Integrity, row: TaggedAcmeClient): boolean {
+  return integrity.fits('acme client', acmeClientText(row), row.tag);
 }
 
 export function administratorFits(integrity: Integrity, row: TaggedAdministrator): boolean {
@@ -45,6 +56,24 @@ export async function tagApiKey(writer: Writer, id: number): Promise<void> {
   if (found === undefined) return;
   const tag = requireIntegrity(writer).tag('api key', apiKeyText(found.row, found.allowlist));
   await writer.updateTable('api_keys').set({ tag }).where('id', '=', id).execute();
+}
+
+/** Whether the current row of an ACME client is as the vault wrote it; false if the id does not exist. */
+export async function isAcmeClientAuthentic(writer: Writer, id: number): Promise<boolean> {
+  const row = await readAcmeClient(writer, id);
+  return row !== undefined && acmeClientFits(requireIntegrity(writer), row);
+}
+
+/** Tags an ACME client in its current state. Check `isAcmeClientAuthentic` before a change. */
+export async function tagAcmeClient(writer: Writer, id: number): Promise<void> {
+  const row = await readAcmeClient(writer, id);
+  if (row === undefined) return;
+  const tag = requireIntegrity(writer).tag('acme client', acmeClientText(row));
+  await writer.updateTable('acme_clients').set({ tag }).where('id', '=', id).execute();
+}
+
+async function readAcmeClient(reader: Kysely<Schema>, id: number): Promise<TaggedAcmeClient | undefined> {
+  return reader.selectFrom('acme_clients').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
 export async function tagAdministrator(writer: Writer, id: number): Promise<void> {
@@ -83,6 +112,9 @@ export async function listForgedRows(reader: Reader, integrity: Integrity): Prom
     const allowed = (allowlists.get(row.id) ?? []).map(({ id, name }): Allowed => [id, name]);
     if (!apiKeyFits(integrity, row, allowed)) forged.push(`API key ${row.id} (${row.name})`);
   }
+  for (const row of await reader.selectFrom('acme_clients').selectAll().orderBy('id').execute()) {
+    if (!acmeClientFits(integrity, row)) forged.push(`ACME client ${row.id} (${row.name})`);
+  }
   for (const row of await reader.selectFrom('administrators').selectAll().orderBy('id').execute()) {
     if (!administratorFits(integrity, row)) forged.push(`administrator ${row.name}`);
   }
@@ -92,13 +124,20 @@ export async function listForgedRows(reader: Reader, integrity: Integrity): Prom
   return forged;
 }
 
-/** The keys that are not revoked, by id and current prefix, and the ids of all sessions. */
-export async function listLiveIds(
-  reader: Reader,
-): Promise<{ readonly apiKeys: { id: number; prefix: string }[]; readonly sessions: number[] }> {
-  const live = reader.selectFrom('api_keys').select(['id', 'prefix']).where('revoked_at', 'is', null);
+/** The API keys and ACME clients that are not revoked, by id and current secret, and the ids of all sessions. */
+export async function listLiveIds(reader: Reader): Promise<{
+  readonly apiKeys: { id: number; prefix: string }[];
+  readonly acmeClients: { id: number; kid: string }[];
+  readonly sessions: number[];
+}> {
+  const keys = reader.selectFrom('api_keys').select(['id', 'prefix']).where('revoked_at', 'is', null);
+  const clients = reader.selectFrom('acme_clients').select(['id', 'kid']).where('revoked_at', 'is', null);
   const sessions = await reader.selectFrom('sessions').select('id').execute();
-  return { apiKeys: await live.execute(), sessions: sessions.map(({ id }) => id) };
+  return {
+    apiKeys: await keys.execute(),
+    acmeClients: await clients.execute(),
+    sessions: sessions.map(({ id }) => id),
+  };
 }
 
 async function readApiKey(reader: Kysely<Schema>, id: number) {
@@ -128,7 +167,8 @@ function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): string {
     optionalNetstring(row.expires_at) +
     optionalNetstring(row.revoked_at) +
     allowed.map(([id, name]) => asciiNetstring(String(id)) + netstring(name)).join('') +
-    previousText(row)
+    previousText(row) +
+    profilesText(row)
   );
 }
 
@@ -144,6 +184,27 @@ function previousText(row: TaggedApiKey): string {
     optionalNetstring(prefix) +
     optionalNetstring(hash === null ? null : hash.toString('hex')) +
     optionalNetstring(expiresAt)
+  );
+}
+
+/** Empty for a key that is not confined to profiles, so that tags from before profiles existed stay valid. */
+function profilesText({ profiles }: TaggedApiKey): string {
+  return profiles === null ? '' : asciiNetstring('profiles') + netstring(profiles);
+}
+
+function acmeClientText(row: TaggedAcmeClient): string {
+  return (
+    asciiNetstring(String(row.id)) +
+    netstring(row.name) +
+    netstring(row.kid) +
+    netstring(row.domains) +
+    netstring(row.issuers) +
+    optionalNetstring(row.profiles) +
+    netstring(row.allowed_networks) +
+    netstring(row.validation) +
+    optionalNetstring(row.rate) +
+    optionalNetstring(row.expires_at) +
+    optionalNetstring(row.revoked_at)
   );
 }
 

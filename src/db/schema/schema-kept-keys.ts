@@ -28,6 +28,6 @@ export type DeletedVersionsTable = {
   version: number;
   /** JSON: the version without its private key. */
   facts: string;
-  /** The private key as PEM. */
+  /** The private key as PEM; empty if the client holds it. */
   sealed_private_key: Buffer;
 };

@@ -29,7 +29,7 @@ export type NotificationsTable = {
   message_id: string;
   event: string;
   at: number;
-  /** The name of the certificate or key, for lists. */
+  /** The name of the certificate, key or private CA, for lists. */
   about: string | null;
   data: string;
 };
@@ -56,6 +56,7 @@ export type NotificationDeliveriesTable = {
 /** Current problems, so that each is notified once, repeated at growing intervals, and resolved. */
 export type NotificationAlarmsTable = {
   id: Generated<number>;
+  /** The event; of an alarm about an issuer, with its id: `private_ca.expiring/7`. */
   event: string;
   certificate_id: number | null;
   api_key_id: number | null;

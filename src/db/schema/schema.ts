@@ -3,10 +3,20 @@
  * columns cannot be decrypted here.
  */
 import type { Generated } from 'kysely';
+import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
+import type { JobLeasesTable, NodesTable } from './schema-nodes.ts';
 import type { NotificationTables } from './schema-notifications.ts';
+import type {
+  CaCertificatesTable,
+  CaRequestsTable,
+  CrlsTable,
+  IssuanceProfilesTable,
+  PrivateCasTable,
+  RevokedCertificatesTable,
+} from './schema-private-ca.ts';
 import type { IssuanceHoldsTable, RenewalsTable } from './schema-renewals.ts';
 
 export type Bit = 0 | 1;
@@ -14,17 +24,6 @@ export type Bit = 0 | 1;
 export type SettingsTable = { key: string; value: string | number | Buffer };
 
 export type IssuersTable = { id: Generated<number>; name: string; type: string; created_at: number };
-
-export type CaCertificatesTable = {
-  id: Generated<number>;
-  issuer_id: number;
-  role: 'root' | 'intermediate';
-  certificate: Buffer;
-  sealed_private_key: Buffer;
-  not_before: number;
-  not_after: number;
-  created_at: number;
-};
 
 export type CertificatesTable = {
   id: Generated<number>;
@@ -49,7 +48,7 @@ export type CertificatesTable = {
   changed_at: number | null;
   /** The issuer to use if the main one keeps failing and the certificate expires soon. */
   fallback_issuer_id: number | null;
-  /** The profile of the CA; overrides that of the issuer. */
+  /** The profile of the CA; overrides that of an ACME issuer. Of a private CA, a row of `issuance_profiles`. */
   profile: string | null;
   /** The challenge type; null to choose by the configuration. */
   challenge: string | null;
@@ -61,6 +60,16 @@ export type CertificatesTable = {
   ari_window_end: number | null;
   ari_renew_at: number | null;
   ari_check_at: number | null;
+  /** What only the private CA issues: the usage, and JSON lists of names and `CN=…` fields; null for the usual. */
+  usage: Generated<string | null>;
+  uris: Generated<string | null>;
+  emails: Generated<string | null>;
+  subject: Generated<string | null>;
+  /** The CSR (PEM) that versions are issued for; null if the vault generates their keys. */
+  csr: Generated<string | null>;
+  /** The ACME client that orders its versions, and its names in one fixed form for finding it; null for none. */
+  acme_client_id: Generated<number | null>;
+  owned_names: Generated<string | null>;
 };
 
 export type CertificateVersionsTable = {
@@ -79,7 +88,7 @@ export type CertificateVersionsTable = {
   source: 'acme' | 'local-ca' | 'import';
   certificate_pem: string;
   chain_pem: string;
-  /** The private key as PEM. */
+  /** The private key as PEM; empty, as its entity tag is, if the client holds it. */
   sealed_private_key: Buffer;
   certificate_etag: string;
   chain_etag: string;
@@ -173,6 +182,8 @@ export type ApiKeysTable = {
   previous_prefix: Generated<string | null>;
   previous_hash: Generated<Buffer | null>;
   previous_expires_at: Generated<number | null>;
+  /** The profiles that it may sign for, as a JSON list of `issuer/profile`; null if it is not confined to any. */
+  profiles: Generated<string | null>;
   /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };
@@ -203,26 +214,34 @@ export type SessionsTable = {
   tag: Generated<Buffer | null>;
 };
 
-export type Schema = NotificationTables & {
-  settings: SettingsTable;
-  master_keys: MasterKeysTable;
-  issuers: IssuersTable;
-  ca_certificates: CaCertificatesTable;
-  certificates: CertificatesTable;
-  certificate_versions: CertificateVersionsTable;
-  next_keys: NextKeysTable;
-  deleted_certificates: DeletedCertificatesTable;
-  deleted_versions: DeletedVersionsTable;
-  renewals: RenewalsTable;
-  issuance_holds: IssuanceHoldsTable;
-  acme_accounts: AcmeAccountsTable;
-  acme_issuers: AcmeIssuersTable;
-  acme_challenges: AcmeChallengesTable;
-  dns_providers: DnsProvidersTable;
-  api_keys: ApiKeysTable;
-  api_key_certificates: ApiKeyCertificatesTable;
-  administrators: AdministratorsTable;
-  sessions: SessionsTable;
-  audit_events: AuditEventsTable;
-  audit_keys: AuditKeysTable;
-};
+export type Schema = AcmeServerTables &
+  NotificationTables & {
+    settings: SettingsTable;
+    master_keys: MasterKeysTable;
+    issuers: IssuersTable;
+    private_cas: PrivateCasTable;
+    issuance_profiles: IssuanceProfilesTable;
+    ca_certificates: CaCertificatesTable;
+    ca_requests: CaRequestsTable;
+    revoked_certificates: RevokedCertificatesTable;
+    crls: CrlsTable;
+    certificates: CertificatesTable;
+    certificate_versions: CertificateVersionsTable;
+    next_keys: NextKeysTable;
+    deleted_certificates: DeletedCertificatesTable;
+    deleted_versions: DeletedVersionsTable;
+    renewals: RenewalsTable;
+    issuance_holds: IssuanceHoldsTable;
+    acme_accounts: AcmeAccountsTable;
+    acme_issuers: AcmeIssuersTable;
+    acme_challenges: AcmeChallengesTable;
+    dns_providers: DnsProvidersTable;
+    api_keys: ApiKeysTable;
+    api_key_certificates: ApiKeyCertificatesTable;
+    administrators: AdministratorsTable;
+    sessions: SessionsTable;
+    audit_events: AuditEventsTable;
+    audit_keys: AuditKeysTable;
+    nodes: NodesTable;
+    job_leases: JobLeasesTable;
+  };

@@ -120,11 +120,12 @@ function factsOf(database: BetterSqlite3.Database): CopyFacts {
   };
 }
 
-async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
+/** Runs `work` on the copy at `path`. Throws CopyError if that cannot be written, otherwise StorageError. */
+export async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const { code } = error as { code?: unknown };
+    const { code } = ((error as Error).cause ?? error) as { code?: unknown };
     if (!cannotWrite.test(String(code))) throw storageErrorFrom(error, path);
     throw new CopyError(error, code === 'SQLITE_FULL' ? 'full' : 'not writable');
   }

@@ -7,7 +7,9 @@ import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { HighWater } from '../tables/assigned-ids.ts';
+import { companionsOf } from './database-files.ts';
 import { lendDirectory } from './embedded-addon.ts';
+import { afterInterruptedChange } from './interrupted-change.ts';
 import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
@@ -47,10 +49,9 @@ export function foldsInFile(path: string): number {
 
 /** Throws OperatorError if the path of the database, its log or its shared memory is not a regular file. */
 export function refuseMisplacedFiles(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) {
-    const file = suffix === '' ? path : linkedPath(path) + suffix;
+  for (const file of [path, ...companionsOf(linkedPath(path))]) {
     // A database may be a link to its file; SQLite follows no links for the other files.
-    const stats = (suffix === '' ? statSync : lstatSync)(file, { throwIfNoEntry: false });
+    const stats = (file === path ? statSync : lstatSync)(file, { throwIfNoEntry: false });
     if (stats === undefined || stats.isFile()) continue;
     const kind = stats.isDirectory()
       ? 'a directory'
@@ -107,14 +108,17 @@ export function inspectDatabase(path: string): DatabaseInspection {
 function reading<T>(path: string, look: (database: BetterSqlite3.Database) => T): T {
   refuseMisplacedFiles(path);
   lendDirectory(dirname(path));
-  let database: BetterSqlite3.Database | undefined;
   try {
-    database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 5000 });
-    database.exec('begin');
-    return look(database);
+    return afterInterruptedChange(path, () => {
+      const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 5000 });
+      try {
+        database.exec('begin');
+        return look(database);
+      } finally {
+        database.close();
+      }
+    });
   } catch (error) {
     throw storageErrorFrom(error, path);
-  } finally {
-    database?.close();
   }
 }

@@ -1,6 +1,7 @@
 /** Locks a database exclusively, so that it can be replaced. */
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
+import { afterInterruptedChange } from './interrupted-change.ts';
 import { isBusy } from './storage-error.ts';
 
 /** A database that no other process can open. */
@@ -18,7 +19,7 @@ export type HeldDatabase = {
 export function holdDatabase(path: string): HeldDatabase {
   let database: BetterSqlite3.Database | undefined;
   try {
-    tryReading(path);
+    afterInterruptedChange(path, () => tryReading(path));
     database = new BetterSqlite3(path, { fileMustExist: true, timeout: 250 });
     // Any process that has it open in WAL mode holds a lock that makes this fail.
     database.pragma('journal_mode = delete');

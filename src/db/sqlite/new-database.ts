@@ -15,17 +15,14 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { makeDurableDirectory, removeFile, syncPath } from '../../base/durable-file.ts';
+import { hasContent } from '../../base/file-content.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
+import { companionsOf, logOf } from './database-files.ts';
 import { holdDatabase } from './database-lock.ts';
 
 /** How long to wait for another process that creates or restores a database at the same path. */
 const patienceMs = 5000;
-
-/** Whether the file exists and is not empty. Throws the error of the system if that is unknown. */
-export function hasContent(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
-}
 
 /** Size of a journal header in bytes. A journal of this size has no pages: locking an empty file leaves one behind. */
 const journalHeader = 512;
@@ -45,7 +42,7 @@ export function linkedPath(path: string): string {
 export function leftLog(path: string): string | undefined {
   const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   const real = linkedPath(path);
-  if (size(`${real}-wal`) > 0) return `${real}-wal`;
+  if (size(logOf(real)) > 0) return logOf(real);
   return size(`${real}-journal`) > journalHeader ? `${real}-journal` : undefined;
 }
 
@@ -99,7 +96,7 @@ export async function createDatabase(
     // The first process removes the drafts of the others, which may notice this at any step.
     if (!hasContent(path)) throw error;
   } finally {
-    for (const suffix of ['', '-wal', '-shm', '-journal']) removeIfPossible(draft + suffix);
+    for (const file of [draft, ...companionsOf(draft)]) removeIfPossible(file);
   }
 }
 

@@ -39,14 +39,17 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
 
 /** The locks that no process holds. One whose file was just created may be among them: its process is about to take it. */
 export function abandonedLocks(directory: string): string[] {
-  return namesIn(directory)
+  return filesIn(directory)
     .filter((file) => file.startsWith(prefix) && isAbandoned(join(directory, file)))
     .map((file) => file.slice(prefix.length));
 }
 
-function namesIn(directory: string): string[] {
+function filesIn(directory: string): string[] {
   try {
-    return readdirSync(directory);
+    // Only files: opening a pipe would wait for its other end.
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => entry.name);
   } catch {
     // No file descriptor is left, for example: in doubt, all processes run.
     return [];

@@ -13,6 +13,13 @@ const engine: EngineSql = {
   numbersIn: ['(select value from json_each(', '))'],
   jsonPairs: ['json_group_array(json_array(', ', ', '))'],
   assignedIds: ['sqlite_sequence'],
+  // The column has a collation that does this.
+  sameWithoutCase: ['(', ' = ', ')'],
+  // After a cast no index would be used.
+  largeNumber: ['', ''],
+  storedText: ['', ''],
+  storedNumber: ['', ''],
+  storedBytes: ['', ''],
 };
 
 export class SqliteCompiler extends SqliteQueryCompiler {

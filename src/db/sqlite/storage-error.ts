@@ -1,7 +1,14 @@
 /** What SQLite reports about its surroundings, in words for the operator. */
 import { StorageError } from '../../base/storage-error.ts';
+import { movedHint, movedSentence } from '../schema/moved-vault.ts';
 
 const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
+  {
+    // The only triggers that raise errors.
+    codes: /^SQLITE_CONSTRAINT_TRIGGER$/,
+    message: movedSentence,
+    hint: movedHint,
+  },
   {
     codes: /^SQLITE_(BUSY|LOCKED)/,
     message: 'the database is locked by another process',
@@ -45,6 +52,8 @@ export function storageErrorFrom(error: unknown, path: string): unknown {
   if (typeof code !== 'string') return error;
   const sentence = sentences.find(({ codes }) => codes.test(code));
   if (sentence === undefined) return error;
+  // Other triggers have other sentences.
+  if (sentence.message === movedSentence && (error as Error).message !== movedSentence) return error;
   return new StorageError(`${sentence.message} (${path}, ${code})`, { hint: sentence.hint, cause: error });
 }
 

@@ -91,7 +91,7 @@ export class ThreadConnection implements WriteConnection {
         // The events that follow fail for the same reason.
       });
     }
-    await this.#ask({ do: 'append', events: packEvents(events) });
+    await this.#ask({ do: 'append', count: events.length, events: packEvents(events) });
   }
 
   async requireWritable(): Promise<void> {

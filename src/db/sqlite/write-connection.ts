@@ -49,18 +49,28 @@ const logSizeLimit = 8 * 1024 * 1024;
 /** Per connection. Frequent results are cached above SQLite, and the rest is in the page cache of the system. */
 const cacheKiB = 4000;
 
-/** How a connection that writes is set up, once its file is known to be a database of this vault. */
-export function prepareForWriting(database: BetterSqlite3.Database): void {
-  database.pragma('foreign_keys = on');
-  database.pragma('synchronous = full');
-  database.pragma('trusted_schema = off');
-  database.pragma('temp_store = memory');
-  database.pragma(`cache_size = ${-cacheKiB}`);
+/** How long opening waits for another process that creates or migrates the database. */
+export const openingPatienceMs = 5000;
+
+/** A connection that writes to the file at `path`, which must exist. */
+export function openForWriting(path: string): BetterSqlite3.Database {
+  const database = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
+  try {
+    database.pragma('foreign_keys = on');
+    database.pragma('synchronous = full');
+    database.pragma('trusted_schema = off');
+    database.pragma('temp_store = memory');
+    database.pragma(`cache_size = ${-cacheKiB}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
-/** A connection that cannot write; it waits up to `patienceMs` for locks. */
-export function openForReading(path: string, patienceMs: number): BetterSqlite3.Database {
-  const database = new BetterSqlite3(path, { readonly: true, timeout: patienceMs });
+/** A connection that cannot write. */
+export function openForReading(path: string): BetterSqlite3.Database {
+  const database = new BetterSqlite3(path, { readonly: true, timeout: openingPatienceMs });
   database.pragma('query_only = on');
   database.pragma(`cache_size = ${-cacheKiB}`);
   return database;

@@ -4,19 +4,16 @@
  */
 import type { KeyObject } from 'node:crypto';
 import type { MessagePort } from 'node:worker_threads';
-import BetterSqlite3 from 'better-sqlite3';
-import { Kysely } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
-import { insertAuditEvents } from '../audit/audit-insertion.ts';
-import type { Schema } from '../schema/schema.ts';
+import { insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { QueryRunner } from '../compiled-query.ts';
 import { FileInPlace } from './file-in-place.ts';
-import { writingDialect } from './sqlite-dialect.ts';
+import { queryRunner } from './sqlite-dialect.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 import { storageErrorFrom } from './storage-error.ts';
-import { DirectConnection, prepareForWriting } from './write-connection.ts';
+import { DirectConnection, openForWriting } from './write-connection.ts';
 import {
-  countEvents,
   packError,
   unpackEvents,
   type WriteAnswer,
@@ -30,30 +27,39 @@ type OtherRequest = Exclude<WriteRequest, AppendRequest>;
 /** Bounds the time that a transaction takes. */
 const mostEvents = 500;
 
+/** For fewer events, a commit of their own costs too much. */
+const worthACommit = 16;
+
 /** After a commit of this length, waiting a part of it for more events costs less than another commit. */
 const slowCommitMs = 4;
 const gatheringShare = 8;
 const longestGatheringMs = 5;
 
-/** How long opening waits for the lock of another process. */
-const openingPatienceMs = 5000;
-
 export class WritingThread {
   readonly #port: MessagePort;
   readonly #world: World;
+  /** Whether the event loop can run during a commit. */
+  readonly #hasCores: boolean;
   readonly #integrityOf: (secret: KeyObject) => Integrity;
   readonly #queue: WriteRequest[] = [];
+  /** Of queries, until the last one that is there was executed. */
+  readonly #answers: WriteAnswer[] = [];
   #connection: DirectConnection | undefined;
-  /** The same connection, for events. */
-  #writer: Kysely<Schema> | undefined;
+  /** Runs queries of this connection. */
+  #runner: QueryRunner | undefined;
   #integrity: Integrity | undefined;
   #isInTransaction = false;
   #isRunning = false;
+  /** Whether the last commit of events was quick. */
+  #isQuick = true;
 
-  /** Handles the requests that arrive at the port until one says `close`. */
-  constructor(port: MessagePort, world: World, integrityOf: (secret: KeyObject) => Integrity) {
+  /**
+   * Handles the requests that arrive at the port until one says `close`. `cores` is how many threads can run at once.
+   */
+  constructor(port: MessagePort, world: World, cores: number, integrityOf: (secret: KeyObject) => Integrity) {
     this.#port = port;
     this.#world = world;
+    this.#hasCores = cores > 1;
     this.#integrityOf = integrityOf;
     port.on('message', (requests: readonly WriteRequest[]) => {
       this.#queue.push(...requests);
@@ -77,8 +83,9 @@ export class WritingThread {
 
   /** Lets events join the next commit: those that have arrived, and after a slow commit those of clients that come again. */
   async #gather(commitMs: number): Promise<void> {
+    this.#isQuick = commitMs < slowCommitMs;
     await this.#world.turn();
-    if (commitMs < slowCommitMs || this.#queue[0]?.do !== 'append') return;
+    if (this.#isQuick || this.#queue[0]?.do !== 'append') return;
     await this.#world.sleep(Math.min(commitMs / gatheringShare, longestGatheringMs));
   }
 
@@ -92,11 +99,18 @@ export class WritingThread {
   async #handle(request: OtherRequest): Promise<void> {
     try {
       const result = await this.#execute(request);
-      this.#answer([{ id: request.id, result }]);
+      this.#answers.push({ id: request.id, result });
     } catch (error) {
-      this.#answer([{ id: request.id, failure: packError(error) }]);
+      this.#answers.push({ id: request.id, failure: packError(error) });
     }
+    if (!this.#isFollowed()) this.#answer(this.#answers.splice(0));
     if (request.do === 'close') this.#port.close();
+  }
+
+  /** Whether another query of the transaction is there already: then one message answers both. */
+  #isFollowed(): boolean {
+    if (!this.#isInTransaction) return false;
+    return this.#queue.find((request) => request.do !== 'append')?.do === 'execute';
   }
 
   async #execute(
@@ -105,7 +119,7 @@ export class WritingThread {
     switch (order.do) {
       case 'open':
         this.#connection = opened(order.path, this.#world);
-        this.#writer = new Kysely<Schema>({ dialect: writingDialect(this.#connection) });
+        this.#runner = queryRunner(this.#connection);
         return undefined;
       case 'tag':
         this.#integrity = this.#integrityOf(order.secret);
@@ -137,26 +151,46 @@ export class WritingThread {
 
   /** Commits these events and those that wait right behind them. */
   async #append(first: AppendRequest): Promise<void> {
-    const requests = [first];
-    let count = countEvents(first.events);
-    while (count < mostEvents && this.#queue[0]?.do === 'append') {
-      const next = this.#queue.shift() as AppendRequest;
-      requests.push(next);
-      count += countEvents(next.events);
-    }
-    const events = requests.flatMap((request) => unpackEvents(request.events));
-    const integrity = this.#integrity;
+    const requests = [first, ...this.#takeSome(first.count)];
     let outcome: { readonly result: undefined } | { readonly failure: ReturnType<typeof packError> };
     try {
-      if (this.#writer === undefined) throw notOpened();
-      await this.#writer
-        .transaction()
-        .execute((writer) => insertAuditEvents(Object.assign(writer, { integrity }), events));
+      await this.#commit(requests.flatMap(({ events }) => unpackEvents(events)));
       outcome = { result: undefined };
     } catch (error) {
       outcome = { failure: packError(error) };
     }
     this.#answer(requests.map(({ id }) => ({ id, ...outcome })));
+  }
+
+  /**
+   * Takes the appends behind one of `count` events that share its commit: all, but on a fast disk only half of what waits. The
+   * loop responds to these while the rest is committed.
+   */
+  #takeSome(count: number): AppendRequest[] {
+    const end = this.#queue.findIndex((request) => request.do !== 'append');
+    const waiting = this.#queue.slice(0, end < 0 ? undefined : end) as AppendRequest[];
+    const half = waiting.reduce((sum, request) => sum + request.count, count) / 2;
+    const most = this.#isQuick && this.#hasCores ? Math.max(half, worthACommit) : mostEvents;
+    let together = count;
+    const others = waiting.findIndex((request) => {
+      together += request.count;
+      return together > Math.min(most, mostEvents);
+    });
+    return this.#queue.splice(0, others < 0 ? waiting.length : others) as AppendRequest[];
+  }
+
+  /** A transaction of Kysely would take longer than SQLite does. */
+  async #commit(events: readonly NewAuditEvent[]): Promise<void> {
+    const connection = this.#open;
+    const runner = this.#runner as QueryRunner;
+    await connection.begin();
+    try {
+      await insertAuditEvents({ ...runner, integrity: this.#integrity }, events);
+      await connection.commit();
+    } catch (error) {
+      await connection.rollback();
+      throw error;
+    }
   }
 
   get #open(): DirectConnection {
@@ -172,9 +206,7 @@ export class WritingThread {
 /** The file was opened, migrated and set to WAL by the main thread, which keeps a connection to it. */
 function opened(path: string, world: World): DirectConnection {
   try {
-    const database = new BetterSqlite3(path, { fileMustExist: true, timeout: openingPatienceMs });
-    prepareForWriting(database);
-    const connection = new DirectConnection(database, world, new FileInPlace(path, world));
+    const connection = new DirectConnection(openForWriting(path), world, new FileInPlace(path, world));
     connection.beImpatient();
     return connection;
   } catch (error) {

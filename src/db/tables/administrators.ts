@@ -1,19 +1,26 @@
 /** The table `administrators`: the people who may use the console. */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { tagAdministrator } from '../audit/row-tags.ts';
 import type { Reader, Writer } from '../database.ts';
+import { sameWithoutCase } from '../engine-sql.ts';
 import type { AdministratorsTable } from '../schema/schema.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
 
+const lowerName = sql<string>`lower(name)`;
+
 /** By name, ignoring case. */
 export async function findAdministrator(reader: Reader, name: string): Promise<AdministratorRow | undefined> {
-  return reader.selectFrom('administrators').selectAll().where('name', '=', name).executeTakeFirst();
+  return reader
+    .selectFrom('administrators')
+    .selectAll()
+    .where(sameWithoutCase('name', name))
+    .executeTakeFirst();
 }
 
 /** All administrators by name. */
 export async function listAdministrators(reader: Reader): Promise<AdministratorRow[]> {
-  return reader.selectFrom('administrators').selectAll().orderBy('name').execute();
+  return reader.selectFrom('administrators').selectAll().orderBy(lowerName).execute();
 }
 
 /** Whether there are any administrators. */

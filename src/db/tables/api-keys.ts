@@ -24,6 +24,7 @@ const listed = [
   'last_used_ip',
   'previous_prefix',
   'previous_expires_at',
+  'profiles',
 ] as const;
 
 const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
@@ -159,6 +160,24 @@ export async function pageApiKeysOf(
     .execute();
 }
 
+/** The keys that are not revoked and are confined to profiles, by id. */
+export async function listConfinedKeys(
+  reader: Reader,
+): Promise<{ readonly id: number; readonly name: string; readonly profiles: readonly string[] }[]> {
+  const rows = await reader
+    .selectFrom('api_keys')
+    .select(['id', 'name', 'profiles'])
+    .where('profiles', 'is not', null)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id, name, profiles }) => ({
+    id,
+    name,
+    profiles: JSON.parse(profiles ?? '[]') as string[],
+  }));
+}
+
 export async function countApiKeys(reader: Reader): Promise<number> {
   const { count } = await reader
     .selectFrom('api_keys')
@@ -170,7 +189,11 @@ export async function countApiKeys(reader: Reader): Promise<number> {
 /** Adds an active, unused key and returns its id. */
 export async function insertApiKey(
   writer: Writer,
-  row: Omit<ApiKeyRow, 'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | keyof PreviousSecret>,
+  row: Omit<
+    ApiKeyRow,
+    'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | 'profiles' | keyof PreviousSecret
+  > &
+    Partial<Pick<ApiKeyRow, 'profiles'>>,
 ): Promise<number> {
   const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
   return id;
@@ -183,7 +206,10 @@ export async function insertApiKey(
 export async function updateApiKey(
   writer: Writer,
   id: number,
-  row: Pick<ApiKeyRow, 'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at'>,
+  row: Pick<
+    ApiKeyRow,
+    'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at' | 'profiles'
+  >,
 ): Promise<void> {
   await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
 }

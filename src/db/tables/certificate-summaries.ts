@@ -9,14 +9,28 @@ import type { CertificateRow } from './certificates.ts';
 /** A certificate with the facts of its current version and its issuer that lists show. */
 export type CertificateSummaryRow = CertificateRow & {
   issuer_name: string | null;
+  /** The ACME client that owns it. */
+  owner_name: string | null;
   current: VersionSummaryRow | null;
 };
 
 /** The displayed part of such a row. */
 export type ShownCertificateRow = Pick<
   CertificateSummaryRow,
-  | ('name' | 'domains' | 'key_type' | 'issuer_name' | 'disabled_at' | 'auto_renew' | 'created_at')
-  | ('current_version' | 'next_renewal_at' | 'last_error' | 'last_attempt_at')
+  | (
+      | 'name'
+      | 'domains'
+      | 'uris'
+      | 'emails'
+      | 'key_type'
+      | 'issuer_name'
+      | 'acme_client_id'
+      | 'owner_name'
+      | 'disabled_at'
+      | 'auto_renew'
+      | 'created_at'
+    )
+  | ('current_version' | 'next_renewal_at' | 'last_error' | 'last_attempt_at' | 'csr')
 > & { current: ShownVersionRow | null };
 
 /** At most `limit` certificates after the name `after`; only those in the allowlist of a key, if given. */
@@ -127,6 +141,7 @@ export function withCurrentVersions(reader: Builder) {
   return reader
     .selectFrom('certificates')
     .leftJoin('issuers', 'issuers.id', 'certificates.issuer_id')
+    .leftJoin('acme_clients', 'acme_clients.id', 'certificates.acme_client_id')
     .leftJoin('certificate_versions', (join) =>
       join
         .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
@@ -137,7 +152,7 @@ export function withCurrentVersions(reader: Builder) {
 function summaries(reader: Builder) {
   return withCurrentVersions(reader)
     .selectAll('certificates')
-    .select('issuers.name as issuer_name')
+    .select(['issuers.name as issuer_name', 'acme_clients.name as owner_name'])
     .select([...shownOfVersion, ...restOfVersion]);
 }
 

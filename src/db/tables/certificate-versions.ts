@@ -1,5 +1,6 @@
 /** The table `certificate_versions`: every version of each existing certificate. */
 import type { Expression, Insertable, Selectable } from 'kysely';
+import { compiledInsert } from '../compiled-change.ts';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { CertificateVersionsTable } from '../schema/schema.ts';
@@ -19,8 +20,14 @@ export type ShownVersionRow = Omit<
 >;
 
 const handedOutColumns = [
-  ...(['certificate_id', 'version', 'certificate_pem', 'chain_pem', 'sealed_private_key'] as const),
-  ...(['certificate_etag', 'chain_etag', 'fullchain_etag', 'private_key_etag'] as const),
+  ...(['certificate_id', 'version', 'created_at', 'certificate_pem', 'chain_pem'] as const),
+  ...([
+    'sealed_private_key',
+    'certificate_etag',
+    'chain_etag',
+    'fullchain_etag',
+    'private_key_etag',
+  ] as const),
 ] as const;
 
 /** The downloadable part of a version. */
@@ -34,7 +41,10 @@ const currentOf = compiledQuery((db, name: Expression<string>) =>
         .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
         .onRef('certificate_versions.version', '=', 'certificates.current_version'),
     )
-    .select(['certificates.id', ...handedOutColumns])
+    .select([
+      'certificates.id',
+      ...handedOutColumns.map((column) => `certificate_versions.${column}` as const),
+    ])
     .where('certificates.name', '=', name),
 );
 
@@ -81,21 +91,42 @@ export async function listVersions(
   return query.execute();
 }
 
-/** The highest version number of a certificate, or 0. */
-export async function lastVersionNumber(reader: Reader, certificateId: number): Promise<number> {
-  const row = await reader
+/** Versions with this serial number: those of different CAs can have the same one, but only few. */
+export async function listVersionsWithSerial(
+  reader: Reader,
+  serial: string,
+): Promise<CertificateVersionRow[]> {
+  return reader
+    .selectFrom('certificate_versions')
+    .selectAll()
+    .where('serial', '=', serial)
+    .orderBy('id', 'desc')
+    .limit(mostWithSerial)
+    .execute();
+}
+
+/** An import may repeat a certificate often. */
+const mostWithSerial = 20;
+
+const highestVersion = compiledQuery((db, certificateId: Expression<number>) =>
+  db
     .selectFrom('certificate_versions')
     .select(({ fn }) => fn.max('version').as('version'))
-    .where('certificate_id', '=', certificateId)
-    .executeTakeFirst();
-  return row?.version ?? 0;
+    .where('certificate_id', '=', certificateId),
+);
+
+/** The highest version number of a certificate, or 0. */
+export async function lastVersionNumber(reader: Reader, certificateId: number): Promise<number> {
+  return (await highestVersion(reader, certificateId))[0]?.version ?? 0;
 }
+
+const insertion = compiledInsert('certificate_versions', 'nothing');
 
 export async function insertVersion(
   writer: Writer,
   row: Insertable<CertificateVersionsTable>,
 ): Promise<void> {
-  await writer.insertInto('certificate_versions').values(row).execute();
+  await insertion(writer, row);
 }
 
 /** Marks a version as revoked at its CA. */

@@ -1,13 +1,19 @@
 /** The table `certificates`: the settings of each certificate and which version is current. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import { type Expression, type Insertable, type Selectable, sql, type Updateable } from 'kysely';
+import { compiledInsert, compiledUpdate } from '../compiled-change.ts';
+import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { CertificatesTable } from '../schema/schema.ts';
 import { isOpen } from './renewals.ts';
 
 export type CertificateRow = Selectable<CertificatesTable>;
 
+const byName = compiledQuery((db, name: Expression<string>) =>
+  db.selectFrom('certificates').selectAll().where('name', '=', name),
+);
+
 export async function findCertificate(reader: Reader, name: string): Promise<CertificateRow | undefined> {
-  return reader.selectFrom('certificates').selectAll().where('name', '=', name).executeTakeFirst();
+  return (await byName(reader, name))[0];
 }
 
 /** How many names one query contains: databases limit the number of values per statement. */
@@ -30,14 +36,68 @@ export async function findCertificateIds(
   return ids;
 }
 
+const byId = compiledQuery((db, id: Expression<number>) =>
+  db.selectFrom('certificates').selectAll().where('id', '=', id),
+);
+
 export async function findCertificateById(reader: Reader, id: number): Promise<CertificateRow | undefined> {
-  return reader.selectFrom('certificates').selectAll().where('id', '=', id).executeTakeFirst();
+  return (await byId(reader, id))[0];
+}
+
+const ofOwner = compiledQuery(
+  (db, clientId: Expression<number>, issuerId: Expression<number>, ownedNames: Expression<string>) =>
+    db
+      .selectFrom('certificates')
+      .selectAll()
+      .where('acme_client_id', '=', clientId)
+      .where('issuer_id', '=', issuerId)
+      .where('owned_names', '=', ownedNames)
+      .orderBy('id')
+      .limit(sql.lit(1)),
+);
+
+/** The certificate of this ACME client and issuer with these names, as `owned_names` has them. */
+export async function findOwnedCertificate(
+  reader: Reader,
+  clientId: number,
+  issuerId: number,
+  ownedNames: string,
+): Promise<CertificateRow | undefined> {
+  return (await ofOwner(reader, clientId, issuerId, ownedNames))[0];
+}
+
+/** The longest lifetime that a certificate of this issuer asks for; 0 if none asks for one. */
+export async function longestLifetime(reader: Reader, issuerId: number): Promise<number> {
+  const row = await reader
+    .selectFrom('certificates')
+    .select(({ fn }) => fn.max('lifetime').as('longest'))
+    .where('issuer_id', '=', issuerId)
+    .executeTakeFirst();
+  return Number(row?.longest ?? 0);
 }
 
 /** Names in order, at most `limit`. */
 export async function listCertificateNames(reader: Reader, limit: number): Promise<string[]> {
   const rows = await reader.selectFrom('certificates').select('name').orderBy('name').limit(limit).execute();
   return rows.map(({ name }) => name);
+}
+
+/** Certificates that are not disabled and use this issuer, directly or as fallback, in the order of their ids. */
+export async function pageCertificatesOfIssuer(
+  reader: Reader,
+  issuerId: number,
+  after: number,
+  limit: number,
+): Promise<CertificateRow[]> {
+  return reader
+    .selectFrom('certificates')
+    .selectAll()
+    .where(({ or, eb }) => or([eb('issuer_id', '=', issuerId), eb('fallback_issuer_id', '=', issuerId)]))
+    .where('disabled_at', 'is', null)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
 }
 
 /** Certificates that are due for renewal and have no open renewal. */
@@ -139,12 +199,24 @@ export async function insertCertificate(writer: Writer, row: Insertable<Certific
   return id;
 }
 
+const insertion = compiledInsert<CertificateRow>('certificates', 'all');
+
+/** Adds a certificate and returns its row. */
+export async function insertWholeCertificate(
+  writer: Writer,
+  row: Insertable<CertificatesTable>,
+): Promise<CertificateRow> {
+  return (await insertion(writer, row)) as CertificateRow;
+}
+
+const change = compiledUpdate('certificates', ['id']);
+
 export async function updateCertificate(
   writer: Writer,
   id: number,
   changes: Updateable<CertificatesTable>,
 ): Promise<void> {
-  await writer.updateTable('certificates').set(changes).where('id', '=', id).execute();
+  await change(writer, changes, id);
 }
 
 /** Deletes the certificate and, by cascade, its versions and renewals. Fails while an allowlist names it. */

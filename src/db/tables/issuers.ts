@@ -1,17 +1,26 @@
 /** The tables `issuers` and `acme_issuers`: which issuers exist, and how to reach their CAs. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Expression, Insertable, Selectable, Updateable } from 'kysely';
+import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeIssuersTable, IssuersTable } from '../schema/schema.ts';
 
 export type IssuerRow = Selectable<IssuersTable>;
 export type AcmeIssuerRow = Selectable<AcmeIssuersTable>;
 
+const byName = compiledQuery((db, name: Expression<string>) =>
+  db.selectFrom('issuers').selectAll().where('name', '=', name),
+);
+
 export async function findIssuer(reader: Reader, name: string): Promise<IssuerRow | undefined> {
-  return reader.selectFrom('issuers').selectAll().where('name', '=', name).executeTakeFirst();
+  return (await byName(reader, name))[0];
 }
 
+const byId = compiledQuery((db, id: Expression<number>) =>
+  db.selectFrom('issuers').selectAll().where('id', '=', id),
+);
+
 export async function findIssuerById(reader: Reader, id: number): Promise<IssuerRow | undefined> {
-  return reader.selectFrom('issuers').selectAll().where('id', '=', id).executeTakeFirst();
+  return (await byId(reader, id))[0];
 }
 
 export async function listIssuers(reader: Reader): Promise<IssuerRow[]> {

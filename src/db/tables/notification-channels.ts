@@ -1,5 +1,6 @@
 /** The table `notification_channels`: the recipients of notifications, with sealed settings. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
+import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { NotificationChannelsTable } from '../schema/schema-notifications.ts';
 
@@ -14,9 +15,11 @@ export async function findChannelById(reader: Reader, id: number): Promise<Chann
   return reader.selectFrom('notification_channels').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
+const all = compiledQuery((db) => db.selectFrom('notification_channels').selectAll().orderBy('name'));
+
 /** All channels by name; there are few. */
 export async function listChannels(reader: Reader): Promise<ChannelRow[]> {
-  return reader.selectFrom('notification_channels').selectAll().orderBy('name').execute();
+  return all(reader);
 }
 
 /** Adds a channel and returns its id. */

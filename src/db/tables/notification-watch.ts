@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 import { smallerOf } from '../engine-sql.ts';
+import type { IdRange } from './id-ranges.ts';
 
 /**
  * How close the expiry is; higher is worse. Without automatic renewal the notification is sent earlier, because a
@@ -23,6 +24,8 @@ export type ExpiringCertificate = NearExpiry & {
   readonly last_error: string | null;
   readonly auto_renew: number;
   readonly issuer: string | null;
+  /** The ACME client that should have renewed it. */
+  readonly owner: string | null;
 };
 
 export type ExpiringApiKey = NearExpiry & {
@@ -34,25 +37,6 @@ export type ExpiringApiKey = NearExpiry & {
 const day = 86_400_000;
 
 const longestNotice = 30 * day;
-
-/** Ids greater than `after`, up to `last`. */
-export type IdRange = { readonly after: number; readonly last: number };
-
-/** The range of the next `count` ids after `after`, or undefined if there are none. */
-export async function nextRange(
-  reader: Reader,
-  table: 'certificates' | 'api_keys',
-  after: number,
-  count: number,
-): Promise<IdRange | undefined> {
-  const { last } = await reader
-    .selectFrom(({ selectFrom }) =>
-      selectFrom(table).select('id').where('id', '>', after).orderBy('id').limit(count).as('page'),
-    )
-    .select(({ fn }) => fn.max<number | null>('id').as('last'))
-    .executeTakeFirstOrThrow();
-  return last === null ? undefined : { after, last };
-}
 
 /**
  * Certificates in a range that are due for another expiry notification at `now`, or whose alarm is resolved, earliest
@@ -78,11 +62,13 @@ export async function listExpiringCertificates(
       join.onRef('v.certificate_id', '=', 'c.id').onRef('v.version', '=', 'c.current_version'),
     )
     .leftJoin('issuers as i', 'i.id', 'c.issuer_id')
+    .leftJoin('acme_clients as o', 'o.id', 'c.acme_client_id')
     .leftJoin('notification_alarms as a', (join) =>
       join.onRef('a.certificate_id', '=', 'c.id').on('a.event', '=', 'certificate.expiring'),
     )
     .select(['c.id', 'c.name', 'c.domains', 'c.last_error', 'c.auto_renew'])
-    .select(['v.not_after as ends_at', 'i.name as issuer', 'a.level as told', level.as('level')])
+    .select(['v.not_after as ends_at', 'i.name as issuer', 'o.name as owner'])
+    .select(['a.level as told', level.as('level')])
     .where('c.id', '>', after)
     .where('c.id', '<=', last)
     .where(isDue(level))
@@ -128,19 +114,16 @@ function isDue(level: ReturnType<typeof sql<number>>) {
 export type Upcoming = { readonly name: string; readonly ends_at: number };
 
 /**
- * Certificates that expire before `until` and may need attention: they do not renew automatically, or their renewal is
- * overdue because the last quarter of their lifetime (at most 30 days) has begun at `now`. Earliest expiry first.
+ * Certificates in a range that expire before `until` and may need attention: they do not renew automatically, or their renewal
+ * is overdue because the last quarter of their lifetime (at most 30 days) has begun at `now`.
  */
 export async function certificatesExpiringBefore(
   reader: Reader,
   now: number,
   until: number,
+  range: IdRange,
 ): Promise<Upcoming[]> {
-  return reader
-    .selectFrom('certificates as c')
-    .innerJoin('certificate_versions as v', (join) =>
-      join.onRef('v.certificate_id', '=', 'c.id').onRef('v.version', '=', 'c.current_version'),
-    )
+  return withVersions(reader, range)
     .select(['c.name', 'v.not_after as ends_at'])
     .where('c.disabled_at', 'is', null)
     .where('v.not_after', '<', until)
@@ -148,50 +131,60 @@ export async function certificatesExpiringBefore(
       sql<boolean>`(c.issuer_id is null or c.auto_renew = 0
         or v.not_after - ${smallerOf(sql`(v.not_after - v.not_before) / 4.0`, sql.lit(longestNotice))} <= ${now})`,
     )
-    .orderBy('v.not_after')
     .execute();
 }
 
-/** API keys that are not revoked and expire between `now` and `until`, earliest first. */
+/** API keys in a range that are not revoked and expire between `now` and `until`. */
 export async function apiKeysExpiringBefore(
   reader: Reader,
   now: number,
   until: number,
+  { after, last }: IdRange,
 ): Promise<(Upcoming & { readonly id: number })[]> {
   const rows = await reader
     .selectFrom('api_keys as k')
     .select(['k.id', 'k.name', 'k.expires_at'])
+    .where('k.id', '>', after)
+    .where('k.id', '<=', last)
     .where('k.revoked_at', 'is', null)
     .where('k.expires_at', '>', now)
     .where('k.expires_at', '<', until)
-    .orderBy('k.expires_at')
     .execute();
   return rows.map(({ id, name, expires_at }) => ({ id, name, ends_at: expires_at ?? 0 }));
 }
 
-/** Certificates with a version issued since `since`, by name. */
-export async function certificatesIssuedSince(reader: Reader, since: number): Promise<{ name: string }[]> {
-  return reader
-    .selectFrom('certificates as c')
-    .innerJoin('certificate_versions as v', (join) =>
-      join.onRef('v.certificate_id', '=', 'c.id').onRef('v.version', '=', 'c.current_version'),
-    )
-    .select('c.name')
-    .where('v.created_at', '>=', since)
-    .orderBy('c.name')
-    .execute();
+/** Certificates in a range with a version issued since `since`. */
+export async function certificatesIssuedSince(
+  reader: Reader,
+  since: number,
+  range: IdRange,
+): Promise<{ name: string }[]> {
+  return withVersions(reader, range).select('c.name').where('v.created_at', '>=', since).execute();
 }
 
-/** Certificates whose last renewal failed, unless they are disabled, by name, with the error. */
+/** Certificates in a range whose last renewal failed, unless they are disabled, with the error. */
 export async function failingCertificates(
   reader: Reader,
+  { after, last }: IdRange,
 ): Promise<{ name: string; last_error: string | null }[]> {
   return reader
     .selectFrom('notification_alarms as a')
     .innerJoin('certificates as c', 'c.id', 'a.certificate_id')
     .select(['c.name', 'c.last_error'])
+    .where('a.certificate_id', '>', after)
+    .where('a.certificate_id', '<=', last)
     .where('a.event', '=', 'renewal.failed')
     .where('c.disabled_at', 'is', null)
-    .orderBy('c.name')
     .execute();
+}
+
+/** The certificates in a range with their current versions. */
+function withVersions(reader: Reader, { after, last }: IdRange) {
+  return reader
+    .selectFrom('certificates as c')
+    .innerJoin('certificate_versions as v', (join) =>
+      join.onRef('v.certificate_id', '=', 'c.id').onRef('v.version', '=', 'c.current_version'),
+    )
+    .where('c.id', '>', after)
+    .where('c.id', '<=', last);
 }

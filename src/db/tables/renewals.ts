@@ -106,24 +106,63 @@ export type RenewalPage = {
   readonly status?: RenewalStatus | undefined;
   /** Only renewals older than the one with this id. */
   readonly before?: number | undefined;
+  /** Only renewals with this id or a higher one. */
+  readonly from?: number | undefined;
   readonly limit: number;
 };
 
-/** Renewals with the names of their certificates, newest first. */
+/**
+ * Renewals with the names of their certificates, newest first. Without a certificate, no index has those that succeeded or are
+ * queued in this order: give `from`, or use `pageQueuedRenewals`.
+ */
 export async function listRenewals(
   reader: Reader,
-  { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, limit }: RenewalPage,
+  { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, from, limit }: RenewalPage,
 ): Promise<NamedRenewalRow[]> {
-  const isOpenOnly = status === 'queued' || status === 'running';
-  // The few open renewals are read and sorted; by id, the complete history would be read.
-  const id = isOpenOnly ? withoutIndex<number>('renewals.id') : sql<number>`renewals.id`;
+  // The few that run are read and sorted; by id, the complete history would be read.
+  const id = status === 'running' ? withoutIndex<number>('renewals.id') : sql<number>`renewals.id`;
   let query = named(reader).where(id, '<', before).orderBy(id, 'desc').limit(limit);
-  if (isOpenOnly) query = query.where(isOpen);
+  if (from !== undefined) query = query.where(id, '>=', from);
   if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);
-  // A literal, so that SQLite uses the partial index of failed renewals.
+  // Literals, so that SQLite uses the partial indexes.
   if (failedOnly || status === 'failed') query = query.where(sql<boolean>`renewals.status = 'failed'`);
+  else if (status === 'running') query = query.where(sql<boolean>`renewals.status = 'running'`);
   else if (status !== undefined) query = query.where('renewals.status', '=', status);
   return query.execute();
+}
+
+/** A queued renewal. Each certificate has at most one. */
+export type QueuedRenewal = Pick<RenewalRow, 'id' | 'certificate_id'>;
+
+/** Queued renewals in the order of their certificates, after the one with the id `after`. */
+export async function pageQueuedRenewals(
+  reader: Reader,
+  after: number,
+  limit: number,
+): Promise<QueuedRenewal[]> {
+  return reader
+    .selectFrom('renewals')
+    .select(['id', 'certificate_id'])
+    .where(isOpen)
+    .where('status', '=', 'queued')
+    .where('certificate_id', '>', after)
+    .orderBy('certificate_id')
+    .limit(limit)
+    .execute();
+}
+
+/** The renewals with these ids and their names, newest first. */
+export async function listNamedRenewals(reader: Reader, ids: readonly number[]): Promise<NamedRenewalRow[]> {
+  return named(reader).where('renewals.id', 'in', ids).orderBy('renewals.id', 'desc').execute();
+}
+
+/** The highest id of a renewal; 0 without renewals. */
+export async function lastRenewalId(reader: Reader): Promise<number> {
+  const newest = await reader
+    .selectFrom('renewals')
+    .select(({ fn }) => fn.max<number | null>('id').as('id'))
+    .executeTakeFirst();
+  return newest?.id ?? 0;
 }
 
 /** One renewal with its names. */
@@ -142,10 +181,7 @@ function named(reader: Reader) {
 
 /** A text that changes whenever a renewal is queued, claimed, progresses or finishes. */
 export async function renewalsState(reader: Reader): Promise<string> {
-  const newest = await reader
-    .selectFrom('renewals')
-    .select(({ fn }) => fn.max('id').as('id'))
-    .executeTakeFirst();
+  const newest = await lastRenewalId(reader);
   const open = await reader
     .selectFrom('renewals')
     .select(({ fn }) => [
@@ -155,19 +191,20 @@ export async function renewalsState(reader: Reader): Promise<string> {
     ])
     .where(isOpen)
     .executeTakeFirstOrThrow();
-  return [newest?.id, open.count, open.claims, open.steps].join(' ');
+  return [newest, open.count, open.claims, open.steps].join(' ');
 }
 
 /** The number of queued and of running renewals. */
 export async function countOpenRenewals(reader: Reader): Promise<{ queued: number; running: number }> {
-  const rows = await reader
-    .selectFrom('renewals')
-    .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
-    .where(isOpen)
-    .groupBy('status')
-    .execute();
-  const of = (status: string) => rows.find((row) => row.status === status)?.count ?? 0;
-  return { queued: of('queued'), running: of('running') };
+  const count = async (condition: typeof isOpen) => {
+    const query = reader.selectFrom('renewals').select(({ fn }) => fn.countAll<number>().as('count'));
+    return (await query.where(condition).executeTakeFirstOrThrow()).count;
+  };
+  // Literals, so that SQLite counts the entries of partial indexes.
+  return {
+    queued: await count(sql`renewals.status = 'queued'`),
+    running: await count(sql`renewals.status = 'running'`),
+  };
 }
 
 /** Shortens every lease to end no later than `latest`. */

@@ -1,6 +1,7 @@
 /**
  * All columns with sealed blobs, and how to iterate over them during a master key rotation. A blob reveals its key
- * without being opened: one format byte is followed by eight bytes with the id of the key.
+ * without being opened: one format byte is followed by eight bytes with the id of the key. An empty one stands for a secret
+ * that the vault does not hold.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
@@ -40,6 +41,12 @@ export const sealedPlaces = {
     column: 'sealed_private_key',
     record: "id || ''",
   },
+  'ca_requests.sealed_private_key': {
+    table: 'ca_requests',
+    id: 'issuer_id',
+    column: 'sealed_private_key',
+    record: "issuer_id || ''",
+  },
   'acme_accounts.sealed_private_key': {
     table: 'acme_accounts',
     id: 'id',
@@ -57,6 +64,12 @@ export const sealedPlaces = {
     id: 'issuer_id',
     column: 'sealed_eab_key',
     record: "issuer_id || ''",
+  },
+  'acme_clients.sealed_hmac_key': {
+    table: 'acme_clients',
+    id: 'id',
+    column: 'sealed_hmac_key',
+    record: "id || ''",
   },
   'dns_providers.sealed_secret': {
     table: 'dns_providers',
@@ -93,7 +106,7 @@ export async function countSealedBlobs(
     const { table, column } = names(place);
     const { rows } = await sql<{ key: Buffer; blobs: number }>`
       select substr(${column}, 2, 8) as key, count(*) as blobs
-      from ${table} where ${column} is not null group by 1 order by 1`.execute(reader);
+      from ${table} where length(${column}) > 0 group by 1 order by 1`.execute(reader);
     counts.push(...rows.map(({ key, blobs }) => ({ place, key: key.toString('hex'), blobs })));
   }
   return counts;
@@ -108,7 +121,7 @@ export async function listBlobsOfOtherKeys(
   const { table, id, column, record } = names(place);
   const { rows } = await sql<Omit<SealedRow, 'record'> & { readonly record: string | Buffer }>`
     select ${id} as row, ${record} as record, ${column} as blob from ${table}
-    where ${id} > ${after} and ${column} is not null and substr(${column}, 2, 8) <> ${key}
+    where ${id} > ${after} and length(${column}) > 0 and substr(${column}, 2, 8) <> ${key}
     order by ${id} limit ${limit}`.execute(reader);
   return rows.map((row) => ({
     ...row,

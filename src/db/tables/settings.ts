@@ -1,5 +1,8 @@
 /** The table `settings`: single values for the database as a whole. */
+import type { Expression } from 'kysely';
+import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
+import { storedValue } from '../engine-sql.ts';
 
 /** Names of the values kept here. */
 export type SettingKey =
@@ -13,10 +16,16 @@ export type SettingKey =
   | 'vault-id'
   /** UTC milliseconds: when the id was assigned. */
   | 'vault-id-since'
+  /** Where the vault went: the place of another database. Present in one that refuses writes. */
+  | 'moved-to'
+  /** The id of the vault that this is a copy of, until the copy is finished. */
+  | 'copied-from'
   /** UTC milliseconds; present while a server has the database open. */
   | 'served-since'
   /** JSON: the settings of the server that has the database open (domain/presence/served-settings.ts). */
   | 'served-settings'
+  /** The public base of the URLs of CRLs, for the certificates that the private CA issues. */
+  | 'crl-base-url'
   /** Id and hash of the newest event, and the tag over them (audit-mark.ts). */
   | 'audit-mark'
   /** Id and hash of the last pruned event. */
@@ -29,12 +38,15 @@ export type SettingKey =
   /** JSON: targets from before the guard existed, in the form of `--allow-outbound`. */
   | 'kept-outbound-targets';
 
+const byKey = compiledQuery((db, key: Expression<string>) =>
+  db.selectFrom('settings').select('value').where('key', '=', key),
+);
+
 export async function readSetting(
   reader: Reader,
   key: SettingKey,
 ): Promise<string | number | Buffer | undefined> {
-  const row = await reader.selectFrom('settings').select('value').where('key', '=', key).executeTakeFirst();
-  return row?.value;
+  return (await byKey(reader, key))[0]?.value;
 }
 
 /** Sets a value, whether or not the key exists. */
@@ -43,10 +55,11 @@ export async function putSetting(
   key: SettingKey,
   value: string | number | Buffer,
 ): Promise<void> {
+  const stored = storedValue(value);
   await writer
     .insertInto('settings')
-    .values({ key, value })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+    .values({ key, value: stored })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: stored }))
     .execute();
 }
 

@@ -1,6 +1,7 @@
 /** Queries about the queue of renewals as a whole: what waits for too long, and the recent results of an issuer. */
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
+import type { IdRange } from './id-ranges.ts';
 import { findRenewal, isOpen, type RenewalRow } from './renewals.ts';
 
 /**
@@ -47,38 +48,37 @@ export async function findNeglectedRenewal(
 }
 
 /**
- * Queued renewals that wait at `now` although their certificate has another issuer: the issuer is paused, a limit holds
- * them back, or they were queued before `since`. Most urgent first, at most `limit`.
+ * Queued renewals that wait at `now` although their certificate, which is in the range, has another issuer: the issuer is
+ * paused, a limit holds them back, or they were queued before `since`. Most urgent first, at most `limit`.
  */
 export async function listWaitingRenewals(
   reader: Reader,
-  now: number,
-  since: number,
-  limit: number,
+  { now, since, limit }: { readonly now: number; readonly since: number; readonly limit: number },
+  { after, last }: IdRange,
 ): Promise<RenewalRow[]> {
-  return (
-    reader
-      .selectFrom('renewals')
-      .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
-      .leftJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
-      .selectAll('renewals')
-      // A literal, so that SQLite uses the partial index of queued renewals.
-      .where(sql<boolean>`renewals.status = 'queued'`)
-      .where('certificates.fallback_issuer_id', 'is not', null)
-      .where(({ or, and, eb, ref }) =>
-        or([
-          eb('renewals.held_until', '>', now),
-          eb('acme_issuers.paused_until', '>', now),
-          and([
-            eb('renewals.requested_at', '<', since),
-            eb('renewals.issuer_id', '=', ref('certificates.issuer_id')),
-          ]),
+  return reader
+    .selectFrom('renewals')
+    .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
+    .leftJoin('acme_issuers', 'acme_issuers.issuer_id', 'renewals.issuer_id')
+    .selectAll('renewals')
+    .where(isOpen)
+    .where('renewals.certificate_id', '>', after)
+    .where('renewals.certificate_id', '<=', last)
+    .where('renewals.status', '=', 'queued')
+    .where('certificates.fallback_issuer_id', 'is not', null)
+    .where(({ or, and, eb, ref }) =>
+      or([
+        eb('renewals.held_until', '>', now),
+        eb('acme_issuers.paused_until', '>', now),
+        and([
+          eb('renewals.requested_at', '<', since),
+          eb('renewals.issuer_id', '=', ref('certificates.issuer_id')),
         ]),
-      )
-      .orderBy('renewals.urgent_at')
-      .limit(limit)
-      .execute()
-  );
+      ]),
+    )
+    .orderBy('renewals.urgent_at')
+    .limit(limit)
+    .execute();
 }
 
 /** The results of this issuer's most recently queued renewals, last finished first. */

@@ -21,3 +21,17 @@ export type DnsResolver = {
   /** `ip:port` of the resolver configured with `--resolver`, if any. */
   readonly configured: string | undefined;
 };
+
+/** A CAA record (RFC 8659 §4.1). */
+export type CaaRecord = {
+  readonly isCritical: boolean;
+  /** In lower case. */
+  readonly tag: string;
+  readonly value: string;
+};
+
+/** What the validation of names needs. As in DnsResolver, an empty result means that there is none. */
+export type ValidationResolver = Pick<DnsResolver, 'txt' | 'cname' | 'addresses'> & {
+  /** The records at this name, or behind its alias; those of parents are separate questions. */
+  readonly caa: (name: string) => Promise<CaaRecord[]>;
+};

@@ -1,10 +1,11 @@
 /** DNS queries over the network with Node's resolver (c-ares), with limits for callers that poll. */
+import type { CaaRecord as NodeCaaRecord } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { second } from '../../base/duration.ts';
 import { realWorld, type World } from '../../base/world.ts';
 import { type OutboundGuard, OutboundRefusal, outboundGuard } from '../../net/outbound-guard.ts';
 import { DnsProviderError } from '../dns-provider.ts';
-import type { DnsResolver } from './dns-resolver.ts';
+import type { CaaRecord, DnsResolver, ValidationResolver } from './dns-resolver.ts';
 import { referredServers } from './referral.ts';
 import type { DnsServer } from './tcp-exchange.ts';
 
@@ -23,7 +24,7 @@ export function systemResolver(
   patience: Patience = usual,
   guard: OutboundGuard = outboundGuard(),
   world: Pick<World, 'sleep' | 'randomBytes'> = realWorld,
-): DnsResolver {
+): DnsResolver & ValidationResolver {
   const ask = async <T>(
     what: string,
     question: (resolver: Resolver) => Promise<T[]>,
@@ -76,6 +77,10 @@ export function systemResolver(
       const names = await asked.catch(() => []);
       return names.length > 0 ? inZone(name, names, server) : referral(name, server);
     },
+    caa: async (name) => {
+      const records = await ask(`the CAA of ${name}`, (resolver) => resolver.resolveCaa(name));
+      return records.map(caaOf);
+    },
     negativeTtl: async (zone) => {
       const [soa] = await ask(`the SOA of ${zone}`, async (resolver) => [await resolver.resolveSoa(zone)]);
       return (soa?.minttl ?? 0) * second;
@@ -91,6 +96,17 @@ export function systemResolver(
       return found;
     },
   };
+}
+
+/**
+ * Node names a member after the tag. A tag that hides the flags counts as critical, as does the bit that many
+ * owners of zones take for the critical one.
+ */
+function caaOf(record: NodeCaaRecord): CaaRecord {
+  const { critical, ...rest }: Record<string, unknown> = { ...record };
+  const [tag = 'critical', value = critical] = Object.entries(rest).find(([name]) => name !== 'type') ?? [];
+  const isCritical = typeof critical !== 'number' || (critical & (128 | 1)) !== 0;
+  return { isCritical, tag: tag.toLowerCase(), value: String(value) };
 }
 
 /** Throws OutboundRefusal for an `ip:port` that must not be queried. */

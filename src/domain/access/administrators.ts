@@ -71,7 +71,7 @@ export async function addAdministrator(
   }
   const row = await insertAdministrator(writer, { name, password_hash: passwordHash, created_at: now });
   await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at', 'setup-token-tag']);
-  await record(writer, { actor, action: 'administrator.create', ...subject(row) }, now);
+  record(writer, { actor, action: 'administrator.create', ...subject(row) }, now);
   return row;
 }
 
@@ -108,7 +108,7 @@ export async function replacePassword(
   await setPasswordHash(writer, row.id, change.hash);
   const ended = await deleteOtherSessions(writer, row.id, change.keptSession);
   const event = { actor, action: 'administrator.password', detail: { sessions_ended: ended } } as const;
-  await record(writer, { ...event, resource: subject(row).resource }, change.now);
+  record(writer, { ...event, resource: subject(row).resource }, change.now);
   return ended;
 }
 
@@ -130,7 +130,7 @@ export async function deleteAdministrator(
     const ended = await deleteOtherSessions(writer, row.id, undefined);
     await deleteAdministratorRow(writer, row.id);
     const detail = { sessions_ended: ended };
-    await record(
+    record(
       writer,
       { actor, action: 'administrator.delete', resource: subject(row).resource, detail },
       world.now(),

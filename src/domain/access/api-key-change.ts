@@ -14,6 +14,7 @@ import type { UpdateApiKeyInput } from './api-key-inputs.ts';
 import { refuseTakenName } from './api-key-uniqueness.ts';
 import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
 import type { ApiKeyState } from './authentication.ts';
+import { confinementText, refuseUnfitProfiles } from './profile-confinement.ts';
 
 /**
  * Changes some settings of a key with immediate effect, and returns whether any has another value now. Throws
@@ -54,6 +55,7 @@ export async function storeApiKeyChange(
   if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
   if (input.name !== key.name) await refuseTakenName(writer, input.name);
+  if (input.profiles.length > 0) await refuseUnfitProfiles(writer, input);
   const after = shown(input);
   const before = differences(shown(await settingsOf(writer, key)), after);
   if (Object.keys(before).length === 0) return false;
@@ -62,13 +64,14 @@ export async function storeApiKeyChange(
     scopes: JSON.stringify(input.scopes),
     any_certificate: input.certificates === 'any' ? 1 : 0,
     allowed_networks: JSON.stringify(input.allowed_networks),
+    profiles: confinementText(input.profiles),
     expires_at: input.expires_at ?? null,
   });
   await clearAllowlist(writer, id);
   await insertAllowlist(writer, id, allowed);
   await tagApiKey(writer, id);
   const detail = { ...after, prefix: key.prefix, before };
-  await record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
+  record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
   return true;
 }
 
@@ -81,17 +84,19 @@ async function settingsOf(reader: Reader, key: ApiKeyRow): Promise<CreateApiKeyI
     // Names were parsed before they were stored.
     certificates: key.any_certificate === 1 ? 'any' : allowlist.map(({ name }) => name as CertName),
     allowed_networks: JSON.parse(key.allowed_networks) as string[],
+    profiles: JSON.parse(key.profiles ?? '[]') as string[],
     expires_at: key.expires_at ?? undefined,
   };
 }
 
 /** Settings as the audit log shows them. */
-function shown({ name, scopes, certificates, allowed_networks, expires_at }: CreateApiKeyInput) {
+function shown({ name, scopes, certificates, allowed_networks, profiles, expires_at }: CreateApiKeyInput) {
   return {
     name,
     scopes,
     certificates: certificates === 'any' ? ['*'] : certificates,
     allowed_networks,
+    profiles,
     expires_at: formatTimestampOrNull(expires_at ?? null),
   };
 }

@@ -23,15 +23,16 @@ export const rotateApiKeyInput = z.strictObject({
 
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
-const { name, scopes, certificates, allowed_networks, expires_at } = createApiKeyInput.shape;
+const { name, scopes, certificates, allowed_networks, profiles, expires_at } = createApiKeyInput.shape;
 
 /** Changes to an API key; lists replace the current ones, and null clears the expiry. */
 export const updateApiKeyInput = z.strictObject({
   name: name.optional(),
   scopes: scopes.optional(),
   certificates: certificates.optional(),
-  // Without its default, which would clear the networks at every change.
+  // Without their defaults, which would clear them at every change.
   allowed_networks: allowed_networks.unwrap().optional(),
+  profiles: profiles.unwrap().optional(),
   expires_at: expires_at.nullable(),
 });
 

@@ -54,7 +54,7 @@ export async function rotateApiKey(
       previous_expires_at: formatTimestamp(end ?? now),
       ...(endedEarlier && { ended_prefix: key.previous_prefix }),
     };
-    await record(writer, { actor, action: 'api_key.rotate', resource: `api-key:${id}`, detail }, now);
+    record(writer, { actor, action: 'api_key.rotate', resource: `api-key:${id}`, detail }, now);
     return { name: key.name, raw, previousExpiresAt: formatTimestampOrNull(end), endedEarlier };
   });
 }

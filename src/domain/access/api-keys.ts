@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type ApiKeyToken, createToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
+import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
@@ -11,7 +11,6 @@ import {
   type ApiKeyRow,
   deleteApiKeyRow,
   findApiKey,
-  findApiKeyByPrefix,
   insertApiKey,
   type ListedApiKeyRow,
   pageApiKeys,
@@ -25,6 +24,7 @@ import type { CreateApiKeyInput } from '../inputs.ts';
 import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
 import { refuseTakenName } from './api-key-uniqueness.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
+import { confinementText, refuseUnfitProfiles } from './profile-confinement.ts';
 
 /** An API key as lists show it; never the raw value or its hash. */
 export type ApiKeyView = {
@@ -35,6 +35,8 @@ export type ApiKeyView = {
   certificates: string[];
   /** The networks it works from; empty for any. */
   allowed_networks: string[];
+  /** The profiles that it may sign for; empty for any. */
+  profiles: string[];
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
@@ -60,14 +62,6 @@ export async function createApiKey(
   return { id, raw: token.raw };
 }
 
-/** Whether the text is the raw value of a key that is stored, before or after its last rotation. */
-export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {
-  const token = readToken(raw);
-  const key = token && (await findApiKeyByPrefix(reader, token.prefix));
-  if (token === undefined || key === undefined) return false;
-  return tokenMatches(token, key.hash) || tokenMatches(token, key.previous_hash ?? undefined);
-}
-
 /** `createApiKey` in the caller's transaction, with a token from the caller. Returns the id of the key. */
 export async function storeApiKey(
   { world }: WorldContext,
@@ -80,6 +74,7 @@ export async function storeApiKey(
   refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
   await refuseTakenName(writer, input.name);
+  await refuseUnfitProfiles(writer, input);
   const id = await insertApiKey(writer, {
     name: input.name,
     prefix,
@@ -87,6 +82,7 @@ export async function storeApiKey(
     scopes: JSON.stringify(input.scopes),
     any_certificate: input.certificates === 'any' ? 1 : 0,
     allowed_networks: JSON.stringify(input.allowed_networks),
+    profiles: confinementText(input.profiles),
     created_at: now,
     expires_at: input.expires_at ?? null,
   });
@@ -98,9 +94,10 @@ export async function storeApiKey(
     scopes: input.scopes,
     certificates: input.certificates === 'any' ? ['*'] : input.certificates,
     allowed_networks: input.allowed_networks,
+    profiles: input.profiles,
     expires_at: formatTimestampOrNull(input.expires_at ?? null),
   };
-  await record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
+  record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
   return id;
 }
 
@@ -162,6 +159,7 @@ function views(
     scopes: JSON.parse(row.scopes) as Scope[],
     certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
     allowed_networks: JSON.parse(row.allowed_networks) as string[],
+    profiles: JSON.parse(row.profiles ?? '[]') as string[],
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestampOrNull(row.expires_at),
     revoked_at: formatTimestampOrNull(row.revoked_at),
@@ -199,7 +197,7 @@ export async function storeRevocation(
   const isAuthentic = await isApiKeyAuthentic(writer, id);
   await setRevoked(writer, id, world.now());
   if (isAuthentic) await tagApiKey(writer, id);
-  await record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
+  record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
 }
 
 /** Deletes a revoked key. Throws `api_key_not_found`, and `api_key_active` if it is not revoked. */
@@ -213,7 +211,7 @@ export async function deleteApiKey({ db, world }: TimedContext, actor: Actor, id
       });
     }
     await deleteApiKeyRow(writer, id);
-    await record(writer, { actor, action: 'api_key.delete', ...subject(key) }, world.now());
+    record(writer, { actor, action: 'api_key.delete', ...subject(key) }, world.now());
   });
 }
 

@@ -10,6 +10,7 @@ import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { FreshCache, type Freshness } from '../changes/freshness.ts';
 import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts';
 import type { ApiKeyIdentity } from './identity.ts';
+import { confinementIn } from './profile-confinement.ts';
 
 export type Authentication = {
   /** The presented key, even if revoked or expired, so that the refusal can be recorded. */
@@ -99,7 +100,7 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
 const unknownKey: TaggedApiKey = {
   ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: '[]', any_certificate: 0 },
   ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
-  ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null },
+  ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null },
 };
 
 /** Loads a key for the cache; a key without a valid tag counts as unknown. */
@@ -133,6 +134,7 @@ async function loadKey(
       prefix,
       scopes: scopesOf(row.scopes),
       certificates: row.any_certificate === 1 ? 'any' : new Set(allowlist.map(([, name]) => name)),
+      profiles: confinementIn(row.profiles),
       networks: networksOf(row),
       expiresAt: expires_at,
       replacedAt: isCurrent ? null : row.previous_expires_at,

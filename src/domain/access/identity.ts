@@ -3,6 +3,7 @@
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
+import type { Confinement } from './profile-confinement.ts';
 
 export type ApiKeyIdentity = {
   readonly kind: 'api-key';
@@ -12,6 +13,8 @@ export type ApiKeyIdentity = {
   readonly prefix: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly certificates: 'any' | ReadonlySet<string>;
+  /** The profiles of private CAs that it may sign for. */
+  readonly profiles: Confinement;
   /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
   /** When the key expires (UTC milliseconds); null for never. */

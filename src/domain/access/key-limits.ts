@@ -1,5 +1,5 @@
 /**
- * Rate limits for API keys. Failures never block a valid key, not even one from the same address: only requests that failed
+ * Rate limits for API keys and ACME clients. Failures never block a valid key, not even one from the same address: only requests that failed
  * anyway are answered with a pause.
  */
 import { second } from '../../base/duration.ts';
@@ -18,6 +18,7 @@ export type KeyCount =
   | 'recordedFailures'
   | 'requests'
   | 'records'
+  | 'changes'
   | 'recordedExcesses'
   | 'recordedRefusals';
 
@@ -40,7 +41,8 @@ export class KeyLimits {
   readonly #report: ReportCount | undefined;
 
   /**
-   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`.
+   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`. What an ACME client
+   * changes is limited by `recordPace` too, unless `perMinute` is 0.
    */
   constructor(world: World, perMinute: number | undefined, report?: ReportCount) {
     this.#buckets = {
@@ -48,6 +50,7 @@ export class KeyLimits {
       recordedFailures: new TokenBuckets(world, failurePace),
       requests: perMinute ? new TokenBuckets(world, { burst: perMinute, perMinute }) : undefined,
       records: perMinute === undefined ? new TokenBuckets(world, recordPace) : undefined,
+      changes: perMinute === 0 ? undefined : new TokenBuckets(world, recordPace),
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
       recordedRefusals: new HourlyCounts(world, refusalsPerHour),
     };
@@ -83,6 +86,12 @@ export class KeyLimits {
   recordExcessOf(id: number): Problem | undefined {
     const wait = this.#take('records', String(id));
     return wait > 0 ? paused('Too many requests with this API key', wait) : undefined;
+  }
+
+  /** Counts a request of an ACME client that changes something. Returns the problem if there were too many. */
+  changeExcessOf(acmeClientId: number): Problem | undefined {
+    const wait = this.#take('changes', String(acmeClientId));
+    return wait > 0 ? paused('Too many requests of this ACME client', wait) : undefined;
   }
 
   /** Whether a refusal of this kind (`Refusals.kindOf`) is recorded in full, or only counted. */

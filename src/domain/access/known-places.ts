@@ -4,7 +4,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { listAuditEvents } from '../../db/audit/audit-search.ts';
+import { listEventsOfAction } from '../../db/audit/audit-events.ts';
 import type { Reader } from '../../db/database.ts';
 import { neighborhood } from '../../net/ip-network.ts';
 
@@ -17,8 +17,7 @@ export class KnownPlaces {
 
   /** Whether this administrator has signed in from the network of this address before. */
   async has(reader: Reader, name: string, address: string | undefined): Promise<boolean> {
-    const page = { after: this.#readTo, limit: mostRead };
-    const signIns = await listAuditEvents(reader, { action: 'session.create' }, page);
+    const signIns = await listEventsOfAction(reader, 'session.create', this.#readTo, mostRead);
     for (const { id, actor, ip } of signIns.toReversed()) {
       this.#readTo = Math.max(this.#readTo, id);
       if (ip !== null) this.#places.set(placeOf(actor, ip), true);

@@ -97,7 +97,7 @@ export class Sessions {
       session: { id, administratorId, ...times },
     };
     const person = { ...actor, name: actorName(identity) };
-    await record(writer, { actor: person, action: 'session.create', resource: `session:${id}` }, now);
+    record(writer, { actor: person, action: 'session.create', resource: `session:${id}` }, now);
     return { identity, token };
   }
 
@@ -182,7 +182,7 @@ export class Sessions {
       }
       await deleteSession(writer, id);
       const detail = { how: id === session.id ? 'signed out' : 'ended from another session' };
-      await record(writer, { actor, action: 'session.end', resource: `session:${id}`, detail }, world.now());
+      record(writer, { actor, action: 'session.end', resource: `session:${id}`, detail }, world.now());
     });
   }
 

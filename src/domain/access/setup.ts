@@ -42,7 +42,7 @@ export async function offerSetup(
   const { token, idHash } = createSetupToken(world);
   await db.write(async (writer) => {
     const expiresAt = world.now() + setupLifetime;
-    await record(writer, { actor, action: 'setup_link.create', resource: 'setup' }, world.now());
+    record(writer, { actor, action: 'setup_link.create', resource: 'setup' }, world.now());
     await putSetting(writer, 'setup-token-hash', idHash);
     await putSetting(writer, 'setup-token-expires-at', expiresAt);
     const tag = requireIntegrity(writer).tag('setup link', tagText(idHash, expiresAt));

@@ -10,8 +10,8 @@ import { type AuditEvent, auditRow } from './audit.ts';
 
 type Batch = { readonly rows: NewAuditEvent[]; readonly recorded: Promise<void> };
 
-/** More than this never arrives in a turn; it bounds the time that a transaction takes. */
-const largestBatch = 500;
+/** More events of a turn are further batches: the clients of one get their responses while the next is committed. */
+const largestBatch = 16;
 
 export class AuditBatch {
   readonly #db: Database;

@@ -128,7 +128,7 @@ async function keepKey(
   await replaceAuditKey(writer, { public_key: publicKey, sealed_private_key: sealed, created_at: now });
   const detail = { public_key: publicKey.toString('base64') };
   const resource = `audit-key:${publicKeyId(publicKey)}`;
-  await record(writer, { actor, action: 'audit.key', resource, detail }, now);
+  record(writer, { actor, action: 'audit.key', resource, detail }, now);
   return { publicKey, sealed };
 }
 

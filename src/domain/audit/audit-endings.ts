@@ -1,12 +1,25 @@
-/** What an audit event ended permanently: an older row of it that is put back into the database still has its valid tag. */
+/**
+ * What an audit event ended permanently: an older row of it that is put back into the database still has its valid tag. Of
+ * the log itself, that is its beginning.
+ */
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 
-/** After these, the key or session that they name never counts again. */
-const endings: ReadonlySet<string> = new Set(['api_key.revoke', 'api_key.delete', 'session.end']);
+/** After these, the key, ACME client or session that they name never counts again. */
+const endings: ReadonlySet<string> = new Set([
+  'api_key.revoke',
+  'api_key.delete',
+  'acme_client.revoke',
+  'acme_client.delete',
+  'session.end',
+]);
 
-/** The resource that the event ended: a key, a session, or the secret of a key that a rotation replaced. */
+/** The resource that the event ended: a key, an ACME client, a session, or a secret that a rotation replaced. */
 export function endedBy({ action, resource, detail }: AuditEventRow): string | undefined {
   if (endings.has(action)) return resource;
+  if (action === 'acme_client.rotate') {
+    const kid = /"previous_kid":"([0-9a-f]{24})"/.exec(detail)?.[1];
+    return kid === undefined ? undefined : currentClientKey(resource, kid);
+  }
   if (action !== 'api_key.rotate') return undefined;
   const prefix = /"previous_prefix":"(vk_[\w-]{12})"/.exec(detail)?.[1];
   return prefix === undefined ? undefined : currentSecret(resource, prefix);
@@ -15,4 +28,16 @@ export function endedBy({ action, resource, detail }: AuditEventRow): string | u
 /** The current secret of a key, as a resource. */
 export function currentSecret(resource: string, prefix: string): string {
   return `${resource} with the secret ${prefix}…`;
+}
+
+/** The current key of an ACME client, as a resource. */
+export function currentClientKey(resource: string, kid: string): string {
+  return `${resource} with the kid ${kid}`;
+}
+
+/** Up to where an event `audit.prune` says that events were removed; one that was changed may say anything. */
+export function prunedThrough({ action, detail }: AuditEventRow): number | undefined {
+  if (action !== 'audit.prune') return undefined;
+  const through = /"through":(\d{1,15})\b/.exec(detail)?.[1];
+  return through === undefined ? undefined : Number(through);
 }

@@ -9,7 +9,8 @@ import {
   listAuditEvents,
 } from '../../db/audit/audit-search.ts';
 import { lastGivenId } from '../../db/tables/assigned-ids.ts';
-import type { DatabaseContext } from '../contexts.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
+import { rowsPerPortion } from '../portions.ts';
 
 /** Which events are wanted. */
 export type AuditSearch = AuditFilter;
@@ -35,17 +36,14 @@ export type AuditFormat = (typeof auditFormats)[number];
 /** `hash` is the event's hash in the chain, in hexadecimal: a copy elsewhere shows what was changed here. The tag stays here. */
 const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id', 'hash'] as const;
 
-/** How many events are read at once for a file: a few milliseconds of work. */
-const eventsAtOnce = 500;
-
 /** A page of the events that fit. */
 export function findAuditEvents(
-  { db }: DatabaseContext,
+  { db, world }: TimedContext,
   search: AuditSearch,
   page: AuditPage,
   order: AuditOrder = 'newest first',
 ): Promise<RecordedEvent[]> {
-  return listAuditEvents(db.reader, search, page, order);
+  return listAuditEvents(db.reader, world, search, page, order);
 }
 
 /** The highest id of an event so far, even if that event was deleted; 0 if there never was one. */
@@ -55,16 +53,16 @@ export function lastEventId({ db }: DatabaseContext): Promise<number> {
 
 /** Newest first, those that are older than the one with the id `before`. */
 export async function viewAuditEvents(
-  { db }: DatabaseContext,
+  { db, world }: TimedContext,
   filter: AuditSearch,
   page: { readonly before?: number | undefined; readonly limit: number },
 ): Promise<AuditEventView[]> {
-  return (await listAuditEvents(db.reader, filter, page)).map(auditEventView);
+  return (await listAuditEvents(db.reader, world, filter, page)).map(auditEventView);
 }
 
 /** The text of a file with all events that fit, in pieces; no transaction stays open between them. */
 export async function* exportAuditEvents(
-  { db }: DatabaseContext,
+  { db, world }: TimedContext,
   filter: AuditSearch,
   format: AuditFormat,
   order: AuditOrder,
@@ -72,12 +70,13 @@ export async function* exportAuditEvents(
   if (format === 'csv') yield `${columns.join(',')}\r\n`;
   let past: number | undefined;
   for (;;) {
-    const page = { [order === 'newest first' ? 'before' : 'after']: past, limit: eventsAtOnce };
-    const rows = await listAuditEvents(db.reader, filter, page, order);
+    const page = { [order === 'newest first' ? 'before' : 'after']: past, limit: rowsPerPortion };
+    const rows = await listAuditEvents(db.reader, world, filter, page, order);
     if (rows.length === 0) return;
     yield rows.map((row) => (format === 'csv' ? csvLine(row) : jsonLine(row))).join('');
     past = rows.at(-1)?.id;
-    if (rows.length < eventsAtOnce) return;
+    if (rows.length < rowsPerPortion) return;
+    await world.turn();
   }
 }
 

@@ -29,20 +29,21 @@ export async function pruneAuditLog(
 ): Promise<number> {
   const { db, world, log } = vault;
   const now = world.now();
-  if ((await lastToPrune(db.reader, { before: now - keepFor - slack, now })) === undefined) return 0;
-  const last = await lastToPrune(db.reader, { before: now - keepFor, now });
+  const due = await lastToPrune(db.reader, world, { before: now - keepFor - slack, now });
+  if (due === undefined) return 0;
+  const last = await lastToPrune(db.reader, world, { before: now - keepFor, now });
   // Without a link it was written by other means than this vault's, and the rest could not be held against it.
   if (last === undefined || last.link.length === 0) return 0;
   const faults = await faultsUpTo(vault, last.id);
   if (faults > 0) log.error({ faults, through: last.id }, 'pruning audit events that fail verification');
-  await db.write((writer) => {
+  await db.write(async (writer) => {
     const detail = {
       through: last.id,
       hash: last.link.toString('hex'),
       older_than: formatTimestamp(now - keepFor),
       ...(faults > 0 && { faults }),
     };
-    return record(writer, { actor: system, action: 'audit.prune', resource: 'audit-log', detail }, now);
+    record(writer, { actor: system, action: 'audit.prune', resource: 'audit-log', detail }, now);
   });
   let removed = 0;
   while (signal?.aborted !== true) {

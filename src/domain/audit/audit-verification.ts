@@ -8,9 +8,9 @@ import { type AuditEventRow, listChainedEvents } from '../../db/audit/audit-even
 import { brokenLink, readMark } from '../../db/audit/audit-mark.ts';
 import { readPrunedThrough } from '../../db/audit/audit-pruning.ts';
 import { listLiveIds } from '../../db/audit/row-tags.ts';
-import type { DatabaseContext } from '../contexts.ts';
+import type { Database } from '../../db/database.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
-import { currentSecret, endedBy } from './audit-endings.ts';
+import { currentClientKey, currentSecret, endedBy, prunedThrough } from './audit-endings.ts';
 
 /** Something that is not as it was recorded. */
 export type ChainFault = {
@@ -44,7 +44,7 @@ const faultsTold = 100;
 
 /** Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile are no faults. */
 export async function verifyChain(
-  { db }: DatabaseContext,
+  { db }: { readonly db: Pick<Database, 'reader' | 'integrity'> },
   checkpoints: readonly Checkpoint[] = [],
 ): Promise<ChainReport> {
   const integrity = requireIntegrity(db);
@@ -60,9 +60,11 @@ export async function verifyChain(
     for (const event of events) walk.step(event);
   }
   const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
-  const { apiKeys, sessions } = await listLiveIds(db.reader);
+  const { apiKeys, acmeClients, sessions } = await listLiveIds(db.reader);
   const keys = apiKeys.map(({ id, prefix }) => ({ resource: `api-key:${id}`, prefix }));
   walk.refuseRevived(keys.flatMap((key) => [key.resource, currentSecret(key.resource, key.prefix)]));
+  const clients = acmeClients.map(({ id, kid }) => ({ resource: `acme-client:${id}`, kid }));
+  walk.refuseRevived(clients.flatMap(({ resource, kid }) => [resource, currentClientKey(resource, kid)]));
   walk.refuseRevived(sessions.map((id) => `session:${id}`));
   return walk.finish(oldest?.id);
 }
@@ -140,9 +142,7 @@ export class ChainWalk {
     } else if (isForged) {
       this.#fault(id, 'forged', `event ${id} was written or modified outside the vault`);
     }
-    if (event.action === 'audit.prune' && !isForged) {
-      this.#announced = announcedIn(event) ?? this.#announced;
-    }
+    if (!isForged) this.#announced = prunedThrough(event) ?? this.#announced;
     const ended = isForged ? undefined : endedBy(event);
     if (ended !== undefined) this.#ended.set(ended, id);
     // What the vault wrote follows what the vault wrote before.
@@ -242,10 +242,4 @@ export class ChainWalk {
 
 function missing(from: number, to: number): string {
   return from === to ? `event ${from} is` : `events ${from} to ${to} are`;
-}
-
-/** Up to where an event `audit.prune` says that events were removed; one that was changed may say anything. */
-function announcedIn({ detail }: AuditEventRow): number | undefined {
-  const through = /"through":(\d{1,15})\b/.exec(detail)?.[1];
-  return through === undefined ? undefined : Number(through);
 }

@@ -1,11 +1,19 @@
 /** The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of. */
-import { insertAuditEvents, type NewAuditEvent } from '../../db/audit/audit-insertion.ts';
+import type { NewAuditEvent } from '../../db/audit/audit-insertion.ts';
 import type { Writer } from '../../db/database.ts';
 
 export type AuditAction =
   | 'issuer.create'
   | 'issuer.update'
   | 'issuer.delete'
+  | 'issuer.profile_create'
+  | 'issuer.profile_update'
+  | 'issuer.profile_delete'
+  | 'issuer.rotate'
+  | 'issuer.ca_request'
+  | 'issuer.ca_import'
+  | 'issuer.root_key_export'
+  | 'issuer.root_key_import'
   | 'acme_account.register'
   | 'acme_account.rollover'
   | 'acme_account.deactivate'
@@ -34,6 +42,15 @@ export type AuditAction =
   | 'api_key.rotate'
   | 'api_key.revoke'
   | 'api_key.delete'
+  | 'acme_client.create'
+  | 'acme_client.update'
+  | 'acme_client.rotate'
+  | 'acme_client.revoke'
+  | 'acme_client.delete'
+  | 'acme_client.account_create'
+  | 'acme_client.account_update'
+  | 'acme_client.account_key_change'
+  | 'acme_client.account_deactivate'
   | 'setup_link.create'
   | 'administrator.create'
   | 'administrator.password'
@@ -47,6 +64,8 @@ export type AuditAction =
   | 'integrity.begin'
   | 'backup.create'
   | 'backup.restore'
+  | 'database.copy'
+  | 'database.reopen'
   | 'master_key.begin'
   | 'master_key.rotate'
   | 'master_key.remove'
@@ -55,7 +74,7 @@ export type AuditAction =
 
 /** Who does something, and from where. */
 export type Actor = {
-  /** `local-cli`, `system`, `api-key:<id>:<name>` or `admin:<name>`. */
+  /** `local-cli`, `system`, `api-key:<id>:<name>`, `acme-client:<id>:<name>` or `admin:<name>`. */
   readonly name: string;
   readonly ip?: string | undefined;
   readonly requestId?: string | undefined;
@@ -88,7 +107,7 @@ export function auditRow({ actor, action, resource, detail }: AuditEvent, at: nu
   };
 }
 
-/** Puts an event down in the transaction of the change that it tells of. */
-export async function record(writer: Writer, event: AuditEvent, at: number): Promise<void> {
-  await insertAuditEvents(writer, [auditRow(event, at)]);
+/** Puts an event down in the transaction of the change that it tells of, which adds it to the log before it ends. */
+export function record(writer: Writer, event: AuditEvent, at: number): void {
+  writer.events.push(auditRow(event, at));
 }

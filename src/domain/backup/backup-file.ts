@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { removeDatabase, removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
+import { removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
@@ -31,12 +31,13 @@ import {
   readPage,
 } from './backup-manifest.ts';
 
-const draftName = /^\.vault-backup-[0-9a-f]{16}\.draft(-wal|-shm|-journal)?$/;
+/** A draft, or what the engine has left beside one. */
+const draftName = /^\.vault-backup-[0-9a-f]{16}\.draft(-[a-z]+)?$/;
 
 /** An empty file of mode 0600 in the directory, and the removal of drafts that a killed process left there a day ago. */
 export function newDraft(directory: string, world: World): string {
   const isDraft = (name: string) => draftName.test(name);
-  for (const stale of staleDrafts(directory, isDraft, world.now())) removeDatabase(stale);
+  for (const stale of staleDrafts(directory, isDraft, world.now())) new DatabaseCopy(stale).remove();
   const draft = join(directory, `.vault-backup-${world.randomBytes(8).toString('hex')}.draft`);
   closeSync(openSync(draft, 'wx', 0o600));
   return draft;

@@ -4,7 +4,6 @@
  */
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { removeDatabase } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { describeFileError, describeSystemError, isNoSpaceError } from '../../base/system-error.ts';
@@ -90,7 +89,7 @@ export async function backUpThrough(
   order: BackupOrder,
   send: (draft: string) => Promise<void>,
 ): Promise<Manifest> {
-  const directory = dirname(vault.db.file.path);
+  const directory = vault.db.directory;
   return written(directory, () =>
     withDraft(vault, order, directory, async (draft, manifest) => {
       await send(draft);
@@ -146,7 +145,7 @@ async function withDraft<T>(
     await order.verify(draft, masterKey);
     return await use(draft, manifest);
   } finally {
-    removeDatabase(draft);
+    new DatabaseCopy(draft).remove();
   }
 }
 
@@ -196,7 +195,7 @@ async function recordBackup(
   try {
     await db.write(async (writer) => {
       if (as === 'the last') await putSetting(writer, 'last-backup-at', at);
-      await record(writer, event, at);
+      record(writer, event, at);
     });
   } catch (error) {
     log.error({ err: error }, 'backup created, but failed to record it');
@@ -220,7 +219,7 @@ function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
       return directory;
     }
   };
-  if (real(dirname(path)) !== real(dirname(db.file.path))) return;
+  if (real(dirname(path)) !== real(db.directory)) return;
   throw new OperatorError(`${path} is in the data directory`, {
     hint: 'A backup there is lost together with the vault. Choose another directory, preferably on another disk.',
   });

@@ -30,7 +30,7 @@ export function draftFor(path: string, world: World): string {
   return `${prefix}${world.randomBytes(8).toString('hex')}`;
 }
 
-/** Removes a draft, and what SQLite and a migration have left beside it. */
+/** Removes a draft, and what the engine and a migration have left beside it. */
 export function removeDraft(draft: string): void {
   for (const path of startingWith(draft)) removeFile(path);
 }

@@ -2,19 +2,11 @@
  * Replaces a vault with the restored one: database and master key together, even if the process is killed in between.
  * A note lists the moves. Without it the old vault is valid; with it, the next process that opens the vault completes them.
  */
-import {
-  closeSync,
-  existsSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, linkSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
+import { hasContent } from '../../base/file-content.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { DatabaseFile } from '../../db/database-file.ts';
@@ -39,7 +31,7 @@ export function swapIn(
   { state }: ReturnType<DatabaseFile['hold']>,
   stamp: string,
 ): string[] {
-  const database = new DatabaseFile(placeOf(join(dataDir, 'vault.db')));
+  const database = new DatabaseFile(placeOf(DatabaseFile.in(dataDir).path));
   // A log that stays behind would be taken for the new database's. Of a whole one everything is in the file already.
   const logs = state === 'damaged' ? database.companions : [];
   const kept = [...moves.map(({ to }) => to), ...logs].filter(hasContent).map((path) => {
@@ -55,7 +47,7 @@ export function swapIn(
 }
 
 /**
- * Keeps the log of a database that is missing or empty under a name of its own: SQLite deletes what it finds beside an empty
+ * Keeps the log of a database that is missing or empty under a name of its own: the engine deletes what it finds beside an empty
  * file. Returns the names.
  */
 export function setAsideLostLog(database: DatabaseFile, stamp: string): string[] {
@@ -133,8 +125,4 @@ function unlessDone(to: string, rename: () => void): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(to)) throw error;
   }
-}
-
-function hasContent(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }

@@ -3,7 +3,7 @@
  * beside what is there. Only then does it take that place, and what was there is kept.
  */
 import { closeSync, openSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { makeDurableDirectory, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -17,6 +17,8 @@ import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { Database } from '../../db/database.ts';
 import { unknownMigrations } from '../../db/database-copy.ts';
 import { DatabaseFile } from '../../db/database-file.ts';
+import { deleteJobLeases } from '../../db/tables/job-leases.ts';
+import { deleteNodes } from '../../db/tables/nodes.ts';
 import { deleteSettings, putSetting } from '../../db/tables/settings.ts';
 import { localCli, record } from '../audit/audit.ts';
 import { masterKeyFits } from '../master-key/master-key-check.ts';
@@ -60,10 +62,10 @@ export type Restorable = {
 /** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
-  databaseIn(dataDir).refuseUnsafePlace();
-  databaseIn(dataDir).refuseMisplaced();
+  DatabaseFile.in(dataDir).refuseUnsafePlace();
+  DatabaseFile.in(dataDir).refuseMisplaced();
   finishRestore(dataDir);
-  const path = placeOf(join(dataDir, 'vault.db'));
+  const path = placeOf(DatabaseFile.in(dataDir).path);
   const keyPath = placeOf(masterKeyFile);
   refuseExisting(order);
   const restorable = await checkRestorable(order);
@@ -149,7 +151,7 @@ async function findKey(
 }
 
 /** What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded. */
-async function openOnce(
+export async function openOnce(
   world: World,
   path: string,
   { file, masterKeyFile }: RestoreOrder,
@@ -169,9 +171,11 @@ async function openOnce(
       await putSetting(writer, 'last-backup-at', Date.parse(created_at));
       await ensureIdentity(writer, world);
       await deleteSettings(writer, ['served-since', 'served-settings']);
+      await deleteNodes(writer);
+      await deleteJobLeases(writer);
       const detail = { created_at, vault_version };
       const resource = `backup:${basename(file)}`;
-      await record(writer, { actor: localCli, action: 'backup.restore', resource, detail }, world.now());
+      record(writer, { actor: localCli, action: 'backup.restore', resource, detail }, world.now());
     });
   } finally {
     await db.close();
@@ -181,7 +185,7 @@ async function openOnce(
 
 /** An empty database stands in where there is none, so that no other process makes one meanwhile. */
 function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): string[] {
-  const database = databaseIn(order.dataDir);
+  const database = DatabaseFile.in(order.dataDir);
   const lost = setAsideLostLog(database, stamp);
   closeSync(openSync(database.path, 'a', 0o600));
   const held = database.hold();
@@ -195,7 +199,7 @@ function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): 
 
 function refuseExisting({ dataDir, existing }: RestoreOrder): void {
   if (existing === 'replace') return;
-  const database = databaseIn(dataDir);
+  const database = DatabaseFile.in(dataDir);
   const log = database.hasContent() ? undefined : database.leftLog();
   if (log !== undefined) {
     throw new OperatorError(`the database ${database.path} is missing, but its log ${log} contains data`, {
@@ -206,10 +210,6 @@ function refuseExisting({ dataDir, existing }: RestoreOrder): void {
   throw new OperatorError(`${dataDir} already contains a vault`, {
     hint: 'Use --data-dir to restore elsewhere, or --replace to replace the vault and keep a copy of it.',
   });
-}
-
-function databaseIn(dataDir: string): DatabaseFile {
-  return new DatabaseFile(join(dataDir, 'vault.db'));
 }
 
 async function readable(file: string): ReturnType<typeof readBackup> {
@@ -224,7 +224,8 @@ async function readable(file: string): ReturnType<typeof readBackup> {
   }
 }
 
-function told(error: unknown, dataDir: string): unknown {
+/** What the disk does not allow, as a sentence. */
+export function told(error: unknown, dataDir: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof OperatorError || code === undefined) return error;
   return new OperatorError(`cannot restore to ${dataDir}: ${describeFileError(error)}`, {

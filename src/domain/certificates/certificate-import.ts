@@ -12,6 +12,7 @@ import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
+import { refuseOwned } from '../versions/certificate-owners.ts';
 import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
@@ -60,8 +61,8 @@ export type ImportResult = {
 
 /**
  * Stores the certificate and key of the files as the newest version, unless the current one is the same. Throws `invalid_request` or `payload_too_large` for files
- * that cannot be used, `rate_limited` during too many imports, and `certificate_exists` if an issuer renews the certificate of
- * this name; nothing is stored then.
+ * that cannot be used, `rate_limited` during too many imports, `certificate_exists` if an issuer renews the certificate of
+ * this name, and `not_renewable` if an ACME client owns it; nothing is stored then.
  */
 export async function importCertificate(
   vault: SecretsContext,
@@ -101,6 +102,7 @@ export async function storeImport(
   const facts = certificateFacts(bundle.leaf);
   const described = { domains: JSON.stringify(facts.domains), key_type: facts.keyType };
   const existing = await findCertificate(writer, name);
+  if (existing !== undefined) await refuseOwned(writer, existing);
   if (existing !== undefined && existing.issuer_id !== null) {
     throw new Problem('certificate_exists', {
       detail: `Certificate "${name}" is renewed by an issuer; its next renewal would replace the import.`,
@@ -119,13 +121,13 @@ export async function storeImport(
       created_at: now,
     }));
   const added = await addVersion(vault, writer, { id, ...neverRenewed }, { source: 'import', ...bundle });
-  await updateCertificate(writer, id, described);
+  await updateCertificate(writer, id, { ...described, csr: null });
   const detail = {
     version: added,
     fingerprint_sha256: facts.fingerprintSha256,
     new: existing === undefined,
   };
-  await record(writer, { actor, action: 'certificate.import', resource: `certificate:${name}`, detail }, now);
+  record(writer, { actor, action: 'certificate.import', resource: `certificate:${name}`, detail }, now);
   const imported = { id, name, domains: described.domains, issuer_id: null };
   await notifyRecovered(vault.world, writer, imported, added);
   return added;

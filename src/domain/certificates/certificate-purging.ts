@@ -55,9 +55,5 @@ async function purgeRow(
 ): Promise<void> {
   await deleteDeletedCertificate(writer, row.id);
   const detail = { deleted_at: formatTimestamp(row.deleted_at) };
-  await record(
-    writer,
-    { actor, action: 'certificate.purge', resource: `certificate:${row.name}`, detail },
-    now,
-  );
+  record(writer, { actor, action: 'certificate.purge', resource: `certificate:${row.name}`, detail }, now);
 }

@@ -1,15 +1,23 @@
 /** Certificates as people look through them: filtered, sorted, counted, and all of them page by page. */
 import {
+  type CertificateMatch,
   type CertificateSearch,
   certificateSorts,
-  countByStatus,
+  certificatesMatched,
   type FoundCertificate,
+  matchesIn,
+  nextSpan,
+  pageCertificates,
+  type SearchSpan,
+} from '../../db/tables/certificate-search.ts';
+import {
+  countByStatus,
   pageWatched,
-  searchCertificates,
   statusOrder,
   type WatchedRow,
-} from '../../db/tables/certificate-search.ts';
-import type { DatabaseContext, TimedContext } from '../contexts.ts';
+} from '../../db/tables/certificate-statuses.ts';
+import type { TimedContext } from '../contexts.ts';
+import { inMatchedPortions, inPortions, rangesOf } from '../portions.ts';
 import type { CertificateStatus } from './certificate-status.ts';
 
 /** What a page can be sorted by. */
@@ -34,12 +42,55 @@ export type WatchedCertificate = WatchedRow;
 const watchedAtOnce = 500;
 const pageSize = 1000;
 
-/** A page of the certificates that fit, in the order of the search. */
-export function findCertificates(
-  { db }: DatabaseContext,
+/** Certificates that a query looks through: a few milliseconds of work. */
+const scannedAtOnce = 2000;
+
+/** A page of the certificates that fit, in the order of the search, in portions. */
+export async function* findCertificates(
+  vault: TimedContext,
   search: CertificateSearch,
-): Promise<CertificateOnPage[]> {
-  return searchCertificates(db.reader, search);
+): AsyncGenerator<readonly CertificateOnPage[]> {
+  const { reader } = vault.db;
+  const { sort = 'name', limit, after, allowlistOf, search: text, status, issuer, expiresBy } = search;
+  const filters = [allowlistOf, text, status, issuer, expiresBy];
+  if (sort === 'name' && filters.every((filter) => filter === undefined)) {
+    yield* inPortions<CertificateOnPage>(vault, limit, (count, last) =>
+      pageCertificates(reader, last?.name ?? after?.name ?? '', count),
+    );
+    return;
+  }
+  yield* inMatchedPortions<CertificateMatch, CertificateOnPage>(
+    vault,
+    limit,
+    (count, last) => {
+      const start = last === undefined ? after : { name: last.name, key: last.sort_key };
+      return firstMatches(vault, { ...search, sort, limit: count, after: start });
+    },
+    (matches) => certificatesMatched(reader, matches),
+  );
+}
+
+/** The first matches of a search, in its order. */
+async function firstMatches(
+  { db, world }: TimedContext,
+  search: CertificateSearch,
+): Promise<readonly CertificateMatch[]> {
+  let first: CertificateMatch[] = [];
+  let span: SearchSpan | undefined;
+  for (;;) {
+    span = await nextSpan(db.reader, search, span, scannedAtOnce);
+    if (span === undefined) return first;
+    first = [...first, ...(await matchesIn(db.reader, search, span))]
+      .toSorted(inOrder)
+      .slice(0, search.limit);
+    const isEnough = search.sort === 'name' && span.by === 'name' && first.length === search.limit;
+    if (isEnough || span.count < scannedAtOnce) return first;
+    await world.turn();
+  }
+}
+
+function inOrder(one: CertificateMatch, other: CertificateMatch): number {
+  return one.sort_key - other.sort_key || (one.name < other.name ? -1 : 1);
 }
 
 /** All certificates that fit, page by page in the order of the search; the last page may be empty. */
@@ -49,17 +100,23 @@ export async function* pagesOfCertificates(
 ): AsyncGenerator<CertificateOnPage[]> {
   const now = vault.world.now();
   for (let after: CertificateCursor | undefined; ; ) {
-    const page = await findCertificates(vault, { ...search, now, after, limit: pageSize });
-    yield page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
+    const page = findCertificates(vault, { ...search, now, after, limit: pageSize });
+    const rows = (await Array.fromAsync(page)).flat();
+    yield rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageSize) return;
     after = { name: last.name, key: last.sort_key };
   }
 }
 
 /** How many certificates there are of each status. */
-export function countCertificates({ db, world }: TimedContext): Promise<Record<CertificateStatus, number>> {
-  return countByStatus(db.reader, world.now());
+export async function countCertificates(vault: TimedContext): Promise<Record<CertificateStatus, number>> {
+  const now = vault.world.now();
+  const counts = { expired: 0, expiring: 0, pending: 0, valid: 0, disabled: 0 };
+  for await (const range of rangesOf(vault, 'certificates', scannedAtOnce)) {
+    for (const [status, count] of await countByStatus(vault.db.reader, now, range)) counts[status] += count;
+  }
+  return counts;
 }
 
 /** All certificates by name, as monitoring watches them. */

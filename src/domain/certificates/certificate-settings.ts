@@ -1,8 +1,10 @@
 /** The settings of a certificate as administrators see and change them. */
-import { day, hour, minute } from '../../base/duration.ts';
+import { formatLifetime } from '../../base/duration.ts';
+import type { Usage } from '../../base/leaf-names.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
+import { leafInProfile } from '../private-ca/profile-rules.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { keyPins } from '../versions/next-key.ts';
 
@@ -17,6 +19,14 @@ export type CertificateSettingsView = {
   profile: string | null;
   challenge: string | null;
   reuse_key: boolean;
+  /** PEM; null if the vault generates the keys. */
+  csr: string | null;
+  /** `server`, `client` or `both`. */
+  usage: Usage;
+  uris: readonly string[];
+  emails: readonly string[];
+  /** Fields such as `CN=alice`; empty if the subject is the first domain. */
+  subject: readonly string[];
   /** `sha256//…` of the current public key; null if nothing is issued yet. */
   public_key_pin: string | null;
   /** The pin after the next renewal, if a key rotation is scheduled. */
@@ -38,6 +48,7 @@ export async function certificateSettings(
   const row = await requireCertificate(db.reader, name);
   const nameOf = async (id: number | null) =>
     id === null ? null : ((await findIssuerById(db.reader, id))?.name ?? null);
+  const leaf = await leafInProfile(db.reader, row);
   const pins = await keyPins(db.reader, row);
   const { ari_window_start: start, ari_window_end: end, retry_after } = row;
   return {
@@ -50,6 +61,11 @@ export async function certificateSettings(
     profile: row.profile,
     challenge: row.challenge,
     reuse_key: row.reuse_key === 1,
+    csr: row.csr,
+    usage: leaf.usage ?? 'both',
+    uris: leaf.uris ?? [],
+    emails: leaf.emails ?? [],
+    subject: leaf.subject ?? [],
     public_key_pin: pins.current,
     next_public_key_pin: pins.next,
     auto_renew: row.auto_renew === 1,
@@ -59,10 +75,4 @@ export async function certificateSettings(
     renewal_window:
       start === null || end === null ? null : { start: formatTimestamp(start), end: formatTimestamp(end) },
   };
-}
-
-/** A lifetime in the format of the input; parsing it gives the same milliseconds. */
-export function formatLifetime(ms: number): string {
-  if (ms % day === 0) return `${ms / day}d`;
-  return ms % hour === 0 ? `${ms / hour}h` : `${ms / minute}m`;
 }

@@ -3,6 +3,7 @@ import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { generatePrivateKey } from '../../crypto/key-pair.ts';
+import { isSameRequest, readSigningRequest } from '../../crypto/signing-request.ts';
 import type { Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificate, updateCertificate } from '../../db/tables/certificates.ts';
@@ -11,18 +12,35 @@ import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
 import type { UpdateCertificateInput } from '../inputs.ts';
-import { refuseSameFallback, refuseUnsuitable, requireIssuer } from '../issuance/issuers.ts';
+import {
+  refuseProfileFallback,
+  refuseSameFallback,
+  refuseUnpermitted,
+  refuseUnsuitable,
+  requireIssuer,
+} from '../issuance/issuers.ts';
 import { refuseWildcardsWithoutZone, type ZoneContext } from '../issuance/wildcard-zones.ts';
+import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';
+import { supersedeRunning } from '../renewals/renewal-outcome.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
+import { refuseOwned } from '../versions/certificate-owners.ts';
 import { cancelRotation, isNextKeyScheduled, scheduleNextKey } from '../versions/next-key.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
+import { changesFor, issuanceSettings } from './certificate-changes.ts';
 import { refuseUnsuitableFallback } from './certificates.ts';
+import {
+  refuseContradictions,
+  refuseOtherNamesThanRequest,
+  refuseRevokedKey,
+  refuseServedCertificate,
+  refuseUnsuitableRequest,
+} from './client-keys.ts';
 
 /**
  * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal. `rotate_key`
  * generates the key of the next version now; one that is scheduled already stays, because clients may know its pin. Throws
- * `certificate_not_found`, `invalid_request`, and `not_renewable` for an imported certificate that gets no issuer.
+ * `certificate_not_found`, `invalid_request`, and `not_renewable` for a certificate of an ACME client, and for an imported one that gets no issuer.
  */
 export async function changeCertificate(
   vault: QueueContext & SealingContext & ZoneContext,
@@ -88,6 +106,8 @@ export async function storeCertificateChange(
 ): Promise<number | undefined> {
   const now = vault.world.now();
   const before = await requireCertificate(writer, name, { suggest: true });
+  await refuseOwned(writer, before);
+  refuseContradictions(before, input);
   const issuer =
     input.issuer === undefined
       ? await findIssuerById(writer, before.issuer_id ?? 0)
@@ -97,28 +117,76 @@ export async function storeCertificateChange(
     typeof input.fallback_issuer === 'string'
       ? (await requireIssuer(writer, input.fallback_issuer, 'fallback_issuer')).id
       : input.fallback_issuer;
-  const changes = changesFor(before, input, issuer, fallback, now);
+  const former = await findIssuerById(writer, before.issuer_id ?? 0);
+  const leavesProfile = issuer.type === 'acme' && former !== undefined && former.type !== 'acme';
+  const changes = {
+    // A profile of a private CA means nothing to an ACME CA.
+    ...(leavesProfile && before.profile !== null && { profile: null }),
+    ...changesFor(before, input, issuer, fallback, now),
+  };
   const after = { ...before, ...changes };
   refuseUnsuitable(issuer, issuanceSettings(after));
   refuseSameFallback(issuer, after.fallback_issuer_id);
-  refuseUnsuitableFallback(await findIssuerById(writer, after.fallback_issuer_id ?? 0), after.key_type);
+  const fallbackIssuer = await findIssuerById(writer, after.fallback_issuer_id ?? 0);
+  refuseUnsuitableFallback(fallbackIssuer, issuanceSettings(after));
+  refuseProfileFallback(issuer, after.profile, fallbackIssuer);
+  if (after.csr !== null) await refuseUnusableRequest(writer, before, after, [issuer, fallbackIssuer]);
+  // A name that is no longer permitted does not stand in the way of other changes.
+  const hasOtherNames = after.changed_at !== before.changed_at;
+  if (hasOtherNames || issuer.id !== before.issuer_id) {
+    await refuseUnpermitted(writer, issuer, issuanceSettings(after));
+  }
+  if (fallbackIssuer !== undefined && (hasOtherNames || fallbackIssuer.id !== before.fallback_issuer_id)) {
+    await refuseUnpermitted(writer, fallbackIssuer, issuanceSettings(after));
+  }
+  if (concernsProfile(input)) {
+    await refuseOutsideProfile(writer, issuer, { ...issuanceSettings(after), ...askedUsage(input) });
+  }
   const number = before.current_version;
   const current = number === null ? undefined : await findVersion(writer, before.id, number);
   const next = nextRenewalAt(after, current, now);
   await updateCertificate(writer, before.id, { ...changes, next_renewal_at: next });
   // The next version has a new key anyway, of another type.
-  if (after.key_type !== before.key_type) await cancelRotation(writer, before.id);
+  if (after.key_type !== before.key_type || after.csr !== null) await cancelRotation(writer, before.id);
+  if (!isSameRequest(before.csr, after.csr)) {
+    await supersedeRunning(writer, before.id, 'Superseded: the CSR was changed.', now);
+  }
   if (issuer.id !== before.issuer_id) await redirectQueued(writer, before.id, issuer.id);
   const event = {
     actor,
     action: 'certificate.update',
     resource: `certificate:${name}`,
-    detail: input,
+    detail: typeof input.csr === 'string' ? { ...input, csr: readSigningRequest(input.csr).pin } : input,
   } as const;
-  await record(writer, event, now);
+  record(writer, event, now);
   const isDue = after.changed_at !== null && before.changed_at !== after.changed_at;
   if (!isDue || after.disabled_at !== null) return undefined;
   return (await queueRenewal(vault, writer, actor, after)).id;
+}
+
+/** Whether the change is about what a profile has a say in; anything else can be changed also outside the profile. */
+function concernsProfile(input: UpdateCertificateInput): boolean {
+  const { auto_renew, disabled, reuse_key, rotate_key, challenge, fallback_issuer, ...others } = input;
+  return Object.values(others).some((value) => value !== undefined);
+}
+
+/** Both usages are stored as none, which a profile fills in; asked for, they can contradict it. */
+function askedUsage({ usage }: UpdateCertificateInput) {
+  return usage === 'both' ? { usage } : {};
+}
+
+/** Throws `invalid_request` or `certificate_in_use` if the certificate cannot be issued for its CSR after the change. */
+async function refuseUnusableRequest(
+  writer: Writer,
+  before: CertificateRow,
+  after: CertificateRow,
+  issuers: readonly (IssuerRow | undefined)[],
+): Promise<void> {
+  const request = readSigningRequest(after.csr ?? '');
+  refuseOtherNamesThanRequest(after, request);
+  for (const issuer of issuers) refuseUnsuitableRequest(issuer, request);
+  if (before.csr === null) await refuseServedCertificate(writer, before.name);
+  if (after.csr !== before.csr) await refuseRevokedKey(writer, before, request.publicKey);
 }
 
 /** Moves a queued renewal to the new issuer. A running renewal notices the change itself. */
@@ -126,57 +194,4 @@ async function redirectQueued(writer: Writer, certificateId: number, issuerId: n
   const open = await findOpenRenewal(writer, certificateId);
   if (open?.status !== 'queued') return;
   await updateRenewal(writer, open.id, { issuer_id: issuerId, held_until: null, hold_reason: null });
-}
-
-function changesFor(
-  before: CertificateRow,
-  input: UpdateCertificateInput,
-  issuer: IssuerRow,
-  fallbackId: number | null | undefined,
-  now: number,
-): Partial<CertificateRow> {
-  const domains = input.domains && JSON.stringify(input.domains);
-  const hasOtherNames = domains !== undefined && !sameNames(domains, before.domains);
-  const hasOtherKey = input.key_type !== undefined && input.key_type !== before.key_type;
-  const hasOtherIssuer = issuer.id !== before.issuer_id;
-  const wasImported = before.issuer_id === null;
-  return {
-    ...(hasOtherNames && { domains }),
-    ...(hasOtherKey && { key_type: input.key_type ?? before.key_type }),
-    ...((hasOtherNames || hasOtherKey || wasImported) && { changed_at: now }),
-    // Earlier failures say nothing about the changed certificate.
-    ...((hasOtherNames || hasOtherKey || hasOtherIssuer) && {
-      failed_attempts: 0,
-      retry_after: null,
-      fallback_retry_after: null,
-    }),
-    ...(hasOtherIssuer && { issuer_id: issuer.id }),
-    // An ACME CA chooses the lifetime itself.
-    ...(hasOtherIssuer && issuer.type === 'acme' && { lifetime: null }),
-    ...(input.lifetime !== undefined && { lifetime: input.lifetime }),
-    ...(wasImported && { auto_renew: 1 as const }),
-    ...(fallbackId !== undefined && { fallback_issuer_id: fallbackId }),
-    ...(fallbackId !== undefined &&
-      fallbackId !== before.fallback_issuer_id && { fallback_retry_after: null }),
-    ...(input.profile !== undefined && { profile: input.profile }),
-    ...(input.challenge !== undefined && { challenge: input.challenge }),
-    ...(input.reuse_key !== undefined && { reuse_key: input.reuse_key ? (1 as const) : (0 as const) }),
-    ...(input.auto_renew !== undefined && { auto_renew: input.auto_renew ? (1 as const) : (0 as const) }),
-    ...(input.disabled !== undefined && { disabled_at: input.disabled ? (before.disabled_at ?? now) : null }),
-  };
-}
-
-function sameNames(one: string, other: string): boolean {
-  const sorted = (text: string) => JSON.stringify((JSON.parse(text) as string[]).sort());
-  return sorted(one) === sorted(other);
-}
-
-function issuanceSettings({ domains, key_type, profile, challenge, lifetime }: CertificateRow) {
-  return {
-    domains: JSON.parse(domains) as never[],
-    key_type: key_type as never,
-    profile: profile ?? undefined,
-    challenge: (challenge ?? undefined) as never,
-    lifetime: lifetime ?? undefined,
-  };
 }

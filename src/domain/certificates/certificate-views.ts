@@ -11,7 +11,11 @@ import { stepsOf } from '../issuance/attempt.ts';
 import type { Renewal } from '../renewals/renewals.ts';
 import { artifacts, etagOf, listedArtifacts } from '../versions/artifacts.ts';
 import { certificateSummary } from '../versions/certificate-lookup.ts';
+import { holdsKey } from '../versions/versions.ts';
 import { type CertificateStatus, certificateStatus } from './certificate-status.ts';
+
+/** Who holds a private key: the vault, or the client that sent a CSR. */
+export type KeyHolder = 'vault' | 'client';
 
 export type VersionView = {
   version: number;
@@ -25,19 +29,30 @@ export type VersionView = {
   not_after: string;
   created_at: string;
   source: 'acme' | 'local-ca' | 'import';
+  /** Who holds the private key. */
+  key_holder: KeyHolder;
   current: boolean;
 };
+
+export type OwnerView = { type: 'acme-client'; id: number; name: string };
 
 export type ArtifactView = { file: string; scope: Scope; url: string; etag: string };
 
 export type CertificateView = {
   name: string;
   domains: string[];
+  /** Like the domains, those of the next version. */
+  uris: string[];
+  emails: string[];
   key_type: string;
   /** The name of the issuer that renews it; null for imported certificates. */
   issuer: string | null;
+  /** The ACME client that orders and renews it; null for the vault's own certificates. */
+  owner: OwnerView | null;
   status: CertificateStatus;
   auto_renew: boolean;
+  /** Who holds the private keys of the next versions; the current one says it for itself. */
+  key_holder: KeyHolder;
   created_at: string;
   current_version: VersionView | null;
   renewal: { next_at: string | null; last_error: string | null; last_attempt_at: string | null };
@@ -107,10 +122,14 @@ function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: strin
   return {
     name: row.name,
     domains,
+    uris: namesIn(row.uris),
+    emails: namesIn(row.emails),
     key_type: row.key_type,
     issuer: row.issuer_name,
+    owner: ownerOf(row),
     status,
     auto_renew: row.auto_renew === 1,
+    key_holder: row.csr === null ? 'vault' : 'client',
     created_at: formatTimestamp(row.created_at),
     current_version:
       current && viewOf(current, row.current_version, current.domains === row.domains ? domains : undefined),
@@ -121,6 +140,14 @@ function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: strin
     },
     artifacts: current === null ? [] : artifactViews(row.name, current, base),
   };
+}
+
+function ownerOf({ acme_client_id: id, owner_name: name }: ShownCertificateRow): OwnerView | null {
+  return id === null || name === null ? null : { type: 'acme-client', id, name };
+}
+
+function namesIn(stored: string | null): string[] {
+  return stored === null ? [] : (JSON.parse(stored) as string[]);
 }
 
 export function versionView(row: ShownVersionRow, currentVersion: number | null): VersionView {
@@ -145,6 +172,7 @@ function viewOf(
     not_after: formatTimestamp(row.not_after),
     created_at: formatTimestamp(row.created_at),
     source: row.source,
+    key_holder: holdsKey(row) ? 'vault' : 'client',
     current: row.version === currentVersion,
   };
 }
@@ -174,7 +202,8 @@ export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
 
 function artifactViews(name: string, current: ShownVersionRow, base: string): ArtifactView[] {
   const folder = `${base}/api/v1/certificates/${encodeURIComponent(name)}/`;
-  return listedArtifacts.map((file) => ({
+  const files = listedArtifacts.filter((file) => file !== 'private.key' || holdsKey(current));
+  return files.map((file) => ({
     file,
     scope: artifacts[file].scope,
     url: folder + file,

@@ -1,23 +1,42 @@
 /** Creates and deletes certificates. */
 import type { CertName } from '../../base/cert-name.ts';
+import type { KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
-import { generatePrivateKey } from '../../crypto/key-pair.ts';
+import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/api-key-certificates.ts';
+import { findOwner } from '../../db/tables/certificate-owners.ts';
 import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext } from '../contexts.ts';
-import { type CreateCertificateInput, newCertificateName, parseInput } from '../inputs.ts';
-import { refuseSameFallback, refuseUnsuitable, requireIssuer, sentence } from '../issuance/issuers.ts';
-import { issueFromLocalCa } from '../issuance/local-ca.ts';
+import {
+  type CreateCertificateInput,
+  type NewCertificate,
+  newCertificateName,
+  parseInput,
+} from '../inputs.ts';
+import {
+  privateSettings,
+  refuseProfileFallback,
+  refuseSameFallback,
+  refuseUnpermitted,
+  refuseUnsuitable,
+  requireIssuer,
+  sentence,
+  usualKeyType,
+} from '../issuance/issuers.ts';
 import { refuseWildcardsWithoutZone, type ZoneContext } from '../issuance/wildcard-zones.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
-import { neededForHttps, servedSettings } from '../presence/served-settings.ts';
+import { neededForHttps, type ServingServer, servingServers } from '../presence/served-settings.ts';
+import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
+import { type LeafSettings, leafColumns } from '../private-ca/leaf-settings.ts';
+import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+import { type CompleteCertificate, completeCertificate, refuseUnsuitableRequest } from './client-keys.ts';
 import { keepDeleted } from './deleted-certificates.ts';
 
 /**
@@ -29,20 +48,18 @@ export async function createCertificate(
   actor: Actor,
   input: NewCertificate,
 ): Promise<number | undefined> {
-  const { issuer } = await suitableIssuers(vault.db.reader, input);
-  await refuseWildcardsWithoutZone(vault, issuer, input);
+  const complete = completeCertificate(
+    input,
+    await usualKeyType(vault.db.reader, input.issuer, input.profile),
+  );
+  const { issuer } = await suitableIssuers(vault.db.reader, complete);
+  await refuseWildcardsWithoutZone(vault, issuer, complete);
   const isIssuedNow = issuer.type !== 'acme' && input.disabled !== true;
-  const first = isIssuedNow ? await firstVersion(vault, input) : undefined;
+  const first = isIssuedNow ? await firstVersion(vault, issuer, input) : undefined;
   const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
   if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;
 }
-
-/** A certificate to create; a disabled one is not issued yet. */
-export type NewCertificate = CreateCertificateInput & {
-  readonly auto_renew?: boolean;
-  readonly disabled?: boolean;
-};
 
 /**
  * The part of `createCertificate` that writes, in the caller's transaction. `first` is the version that the private CA issued.
@@ -52,17 +69,20 @@ export async function storeCertificate(
   vault: SealingContext,
   writer: Writer,
   actor: Actor,
-  input: NewCertificate,
+  given: NewCertificate,
   first: VersionMaterial | undefined,
 ): Promise<number | undefined> {
+  const input = completeCertificate(given, await usualKeyType(writer, given.issuer, given.profile));
   parseInput(newCertificateName, { name: input.name });
   const { issuer, fallback } = await suitableIssuers(writer, input);
+  // The settings of the CA may have changed since the key was generated.
+  const keyType = first?.privateKey === undefined ? input.key_type : keyTypeOf(keyObject(first.privateKey));
   const now = vault.world.now();
   const isRenewed = input.auto_renew !== false && input.disabled !== true;
   const id = await insertCertificate(writer, {
     name: input.name,
     domains: JSON.stringify(input.domains),
-    key_type: input.key_type,
+    key_type: keyType,
     issuer_id: issuer.id,
     fallback_issuer_id: fallback?.id ?? null,
     auto_renew: input.auto_renew === false ? 0 : 1,
@@ -71,17 +91,25 @@ export async function storeCertificate(
     lifetime: input.lifetime ?? null,
     profile: input.profile ?? null,
     challenge: input.challenge ?? null,
+    ...leafColumns(input),
+    csr: input.csr ?? null,
     next_renewal_at: isRenewed ? now : null,
     created_at: now,
   });
   const resource = `certificate:${input.name}`;
-  const detail = { domains: input.domains, key_type: input.key_type, issuer: issuer.name };
-  await record(writer, { actor, action: 'certificate.create', resource, detail }, now);
+  const { usage, uris, emails, subject } = input;
+  const leaf = { usage, uris, emails, subject };
+  const detail = {
+    ...{ domains: input.domains, ...leaf, key_type: keyType, issuer: issuer.name },
+    ...(input.profile !== undefined && { profile: input.profile }),
+    ...(input.request && { csr: input.request.pin }),
+  };
+  record(writer, { actor, action: 'certificate.create', resource, detail }, now);
   if (input.disabled === true) return undefined;
   const certificate = await requireCertificate(writer, input.name);
   if (first === undefined) return (await queueRenewal(vault, writer, actor, certificate)).id;
   const version = await addVersion(vault, writer, { ...certificate, id }, first);
-  await record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
+  record(writer, { actor, action: 'certificate.issue', resource, detail: { version } }, now);
   await notifyIssued(vault.world, writer, certificate, version);
   return undefined;
 }
@@ -89,7 +117,7 @@ export async function storeCertificate(
 /** The issuers of a new certificate. Throws if they do not exist or cannot issue it. */
 async function suitableIssuers(
   reader: Reader,
-  input: CreateCertificateInput,
+  input: CompleteCertificate,
 ): Promise<{ readonly issuer: IssuerRow; readonly fallback: IssuerRow | undefined }> {
   const issuer = await requireIssuer(reader, input.issuer, 'issuer');
   const fallback =
@@ -98,17 +126,33 @@ async function suitableIssuers(
       : await requireIssuer(reader, input.fallback_issuer, 'fallback_issuer');
   refuseUnsuitable(issuer, input);
   refuseSameFallback(issuer, fallback?.id ?? null);
-  refuseUnsuitableFallback(fallback, input.key_type);
+  refuseUnsuitableFallback(fallback, input);
+  refuseProfileFallback(issuer, input.profile, fallback);
+  if (input.request !== undefined) {
+    refuseUnsuitableRequest(issuer, input.request);
+    refuseUnsuitableRequest(fallback, input.request);
+  }
+  for (const one of [issuer, fallback]) if (one !== undefined) await refuseUnpermitted(reader, one, input);
+  await refuseOutsideProfile(reader, issuer, input);
   await refuseExisting(reader, input.name);
   return { issuer, fallback };
 }
 
-/** Throws `invalid_request` if the fallback cannot issue this key type. It ignores settings that it does not support. */
+/** Throws `invalid_request` if the fallback cannot issue this key type or these names. It ignores other settings that it does not support. */
 export function refuseUnsuitableFallback(
   fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
-  keyType: string,
+  wanted: LeafSettings & { readonly key_type?: string | undefined },
 ): void {
-  if (fallback?.type !== 'acme' || keyType !== 'ed25519') return;
+  if (fallback?.type !== 'acme') return;
+  const extra = privateSettings.find((setting) => wanted[setting] !== undefined);
+  if (extra !== undefined) {
+    const message = `fallback issuer ${fallback.name} is an ACME CA and does not support ${extra}`;
+    throw new Problem('invalid_request', {
+      detail: sentence(message),
+      errors: [{ path: 'fallback_issuer', message }],
+    });
+  }
+  if (wanted.key_type !== 'ed25519') return;
   const message = `fallback issuer ${fallback.name} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`;
   throw new Problem('invalid_request', {
     detail: sentence(message),
@@ -116,19 +160,36 @@ export function refuseUnsuitableFallback(
   });
 }
 
-/** The first version of a new certificate from the private CA, with a new key. */
+/** The first version of a new certificate from a private CA: for its CSR, or with a new key. */
 export async function firstVersion(
   vault: SecretsContext,
-  input: CreateCertificateInput,
+  issuer: Pick<IssuerRow, 'id' | 'name'>,
+  given: CreateCertificateInput,
 ): Promise<VersionMaterial> {
-  const privateKey = await generatePrivateKey(input.key_type);
-  const { domains: identifiers, lifetime } = input;
-  const issued = await issueFromLocalCa(vault, { identifiers, privateKey, lifetime });
+  const { request, ...input } = completeCertificate(
+    given,
+    await usualKeyType(vault.db.reader, issuer.name, given.profile),
+  );
+  const privateKey = request === undefined ? await generatePrivateKey(input.key_type as KeyType) : undefined;
+  const publicKey = privateKey === undefined ? request?.publicKey : publicKeyOf(privateKey);
+  if (publicKey === undefined) throw new Error('a certificate without a key');
+  const { domains: identifiers, lifetime, profile, usage, uris, emails, subject } = input;
+  const leaf = { profile, usage, uris, emails, subject };
+  const issued = await issueFromPrivateCa(vault, issuer, { identifiers, publicKey, lifetime, ...leaf });
   return { source: 'local-ca', ...issued, privateKey };
 }
 
 async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
-  if ((await findCertificate(reader, name)) === undefined) return;
+  const existing = await findCertificate(reader, name);
+  if (existing === undefined) return;
+  const owner =
+    existing.acme_client_id === null ? undefined : await findOwner(reader, existing.acme_client_id);
+  if (owner !== undefined) {
+    throw new Problem('certificate_exists', {
+      detail: `Certificate "${name}" already exists; it belongs to the ACME client "${owner.name}".`,
+      hint: 'Choose another name.',
+    });
+  }
   throw new Problem('certificate_exists', {
     detail: `Certificate "${name}" already exists.`,
     hint: `Choose another name, or change it with "vault certificate update --name ${name}".`,
@@ -158,7 +219,8 @@ export async function eraseCertificate(
   { force }: { readonly force: boolean },
 ): Promise<void> {
   const certificate = await requireCertificate(writer, name, { suggest: true });
-  if (!force && (await servedSettings(writer))?.tls_certificate === name) throw neededForHttps(name);
+  const isServedWith = ({ settings }: ServingServer) => settings.tls_certificate === name;
+  if (!force && (await servingServers(writer)).some(isServedWith)) throw neededForHttps(name);
   const naming = await apiKeysNaming(writer, certificate.id);
   const active = naming.filter(({ revoked_at }) => revoked_at === null);
   if (active.length > 0 && !force) {
@@ -184,7 +246,7 @@ export async function eraseCertificate(
     versions: certificate.current_version ?? 0,
     removed_from_api_keys: naming.map(({ id }) => id),
   };
-  await record(
+  record(
     writer,
     { actor, action: 'certificate.delete', resource: `certificate:${name}`, detail },
     vault.world.now(),

@@ -8,6 +8,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { SealError } from '../../crypto/sealing.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { findAcmeAccount } from '../../db/tables/acme-accounts.ts';
+import { findOwner } from '../../db/tables/certificate-owners.ts';
 import {
   type CertificateVersionRow,
   insertVersion,
@@ -26,30 +27,17 @@ import {
   findDeletedNamed,
   insertDeletedCertificate,
   insertDeletedVersion,
-  listDeletedCertificates,
   listDeletedVersions,
 } from '../../db/tables/deleted-certificates.ts';
 import { findIssuer, findIssuerById } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { DatabaseContext, SealingContext, SecretsContext } from '../contexts.ts';
+import type { SealingContext, SecretsContext } from '../contexts.ts';
 import { deletedKeyOwner, openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
-import { openVersionKey } from '../versions/versions.ts';
+import { holdsKey, openVersionKey } from '../versions/versions.ts';
 
 /** How long deleted certificates are kept by default, in days. */
 export const usualKeepDays = 30;
-
-export type DeletedCertificateView = {
-  id: number;
-  name: string;
-  domains: string[];
-  issuer: string | null;
-  deleted_at: string;
-  /** An actor in the format of the audit log. */
-  deleted_by: string;
-  /** The API keys whose allowlists named it. */
-  api_keys: { id: number; name: string }[];
-};
 
 /** Which deleted certificate: by id, or the one with this name that was deleted last. */
 export type DeletedChoice = { readonly id: number } | { readonly name: string };
@@ -63,7 +51,8 @@ export type Restored = {
   readonly apiKeys: readonly { readonly id: number; readonly name: string }[];
 };
 
-type Facts = {
+/** What is kept of a certificate, as JSON. */
+export type DeletedFacts = {
   readonly settings: Omit<CertificateRow, 'id' | 'issuer_id' | 'fallback_issuer_id'>;
   /** Names, because an issuer can be removed and added again. */
   readonly issuer: string | null;
@@ -82,10 +71,10 @@ export async function keepDeleted(
   writer: Writer,
   actor: Actor,
   certificate: CertificateRow,
-  apiKeys: Facts['api_keys'],
+  apiKeys: DeletedFacts['api_keys'],
 ): Promise<void> {
   const { id, issuer_id, fallback_issuer_id, ...settings } = certificate;
-  const facts: Facts = {
+  const facts: DeletedFacts = {
     settings,
     issuer: (await findIssuerById(writer, issuer_id ?? 0))?.name ?? null,
     fallback: (await findIssuerById(writer, fallback_issuer_id ?? 0))?.name ?? null,
@@ -118,12 +107,9 @@ async function keepVersion(
       deleted_certificate_id: deletedId,
       version,
       facts: JSON.stringify(facts satisfies VersionFacts),
-      sealed_private_key: await sealFor(
-        vault,
-        writer,
-        deletedKeyOwner(deletedId, version),
-        openVersionKey(vault, row),
-      ),
+      sealed_private_key: holdsKey(row)
+        ? await sealFor(vault, writer, deletedKeyOwner(deletedId, version), openVersionKey(vault, row))
+        : row.sealed_private_key,
     });
   } catch (error) {
     // A damaged key must not make the certificate undeletable.
@@ -145,15 +131,17 @@ export async function undeleteCertificate(
     const row = await requireDeleted(writer, which);
     const name = as ?? row.name;
     await refuseTaken(writer, name);
-    const facts = JSON.parse(row.facts) as Facts;
+    const facts = JSON.parse(row.facts) as DeletedFacts;
     const now = vault.world.now();
     const issuer = facts.issuer === null ? undefined : await findIssuer(writer, facts.issuer);
+    const owner = await findOwner(writer, facts.settings.acme_client_id ?? 0);
     const fallback = facts.fallback === null ? undefined : await findIssuer(writer, facts.fallback);
     const restored = {
       ...facts.settings,
       name,
       issuer_id: issuer?.id ?? null,
       fallback_issuer_id: fallback?.id ?? null,
+      acme_client_id: owner?.id ?? null,
       auto_renew: issuer === undefined ? (0 as const) : facts.settings.auto_renew,
       ...forgotten,
     };
@@ -168,7 +156,7 @@ export async function undeleteCertificate(
     await deleteDeletedCertificate(writer, row.id);
     const detail = { deleted_at: formatTimestamp(row.deleted_at), versions: versions.length, from: row.name };
     const resource = `certificate:${name}`;
-    await record(writer, { actor, action: 'certificate.undelete', resource, detail }, now);
+    record(writer, { actor, action: 'certificate.undelete', resource, detail }, now);
     const lostIssuer = issuer === undefined ? (facts.issuer ?? undefined) : undefined;
     return { name, lostIssuer, apiKeys: facts.api_keys };
   });
@@ -195,13 +183,18 @@ async function restoreVersions(
   for (const { version, facts: text, sealed_private_key } of await listDeletedVersions(writer, deletedId)) {
     const facts = JSON.parse(text) as VersionFacts;
     const account = await findAcmeAccount(writer, facts.acme_account_id ?? 0);
-    const key = openFor(vault, deletedKeyOwner(deletedId, version), sealed_private_key);
+    const key = holdsKey(facts)
+      ? openFor(vault, deletedKeyOwner(deletedId, version), sealed_private_key)
+      : undefined;
     await insertVersion(writer, {
       ...facts,
       acme_account_id: account?.directory_url === facts.directory_url ? facts.acme_account_id : null,
       certificate_id: certificateId,
       version,
-      sealed_private_key: await sealFor(vault, writer, versionKeyOwner(certificateId, version), key),
+      sealed_private_key:
+        key === undefined
+          ? sealed_private_key
+          : await sealFor(vault, writer, versionKeyOwner(certificateId, version), key),
     });
     restored.push({ ...facts, version });
   }
@@ -229,24 +222,5 @@ async function refuseTaken(reader: Reader, name: string): Promise<void> {
   throw new Problem('certificate_exists', {
     detail: `A certificate named "${name}" already exists.`,
     hint: 'Restore the deleted one under another name with --as NAME, or delete the existing one first.',
-  });
-}
-
-/** Deleted certificates in the order of deletion. */
-export async function listDeleted(
-  { db }: DatabaseContext,
-  page: { readonly after?: number | undefined; readonly limit: number },
-): Promise<DeletedCertificateView[]> {
-  return (await listDeletedCertificates(db.reader, page)).map((row) => {
-    const { settings, issuer, api_keys } = JSON.parse(row.facts) as Facts;
-    return {
-      id: row.id,
-      name: row.name,
-      domains: JSON.parse(settings.domains) as string[],
-      issuer,
-      deleted_at: formatTimestamp(row.deleted_at),
-      deleted_by: row.deleted_by,
-      api_keys: [...api_keys],
-    };
   });
 }

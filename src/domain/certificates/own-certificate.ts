@@ -14,10 +14,14 @@ import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { findCertificate } from '../../db/tables/certificates.ts';
 import { system } from '../audit/audit.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
-import { issueFromLocalCa, localCaName } from '../issuance/local-ca.ts';
 import type { ZoneContext } from '../issuance/wildcard-zones.ts';
+import { settingsOfCa } from '../private-ca/ca-settings.ts';
+import { companyChain } from '../private-ca/company-root.ts';
+import { forbiddenBy } from '../private-ca/inherited-constraints.ts';
+import { issueFromLocalCa, localCa, localCaName } from '../private-ca/local-ca.ts';
+import { forbiddenName } from '../private-ca/permitted-names.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
-import { openVersionKey } from '../versions/versions.ts';
+import { holdsKey, openVersionKey } from '../versions/versions.ts';
 import { createCertificate } from './certificates.ts';
 
 export type OwnCertificate = {
@@ -32,14 +36,21 @@ export type OwnCertificate = {
 
 /**
  * Creates the certificate if it does not exist: from the private CA, for these domains, with a key that renewals keep so that
- * clients can pin it. Returns whether it was created. Throws OperatorError if `domains` is empty.
+ * clients can pin it. Returns whether it was created. Throws OperatorError if `domains` is empty, or if the client holds the
+ * private key.
  */
 export async function ensureOwnCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
   name: CertName,
   domains: readonly Identifier[],
 ): Promise<boolean> {
-  if ((await findCertificate(vault.db.reader, name)) !== undefined) return false;
+  const existing = await findCertificate(vault.db.reader, name);
+  if (existing !== undefined && existing.csr !== null) {
+    throw new OperatorError(`cannot serve HTTPS with "${name}": the client holds its private key`, {
+      hint: `Set another certificate with --tls-certificate, or let the vault generate its key:\n  vault certificate update --name ${name} --csr none`,
+    });
+  }
+  if (existing !== undefined) return false;
   if (domains.length === 0) {
     throw new OperatorError(
       `cannot create the HTTPS certificate "${name}": the vault does not know its own host name`,
@@ -64,7 +75,7 @@ export async function ensureOwnCertificate(
   }
 }
 
-/** The current version of the certificate; undefined if nothing was issued yet or the certificate was deleted. */
+/** The current version of the certificate; undefined if nothing was issued yet, the client holds its key, or the certificate was deleted. */
 export async function currentOwnCertificate(
   vault: DatabaseContext & KeyringContext,
   name: CertName,
@@ -73,7 +84,7 @@ export async function currentOwnCertificate(
   const certificate = await findCertificate(reader, name);
   if (certificate === undefined || certificate.current_version === null) return undefined;
   const row = await findVersion(reader, certificate.id, certificate.current_version);
-  if (row === undefined) return undefined;
+  if (row === undefined || !holdsKey(row)) return undefined;
   const { version, certificate_pem, chain_pem, source } = row;
   return { version, fullchain: certificate_pem + chain_pem, privateKey: openVersionKey(vault, row), source };
 }
@@ -90,10 +101,20 @@ export async function temporaryCertificate(
   const certificate = await findCertificate(vault.db.reader, name);
   const named = certificate === undefined ? [] : (JSON.parse(certificate.domains) as Identifier[]);
   const privateKey = await generatePrivateKey(defaultKeyType);
+  const { id } = await localCa(vault.db.reader);
+  const permitted = await settingsOfCa(vault.db.reader, id);
+  const above = await companyChain(vault.db.reader, id);
+  const isPermitted = (one: Identifier) =>
+    forbiddenName(permitted, { domains: [one] }) === undefined &&
+    forbiddenBy(above, { domains: [one] })?.path !== 'domains';
+  const identifiers = [...new Set([...domains, ...named])].filter(isPermitted);
   const { leaf, chain } = await issueFromLocalCa(vault, {
-    identifiers: [...new Set([...domains, ...named])],
+    identifiers,
+    // A confined CA has a certificate too, though clients must be told to accept it.
+    ...(identifiers.length === 0 && { subject: ['CN=Temporary certificate'] }),
     privateKey,
     lifetime: undefined,
+    isTemporary: true,
   });
   return {
     version: undefined,

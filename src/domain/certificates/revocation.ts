@@ -1,6 +1,6 @@
 /**
- * Revokes a version (RFC 8555 §7.6): with the account that ordered it, or with its own key if the account is gone or the key
- * is compromised.
+ * Revokes a version. At an ACME CA (RFC 8555 §7.6): with the account that ordered it, or with its own key if the account is gone
+ * or the key is compromised. One of the private CA comes onto its CRL.
  */
 import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../../acme/acme-client.ts';
@@ -17,9 +17,10 @@ import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { ownAccount, settleRollover, unusableStatus } from '../issuance/acme-account.ts';
 import type { CaContext } from '../issuance/issuance-contexts.ts';
+import { privateIssuer, putOnCrl } from '../private-ca/revoked-certificates.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
-import { requireVersion, versionPrivateKey } from '../versions/versions.ts';
+import { holdsKey, requireVersion, versionPrivateKey } from '../versions/versions.ts';
 
 /** The reasons of RFC 5280 §5.3.1 that subscribers may give. */
 export const revocationReasons = {
@@ -33,10 +34,10 @@ export const revocationReasons = {
 export type RevocationReason = keyof typeof revocationReasons;
 
 /**
- * Revokes a version at the CA, by default the current one, and marks it as revoked. If it is the current version of a
+ * Revokes a version at its CA, by default the current one, and marks it as revoked. If it is the current version of a
  * certificate that renews automatically, a renewal is queued. Returns the number of the version and the id of the renewal.
- * Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` if no ACME CA issued the version,
- * and AcmeError with the error of the CA.
+ * Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` if neither an ACME CA nor the
+ * private CA issued the version, OperatorError if it is revoked already or has expired, and AcmeError with the error of the CA.
  */
 export async function revokeVersion(
   vault: SecretsContext & QueueContext & CaContext,
@@ -47,25 +48,36 @@ export async function revokeVersion(
 ): Promise<{ version: number; renewal: number | undefined }> {
   const certificate = await requireCertificate(vault.db.reader, name, { suggest: true });
   const version = await requireVersion(vault.db.reader, certificate, number);
-  if (version.directory_url === null) {
+  const authority = version.directory_url === null ? await privateIssuer(vault, version) : undefined;
+  if (version.directory_url === null && authority === undefined) {
     throw new Problem('not_renewable', {
-      detail: `Version ${version.version} was not issued by an ACME CA; revoke it at the CA that issued it.`,
+      detail: `Version ${version.version} was issued by another CA; revoke it at the CA that issued it.`,
     });
   }
-  if (version.revoked_at !== null) {
+  refuseRevoked(name, version);
+  if (version.directory_url !== null) {
+    const ca = await findCaOfDirectory(vault.db.reader, version.directory_url);
+    const client = vault.acme.at({ directory_url: version.directory_url, ca_pem: ca?.ca_pem ?? null });
+    await revokeAt(client, vault, version, revocationReasons[reason], signal);
+  } else if (version.not_after <= vault.world.now()) {
     throw new OperatorError(
-      `version ${version.version} of ${name} was already revoked at ${formatTimestamp(version.revoked_at)}`,
+      `version ${version.version} of ${name} expired at ${formatTimestamp(version.not_after)}; there is nothing to revoke`,
     );
   }
-  const ca = await findCaOfDirectory(vault.db.reader, version.directory_url);
-  const client = vault.acme.at({ directory_url: version.directory_url, ca_pem: ca?.ca_pem ?? null });
-  await revokeAt(client, vault, version, revocationReasons[reason], signal);
   const renewal = await vault.db.write(async (writer) => {
     const now = vault.world.now();
+    if (authority !== undefined) {
+      // Another process may have revoked it meanwhile, or deleted the certificate.
+      refuseRevoked(
+        name,
+        await requireVersion(writer, await requireCertificate(writer, name), version.version),
+      );
+      await putOnCrl(writer, authority, version, { reason: revocationReasons[reason], at: now });
+    }
     await setVersionRevoked(writer, version.id, now);
     const detail = { version: version.version, reason };
     const resource = `certificate:${name}`;
-    await record(writer, { actor, action: 'certificate.revoke', resource, detail }, now);
+    record(writer, { actor, action: 'certificate.revoke', resource, detail }, now);
     const isServed = certificate.current_version === version.version;
     if (!isServed || certificate.issuer_id === null || certificate.disabled_at !== null) return undefined;
     if (certificate.auto_renew === 0) return undefined;
@@ -77,6 +89,11 @@ export async function revokeVersion(
   return { version: version.version, renewal };
 }
 
+function refuseRevoked(name: string, { version, revoked_at: at }: CertificateVersionRow): void {
+  if (at === null) return;
+  throw new OperatorError(`version ${version} of ${name} was already revoked at ${formatTimestamp(at)}`);
+}
+
 async function revokeAt(
   client: AcmeClient,
   vault: SecretsContext,
@@ -85,14 +102,16 @@ async function revokeAt(
   signal: AbortSignal,
 ): Promise<void> {
   const leaf = new X509Certificate(version.certificate_pem).raw;
-  const byOwnKey = () =>
-    revokeCertificate(client, { privateKey: versionPrivateKey(vault, version) }, leaf, reason, signal);
+  const byOwnKey = () => {
+    if (!holdsKey(version)) throw keyWithClient(version);
+    return revokeCertificate(client, { privateKey: versionPrivateKey(vault, version) }, leaf, reason, signal);
+  };
   const row =
     version.acme_account_id === null
       ? undefined
       : await findAcmeAccount(vault.db.reader, version.acme_account_id);
   if (row?.status !== 'valid') return byOwnKey();
-  if (reason === revocationReasons.keyCompromise) {
+  if (reason === revocationReasons.keyCompromise && holdsKey(version)) {
     try {
       // If the key itself signs the request, the CA blocks it for all certificates; the account revokes only this one.
       return await byOwnKey();
@@ -112,4 +131,11 @@ async function revokeAt(
     if ((await unusableStatus(client, account, error, signal)) === undefined) throw error;
     await byOwnKey();
   }
+}
+
+function keyWithClient({ version }: CertificateVersionRow): OperatorError {
+  return new OperatorError(
+    `version ${version} cannot be revoked here: the account that ordered it is gone, and the client holds its private key`,
+    { hint: 'Revoke it on the client with its key, as with "certbot revoke --cert-path … --key-path …".' },
+  );
 }

@@ -13,6 +13,7 @@ export class Freshness {
   readonly #world: World;
   #generation = -1;
   #looking: Promise<void> | undefined;
+  #inFlight: Promise<void> | undefined;
 
   constructor(db: Database, world: World) {
     this.#db = db;
@@ -36,9 +37,20 @@ export class Freshness {
 
   async #lookAfterTurn(): Promise<void> {
     await this.#world.turn();
+    // On a server a look takes longer than a turn: the callers of many turns then share the next one.
+    if (this.#inFlight !== undefined) await this.#inFlight;
     // Later callers may know of a newer change than the one that this query sees.
     this.#looking = undefined;
-    this.#generation = await this.#db.generation();
+    const generation = this.#db.generation();
+    this.#inFlight = generation.then(
+      () => this.#land(),
+      () => this.#land(),
+    );
+    this.#generation = await generation;
+  }
+
+  #land(): void {
+    this.#inFlight = undefined;
   }
 }
 
@@ -69,7 +81,8 @@ export class FreshCache<K extends string, V extends NonNullable<unknown>> {
   /** The remembered value. */
   peek(key: K): V | undefined {
     this.#forgetWhenStale();
-    return this.#values.get(key);
+    // Keeping the order of use would cost more than the lookup; without it, the oldest value is forgotten first.
+    return this.#values.peek(key);
   }
 
   /** Remembers what was found out in the generation `began`, unless that has moved on. */

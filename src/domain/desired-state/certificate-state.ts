@@ -1,10 +1,12 @@
 /** One certificate as it should be: created if it is missing, changed where it differs, as `vault apply` would. */
+import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Actor } from '../audit/audit.ts';
 import { changeCertificate } from '../certificates/certificate-update.ts';
-import { createCertificate, type NewCertificate } from '../certificates/certificates.ts';
+import { createCertificate } from '../certificates/certificates.ts';
+import { completeCertificate } from '../certificates/client-keys.ts';
 import type { SecretsContext } from '../contexts.ts';
-import type { UpdateCertificateInput } from '../inputs.ts';
+import type { NewCertificate, UpdateCertificateInput } from '../inputs.ts';
 import type { ZoneContext } from '../issuance/wildcard-zones.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
 import { type Change, planChanges } from './state-plan.ts';
@@ -59,6 +61,7 @@ async function changeTo(vault: SecretsContext, input: NewCertificate): Promise<C
     certificates: new Map([[String(input.name), input]]),
     imported_certificates: new Map(),
     api_keys: new Map(),
+    acme_clients: new Map(),
   };
   const [change] = await planChanges(state, wanted, { others: 'stay', protectedCertificates: [] });
   return change;
@@ -66,8 +69,15 @@ async function changeTo(vault: SecretsContext, input: NewCertificate): Promise<C
 
 /** The settings of the certificate that the change names; null clears one. */
 export function changedSettings(input: NewCertificate, { fields }: Change): UpdateCertificateInput {
-  const nothing = { fallback_issuer: null, lifetime: null, profile: null, challenge: null };
-  const { name: _, ...settings } = input;
-  const all = Object.entries({ ...nothing, ...settings });
+  const nothing = {
+    ...{ fallback_issuer: null, lifetime: null, profile: null, challenge: null },
+    ...{ usage: null, uris: null, emails: null, subject: null },
+  };
+  // Without a key type in the document, the plan has that of the issuer.
+  const planned = fields.find(({ field }) => field === 'key_type')?.to ?? '';
+  const usual = isKeyType(String(planned)) ? (planned as KeyType) : defaultKeyType;
+  const { name: _, request, key_type, ...settings } = completeCertificate(input, usual);
+  const key = request === undefined ? { key_type } : {};
+  const all = Object.entries({ ...nothing, ...settings, ...key });
   return Object.fromEntries(all.filter(([key]) => fields.some(({ field }) => field === key)));
 }

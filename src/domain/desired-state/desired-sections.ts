@@ -8,6 +8,7 @@ export const sections = [
   'certificates',
   'imported_certificates',
   'api_keys',
+  'acme_clients',
 ] as const;
 
 export type Section = (typeof sections)[number];

@@ -2,12 +2,15 @@
  * The desired state of a vault, as people keep it in a file next to their code: the schema of the document of `vault apply`
  * and `vault export`. It is built from the input schemas of commands and HTTP, so errors read the same everywhere.
  */
+
 import { z } from 'zod';
 import { challengeTypes } from '../../base/challenge-type.ts';
 import { describeIssue, isDefaultIssue } from '../../base/input-issue.ts';
 import { keyTypes } from '../../base/key-type.ts';
+import { usages } from '../../base/leaf-names.ts';
 import { scopes } from '../../base/scope.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import { createAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
 import { certName } from '../input-strings.ts';
 import {
   anyAllowlist,
@@ -16,6 +19,7 @@ import {
   createDnsProviderInput,
   createIssuerInput,
 } from '../inputs.ts';
+import { createPrivateCaInput, issuerTypeError as typeError } from '../private-ca/private-ca-inputs.ts';
 import { documentVersion } from './desired-sections.ts';
 
 const path = z.string().min(1, 'a file name is required');
@@ -39,8 +43,9 @@ export type SecretReference = z.output<typeof secretReference>;
 
 const { name: issuerName, directory_url, ...caShape } = createIssuerInput.shape;
 
-const issuer = z
+const acmeCa = z
   .strictObject({
+    type: z.literal('acme').optional(),
     directory_url: directory_url
       .optional()
       .describe('the ACME directory URL of the CA; built in for letsencrypt and letsencrypt-staging'),
@@ -57,6 +62,14 @@ const issuer = z
     accept_terms: z.boolean().default(false).describe("accepts the CA's terms of service"),
   })
   .describe('an ACME CA');
+
+const { name: __, ...privateCaShape } = createPrivateCaInput.shape;
+
+const privateCa = z
+  .strictObject({ ...privateCaShape, key_type: privateCaShape.key_type.meta({ enum: keyTypes }) })
+  .describe('a private CA; "local-ca" is the built-in one');
+
+const issuer = z.discriminatedUnion('type', [acmeCa, privateCa], { error: typeError });
 
 const { name: providerName, ...providerShape } = createDnsProviderInput.shape;
 
@@ -80,15 +93,35 @@ export const desiredCertificate = z
     fallback_issuer: certificateShape.fallback_issuer.describe(
       'the issuer to use when the first one keeps failing and expiry is near',
     ),
-    key_type: certificateShape.key_type.meta({ enum: keyTypes }),
+    key_type: certificateShape.key_type
+      .meta({ enum: keyTypes })
+      .describe(
+        'the type of the keys that the vault generates, by default that of the issuer: ec256 unless it has another',
+      ),
     lifetime: certificateShape.lifetime.describe(
       'how long versions issued by the private CA are valid, such as 90d',
     ),
     challenge: certificateShape.challenge.meta({ enum: challengeTypes }),
+    usage: certificateShape.usage.meta({ enum: usages }).describe('what the private CA issues it for'),
+    uris: certificateShape.uris.describe('URIs such as SPIFFE IDs, from the private CA'),
+    emails: certificateShape.emails.describe('email addresses, from the private CA'),
+    subject: certificateShape.subject.describe('fields of the subject such as CN=alice, from the private CA'),
     auto_renew: z.boolean().default(true).describe('renew automatically'),
     disabled: z.boolean().default(false).describe('disable all renewals, including manual ones'),
   })
   .describe('a certificate that an issuer issues and renews');
+
+/** The same for the document, where JSON Schema has to say that it needs a name. */
+const namedCertificate = desiredCertificate
+  .refine(
+    ({ domains, uris, emails, subject, csr }) =>
+      domains.length > 0 || (uris ?? emails ?? subject ?? csr) !== undefined,
+    { error: 'at least one domain is required', path: ['domains'] },
+  )
+  .meta({
+    description: 'a certificate that an issuer issues and renews',
+    anyOf: ['domains', 'uris', 'emails', 'subject', 'csr'].map((name) => ({ required: [name] })),
+  });
 
 const imported = z
   .strictObject({
@@ -117,6 +150,20 @@ const apiKey = z
   })
   .describe('an API key and its permissions');
 
+const { name: clientName, rate, ...clientShape } = createAcmeClientInput.shape;
+
+const acmeClient = z
+  .strictObject({
+    ...clientShape,
+    rate: z
+      .union([z.literal('none').transform(() => null), rate.unwrap().unwrap()], {
+        error: 'write a number of orders per hour, or none',
+      })
+      .optional()
+      .describe('new orders per hour, or none for no limit'),
+  })
+  .describe('a program that orders certificates by ACME; "vault acme-client rotate" prints its key');
+
 /**
  * Objects by name; an empty section equals none. They become a Map, which takes every name: a record of zod drops
  * `__proto__` silently, and `--prune` would then remove the object of that name.
@@ -142,9 +189,10 @@ const desiredState = z.strictObject({
   version,
   issuers: section(issuerName, issuer),
   dns_providers: section(providerName, dnsProvider),
-  certificates: section(certName, desiredCertificate),
+  certificates: section(certName, namedCertificate),
   imported_certificates: section(certName, imported),
   api_keys: section(keyName, apiKey),
+  acme_clients: section(clientName, acmeClient),
 });
 
 export type DesiredState = z.output<typeof desiredState>;
@@ -156,9 +204,10 @@ export function desiredStateSchema(): unknown {
       version,
       issuers: z.record(issuerName, issuer).nullish(),
       dns_providers: z.record(providerName, dnsProvider).nullish(),
-      certificates: z.record(certName, desiredCertificate).nullish(),
+      certificates: z.record(certName, namedCertificate).nullish(),
       imported_certificates: z.record(certName, imported).nullish(),
       api_keys: z.record(keyName, apiKey).nullish(),
+      acme_clients: z.record(clientName, acmeClient).nullish(),
     })
     .meta({ title: 'Desired state of a certificate vault' });
   return z.toJSONSchema(written, { io: 'input', unrepresentable: 'any' });

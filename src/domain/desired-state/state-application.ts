@@ -20,11 +20,14 @@ import { parseInput } from '../inputs.ts';
 import { storeDnsProviderChange } from '../issuance/dns-provider-change.ts';
 import { eraseDnsProvider, storeDnsProvider } from '../issuance/dns-providers.ts';
 import { eraseIssuer, storeIssuer, storeIssuerChange } from '../issuance/issuer-changes.ts';
+import { storePrivateCa, storePrivateCaChange } from '../issuance/private-issuers.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
+import { applyAcmeClient, removeAcmeClient } from './acme-client-application.ts';
 import { changedSettings } from './certificate-state.ts';
-import { type Change, planSame, type WantedState } from './state-plan.ts';
+import { type Change, planSame } from './state-plan.ts';
 import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
 import { readVaultState } from './vault-state.ts';
+import type { WantedState } from './wanted-state.ts';
 
 export type ApplyOptions = {
   /** Aborting it stops the run before the next transaction. */
@@ -149,9 +152,16 @@ async function applyChange(
   const { action, section, name, fields } = change;
   switch (section) {
     case 'issuers': {
-      const { issuer, issuerChange } = change;
+      const { issuer, issuerChange, privateCa } = change;
+      const wantedCa = wantedOf(wanted.issuers, name);
       if (issuer !== undefined) await storeIssuer(vault, writer, actor, issuer);
       else if (issuerChange !== undefined) await storeIssuerChange(vault, writer, actor, issuerChange);
+      else if (privateCa !== undefined) await storePrivateCa(vault, writer, actor, privateCa);
+      else if ('privateCa' in wantedCa) {
+        const { permit_domains = [], permit_ips = [], lifetime = null, key_type = null } = wantedCa.privateCa;
+        const settings = { permit_domains, permit_ips, lifetime, key_type };
+        await storePrivateCaChange(vault, writer, actor, name, settings);
+      }
       return undefined;
     }
     case 'dns_providers': {
@@ -174,6 +184,9 @@ async function applyChange(
       await storeImport(vault, writer, actor, { name: parseInput(certName, name), bundle });
       return undefined;
     }
+    case 'acme_clients':
+      await applyAcmeClient(vault, writer, actor, wantedOf(wanted.acme_clients, name));
+      return undefined;
     case 'api_keys': {
       const input = wantedOf(wanted.api_keys, name);
       if (change.token !== undefined) await storeApiKey(vault, writer, actor, input, change.token);
@@ -191,6 +204,7 @@ async function eraseObject(
 ): Promise<void> {
   if (section === 'issuers') await eraseIssuer(vault, writer, actor, name);
   else if (section === 'dns_providers') await eraseDnsProvider(vault, writer, actor, name);
+  else if (section === 'acme_clients') await removeAcmeClient(vault, writer, actor, name);
   else if (section === 'api_keys') await storeRevocation(vault, writer, actor, id ?? 0);
   // Active keys were checked before: those that still name it are revoked or expired.
   else await eraseCertificate(vault, writer, actor, name, { force: true });

@@ -2,11 +2,23 @@
 import { newCertNameRule, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseTimestamp } from '../../base/timestamp.ts';
+import { completeCertificate } from '../certificates/client-keys.ts';
 import { knownDirectories, refuseUnsuitable } from '../issuance/issuers.ts';
-import { localCaName } from '../issuance/local-ca.ts';
+import { usualSettings } from '../private-ca/ca-settings.ts';
+import { localCaName } from '../private-ca/local-ca.ts';
+import {
+  type CertifiedNames,
+  forbiddenName,
+  isConfined,
+  refuseForbidden,
+} from '../private-ca/permitted-names.ts';
+import { unknownProfile } from '../private-ca/profile-settings.ts';
+import { acmeClientComplaints } from './acme-client-complaints.ts';
 import type { Complaint } from './desired-state.ts';
-import type { PlanOptions, WantedState } from './state-plan.ts';
+import { isPrivateCa, permittedBy, profilesOf, usualKeyTypeOf } from './issuer-settings.ts';
+import type { PlanOptions } from './state-plan.ts';
 import type { VaultState } from './vault-state.ts';
+import type { WantedState } from './wanted-state.ts';
 
 /** The one kind of DNS provider that has nothing to keep. */
 export const typeByHand = 'manual';
@@ -23,23 +35,37 @@ export function stateComplaints(
     ...providerComplaints(state, wanted),
     ...nameComplaints(state, wanted),
     ...certificateComplaints(state, wanted, options),
+    ...constraintComplaints(state, wanted, options),
     ...importComplaints(state, wanted),
     ...keyComplaints(state, wanted, options, now),
+    ...acmeClientComplaints(state, wanted, options, now),
   ];
 }
 
 function issuerComplaints(state: VaultState, { issuers }: WantedState): Complaint[] {
-  return [...issuers].flatMap(([name, { input, secrets }]) => {
+  return [...issuers].flatMap(([name, issuer]) => {
     const complaints: Complaint[] = [];
     const complain = (field: string, message: string) =>
       complaints.push({ path: ['issuers', name, field], message });
-    if (name === localCaName) {
-      complaints.push({
-        path: ['issuers', name],
-        message: 'the private CA is built in; remove it from this file',
-      });
-    }
     const held = state.issuers.get(name);
+    const isPrivate = 'privateCa' in issuer;
+    if (held !== undefined && isPrivate !== (held.definition.type === 'local-ca')) {
+      const is = isPrivate ? 'is an ACME CA' : 'is a private CA';
+      complain('type', `issuer ${name} ${is}, which cannot be changed; choose another name`);
+      return complaints;
+    }
+    if (isPrivate) {
+      for (const field of ['common_name', 'path_length'] as const) {
+        const is = issuer.privateCa[field];
+        const was =
+          held?.definition[field] ?? (field === 'path_length' ? usualSettings.pathLength : undefined);
+        if (held !== undefined && is !== undefined && is !== was) {
+          complain(field, `is set when a CA is created and cannot be changed; it is ${was ?? 'not set'}`);
+        }
+      }
+      return complaints;
+    }
+    const { input, secrets } = issuer;
     const hasKey = secrets.eabKey !== undefined || held?.secret?.() !== undefined;
     if (input.eab_kid !== undefined && !hasKey) {
       complain('eab_kid', 'the HMAC key is missing; add eab_hmac_key: {file: NAME}');
@@ -75,6 +101,7 @@ function nameComplaints(state: VaultState, wanted: WantedState): Complaint[] {
 function certificateComplaints(state: VaultState, wanted: WantedState, options: PlanOptions): Complaint[] {
   const issuers = new Set([...wanted.issuers.keys(), localCaName]);
   if (options.others === 'stay') for (const name of state.issuers.keys()) issuers.add(name);
+  const both = { state, wanted };
   return [...wanted.certificates].flatMap(([name, certificate]) => {
     const complaints: Complaint[] = [];
     const complain = (field: string, message: string) =>
@@ -96,20 +123,51 @@ function certificateComplaints(state: VaultState, wanted: WantedState, options: 
       complain('fallback_issuer', `${certificate.issuer} cannot be its own fallback`);
     }
     try {
-      const type = certificate.issuer === localCaName ? 'local-ca' : 'acme';
-      refuseUnsuitable({ name: certificate.issuer, type }, certificate);
+      const type = isPrivateCa(both, certificate.issuer) ? 'local-ca' : 'acme';
+      const usual = usualKeyTypeOf(both, certificate.issuer, certificate.profile);
+      const complete = completeCertificate(certificate, usual);
+      refuseUnsuitable({ name: certificate.issuer, type }, complete);
+      const { issuer, profile } = certificate;
+      const known = profilesOf(both, issuer);
+      if (type === 'local-ca' && profile !== undefined && !known.includes(profile)) {
+        throw unknownProfile(issuer, profile, known);
+      }
+      for (const one of [certificate.issuer, certificate.fallback_issuer]) {
+        if (one !== undefined && isPrivateCa(both, one))
+          refuseForbidden(one, permittedBy(both, one), complete);
+      }
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       for (const { path, message } of error.errors) complain(path, message);
     }
     const fallback = certificate.fallback_issuer;
-    if (fallback !== undefined && fallback !== localCaName && certificate.key_type === 'ed25519') {
+    if (fallback !== undefined && !isPrivateCa(both, fallback) && certificate.key_type === 'ed25519') {
       complain(
         'fallback_issuer',
         `${fallback} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`,
       );
     }
     return complaints;
+  });
+}
+
+/** Certificates that the document does not name and that a private CA could renew no more. */
+function constraintComplaints(state: VaultState, wanted: WantedState, { others }: PlanOptions): Complaint[] {
+  if (others === 'go') return [];
+  const both = { state, wanted };
+  const left = [...state.certificates].filter(([name]) => !wanted.certificates.has(name));
+  return [...wanted.issuers.keys()].flatMap((issuer) => {
+    if (!isPrivateCa(both, issuer) || !isConfined(permittedBy(both, issuer))) return [];
+    const names = left.flatMap(([name, { definition }]) => {
+      if (definition.disabled === true) return [];
+      if (definition.issuer !== issuer && definition.fallback_issuer !== issuer) return [];
+      const forbidden = forbiddenName(permittedBy(both, issuer), definition as CertifiedNames);
+      return forbidden === undefined ? [] : `${name} (${forbidden.name})`;
+    });
+    if (names.length === 0) return [];
+    const shown = names.slice(0, 5).join(', ') + (names.length > 5 ? ' …' : '');
+    const message = `certificates that ${issuer} renews have other names: ${shown}`;
+    return [{ path: ['issuers', issuer, 'permit_domains'], message }];
   });
 }
 

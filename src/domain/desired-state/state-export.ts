@@ -1,7 +1,9 @@
 /** What a vault holds as the document that makes another vault hold it; secrets are not in it. */
+import { localCaName } from '../private-ca/local-ca.ts';
+import type { Definition, FieldValue } from './definition.ts';
 import { documentVersion, type Section, sections, usual } from './desired-sections.ts';
 import { typeByHand } from './state-complaints.ts';
-import type { Definition, FieldValue, Held, VaultState } from './vault-state.ts';
+import type { Held, VaultState } from './vault-state.ts';
 
 export type ExportedDocument = { readonly version: number } & Partial<
   Record<Section, Record<string, Record<string, FieldValue>>>
@@ -23,9 +25,15 @@ function exportedSection(state: VaultState, section: Section): Record<string, Re
   return Object.fromEntries(
     [...state[section]]
       .filter(([, { isOver }]) => isOver !== true)
+      .filter(([name, held]) => section !== 'issuers' || name !== localCaName || isChanged(held))
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([name, held]) => [name, { ...told(held.definition), ...secretOf(section, held) }]),
   );
+}
+
+/** Whether the built-in CA has settings of its own; without, it is there anyway. */
+function isChanged({ definition: { type: _, ...settings } }: Held): boolean {
+  return Object.values(settings).some((value) => value !== undefined);
 }
 
 function told(definition: Definition): Record<string, FieldValue> {

@@ -1,34 +1,17 @@
 /** The changes that lead from the state of a vault to the desired state, field by field in the terms of the document. */
-
-import type { Secret } from '../../base/secret.ts';
+import { formatLifetime } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
 import { certificateFacts } from '../../crypto/certificate-facts.ts';
 import { sameSecrets } from '../../crypto/constant-time.ts';
 import { encodePem } from '../../crypto/pem.ts';
-import { formatLifetime } from '../certificates/certificate-settings.ts';
-import type { NewCertificate } from '../certificates/certificates.ts';
-import type { CreateApiKeyInput, CreateDnsProviderInput, CreateIssuerInput } from '../inputs.ts';
-import type { IssuerSecrets } from '../issuance/issuers.ts';
+import { completeCertificate } from '../certificates/client-keys.ts';
+import { localCaName } from '../private-ca/local-ca.ts';
+import { wantedAcmeClient } from './acme-client-definition.ts';
+import { type Definition, type FieldValue, wantedPrivateCa } from './definition.ts';
 import { type Section, sections } from './desired-sections.ts';
-import type { Definition, FieldValue, Held, VaultState } from './vault-state.ts';
-
-/** The document, checked and with what its references lead to. */
-export type WantedState = {
-  readonly issuers: ReadonlyMap<string, WantedIssuer>;
-  readonly dns_providers: ReadonlyMap<string, WantedDnsProvider>;
-  readonly certificates: ReadonlyMap<string, NewCertificate>;
-  /** Undefined where what is there stays. */
-  readonly imported_certificates: ReadonlyMap<string, CertificateBundle | undefined>;
-  readonly api_keys: ReadonlyMap<string, CreateApiKeyInput>;
-};
-
-export type WantedIssuer = { readonly input: CreateIssuerInput; readonly secrets: IssuerSecrets };
-export type WantedDnsProvider = {
-  readonly input: CreateDnsProviderInput;
-  /** Undefined for the one that the vault has. */
-  readonly secret: Secret | undefined;
-};
+import { usualKeyTypeOf } from './issuer-settings.ts';
+import type { Held, VaultState } from './vault-state.ts';
+import type { WantedState } from './wanted-state.ts';
 
 /** A field whose value is a secret has words in place of it. */
 export type FieldChange = { readonly field: string; readonly from?: FieldValue; readonly to?: FieldValue };
@@ -107,7 +90,7 @@ async function changeOf(
   name: string,
 ): Promise<Change | undefined> {
   const held = heldFor(state, section, name);
-  const definition = wantedDefinition(wanted, section, name, held);
+  const definition = wantedDefinition({ state, wanted }, section, name, held);
   const fields = [
     // From then on the key has the name that tells it apart in the document.
     ...(held?.sharedName === undefined ? [] : [{ field: 'name', from: held.sharedName, to: name }]),
@@ -137,6 +120,7 @@ function removals(
   const stays = (name: string) =>
     wanted[section].has(name) ||
     issuers.includes(name) ||
+    (section === 'issuers' && name === localCaName) ||
     (isCertificate &&
       (protectedCertificates.includes(name) ||
         wanted.certificates.has(name) ||
@@ -147,8 +131,10 @@ function removals(
     .map(([name, held]) => removal(section, name, held));
 }
 
-function removal(section: Section, name: string, { id }: Held): Change {
-  return { action: 'remove', section, name, ...(id !== undefined && { id }), fields: [] };
+function removal(section: Section, name: string, { id, definition }: Held): Change {
+  const isPrivateCa = section === 'issuers' && definition.type === 'local-ca';
+  const fields = isPrivateCa ? [{ field: 'type', from: 'local-ca' }] : [];
+  return { action: 'remove', section, name, ...(id !== undefined && { id }), fields };
 }
 
 /** The issuers of certificates that stay although the document does not name them. */
@@ -175,12 +161,14 @@ function canonical(value: FieldValue): string {
 }
 
 function wantedDefinition(
-  wanted: WantedState,
+  { state, wanted }: { readonly state: VaultState; readonly wanted: WantedState },
   section: Section,
   name: string,
   held: Held | undefined,
 ): Definition {
   const issuer = section === 'issuers' ? wanted.issuers.get(name) : undefined;
+  if (issuer !== undefined && 'privateCa' in issuer)
+    return wantedPrivateCa(issuer.privateCa, held?.definition);
   if (issuer !== undefined) {
     const { name: _, ...input } = issuer.input;
     // Terms that were accepted stay so.
@@ -191,15 +179,33 @@ function wantedDefinition(
   if (provider !== undefined) return { type: provider.input.type, zones: provider.input.zones };
   const certificate = section === 'certificates' ? wanted.certificates.get(name) : undefined;
   if (certificate !== undefined) {
-    const { name: _, lifetime, ...rest } = certificate;
-    return { ...rest, lifetime: lifetime === undefined ? undefined : formatLifetime(lifetime) };
+    // A client may have sent its CSR in the meantime: without one in the document, it stays.
+    const csr = certificate.csr ?? held?.definition.csr;
+    const usual = usualKeyTypeOf({ state, wanted }, certificate.issuer, certificate.profile);
+    const complete = completeCertificate(certificate, usual);
+    const { name: _, request: __, csr: ___, key_type, reuse_key, ...settings } = complete;
+    const { issuer: from, lifetime, domains, usage, ...rest } = settings;
+    const key = csr === undefined ? { key_type, reuse_key } : { csr };
+    const named = domains.length === 0 ? {} : { domains };
+    const restricted = usage === 'both' ? {} : { usage };
+    return {
+      ...named,
+      issuer: from,
+      ...key,
+      ...rest,
+      ...restricted,
+      lifetime: lifetime === undefined ? undefined : formatLifetime(lifetime),
+    };
   }
+  const client = section === 'acme_clients' ? wanted.acme_clients.get(name) : undefined;
+  if (client !== undefined) return wantedAcmeClient({ state, wanted }, client);
   const key = section === 'api_keys' ? wanted.api_keys.get(name) : undefined;
   if (key === undefined) return {};
   return {
     scopes: key.scopes,
     certificates: key.certificates === 'any' ? ['*'] : key.certificates,
     allowed_networks: key.allowed_networks.length === 0 ? undefined : key.allowed_networks,
+    profiles: key.profiles.length === 0 ? undefined : key.profiles,
     expires_at: key.expires_at === undefined ? undefined : formatTimestamp(key.expires_at),
   };
 }
@@ -212,8 +218,9 @@ function secretChange(
 ): FieldChange[] {
   if (section !== 'issuers' && section !== 'dns_providers') return [];
   const field = section === 'issuers' ? 'eab_hmac_key' : 'secret';
-  const secret =
-    section === 'issuers' ? wanted.issuers.get(name)?.secrets.eabKey : wanted.dns_providers.get(name)?.secret;
+  const issuer = wanted.issuers.get(name);
+  const eabKey = issuer !== undefined && 'secrets' in issuer ? issuer.secrets.eabKey : undefined;
+  const secret = section === 'issuers' ? eabKey : wanted.dns_providers.get(name)?.secret;
   if (secret === undefined) return [];
   const kept = held?.secret?.();
   if (kept === undefined) return [{ field, to: '(secret)' }];

@@ -6,6 +6,7 @@ import { Secret } from '../../base/secret.ts';
 import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
 import { firstVersion } from '../certificates/certificates.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
+import type { NewCertificate } from '../inputs.ts';
 import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
 import { checkDnsProvider, requireDnsProvider } from '../issuance/dns-providers.ts';
 import type { CaContext, DnsProviderContext } from '../issuance/issuance-contexts.ts';
@@ -15,14 +16,17 @@ import {
   checkIssuer,
   checkIssuerChange,
 } from '../issuance/issuer-changes.ts';
-import { localCaName } from '../issuance/local-ca.ts';
+import { issuerNamed } from '../issuance/issuers.ts';
+import { type DraftedPrivateCa, draftPrivateCa } from '../issuance/private-issuers.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
-import type { Change, WantedState } from './state-plan.ts';
+import type { Change } from './state-plan.ts';
+import type { WantedState } from './wanted-state.ts';
 
 /** A change with all that has to be known before it is written. */
 export type PreparedChange = Change & {
   readonly issuer?: CheckedIssuer;
   readonly issuerChange?: CheckedIssuerChange;
+  readonly privateCa?: DraftedPrivateCa;
   readonly secret?: Secret;
   readonly first?: VersionMaterial | undefined;
   readonly token?: ApiKeyToken & { readonly raw: Secret<string> };
@@ -49,7 +53,9 @@ async function checkChange(
   const { action, section, name } = change;
   if (action === 'remove') return change;
   if (section === 'issuers') {
-    const { input, secrets } = wantedOf(wanted.issuers, name);
+    const issuer = wantedOf(wanted.issuers, name);
+    if ('privateCa' in issuer) return change;
+    const { input, secrets } = issuer;
     if (action === 'create') return { ...change, issuer: await checkIssuer(vault, input, secrets, signal) };
     const { name: _, ...rest } = input;
     const nothing = { email: null, eab_kid: null, profile: null, preferred_chain: null };
@@ -86,12 +92,33 @@ export async function prepareChanges(
     const certificate = wanted.certificates.get(name);
     if (action !== 'create') prepared.push(change);
     else if (section === 'api_keys') prepared.push({ ...change, token: createToken(vault.world) });
-    else if (section === 'certificates' && certificate?.issuer === localCaName && !certificate.disabled) {
-      prepared.push({ ...change, first: await firstVersion(vault, certificate) });
+    else if (section === 'issuers') prepared.push(await draftIssuer(vault, wanted, change));
+    else if (certificate !== undefined && section === 'certificates') {
+      prepared.push({ ...change, first: await firstOf(vault, certificate) });
     } else prepared.push(change);
   }
   signal.throwIfAborted();
   return prepared;
+}
+
+async function draftIssuer(
+  vault: SecretsContext,
+  wanted: WantedState,
+  change: PreparedChange,
+): Promise<PreparedChange> {
+  const issuer = wantedOf(wanted.issuers, change.name);
+  if (!('privateCa' in issuer)) return change;
+  return { ...change, privateCa: await draftPrivateCa(vault, issuer.privateCa) };
+}
+
+/** The first version, if a private CA that the vault has already issues it; a new one issues it as a renewal. */
+async function firstOf(
+  vault: SecretsContext,
+  certificate: NewCertificate,
+): Promise<VersionMaterial | undefined> {
+  const issuer = await issuerNamed(vault, certificate.issuer);
+  const isIssuedNow = issuer !== undefined && issuer.type !== 'acme' && certificate.disabled !== true;
+  return isIssuedNow ? firstVersion(vault, issuer, certificate) : undefined;
 }
 
 /** The object of this name that the document wants. */

@@ -2,6 +2,8 @@
  * The state of a vault in the form of the document (desired-state.ts): compared with the desired state, and exported.
  * Secrets stay sealed until they are compared.
  */
+import { formatLifetime } from '../../base/duration.ts';
+import type { KeyType } from '../../base/key-type.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader } from '../../db/database.ts';
@@ -14,32 +16,36 @@ import {
 } from '../../db/tables/certificate-summaries.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { listProfiles } from '../../db/tables/issuance-profiles.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
-import { formatLifetime } from '../certificates/certificate-settings.ts';
 import type { KeyringContext, SealingContext } from '../contexts.ts';
 import { longestLabel } from '../input-strings.ts';
 import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
+import { settingsOfCa } from '../private-ca/ca-settings.ts';
+import { leafSettings } from '../private-ca/leaf-settings.ts';
+import { profileIn } from '../private-ca/profile-settings.ts';
 import { externalAccountKeyOwner, openFor } from '../sealed-secrets.ts';
+import { acmeClientsOf } from './acme-client-definition.ts';
+import { type Definition, privateCaDefinition } from './definition.ts';
 import type { Section } from './desired-sections.ts';
-
-export type FieldValue = string | boolean | readonly string[] | undefined;
-
-/** The settings of one object as the document writes them; what is not set is undefined. */
-export type Definition = Readonly<Record<string, FieldValue>>;
 
 /** An object that the vault has. */
 export type Held = {
   /** Of an API key, its id. */
   readonly id?: number;
   readonly definition: Definition;
+  /** Of a private CA: its profiles by name, each with the type of new keys, if it has one. */
+  readonly profiles?: ReadonlyMap<string, KeyType | undefined>;
   /** Where it has one. */
   readonly secret?: () => Secret | undefined;
   /** Of an imported certificate: leaf and chain as PEM. */
   readonly material?: () => Promise<string | undefined>;
   /** Of an API key: its name, where other keys have the same. */
   readonly sharedName?: string;
-  /** Of an API key: it has expired, and so is as good as gone. */
+  /** Of an API key or ACME client: it has expired or is revoked, and so is as good as gone. */
   readonly isOver?: boolean;
+  /** Of an ACME client: it is revoked, and keeps its name. */
+  readonly isRevoked?: boolean;
 };
 
 /**
@@ -62,10 +68,13 @@ export async function readVaultState(
 ): Promise<VaultState> {
   const issuers = await listIssuers(reader);
   const names = new Map(issuers.map(({ id, name }) => [id, name]));
-  const certificates =
+  const publicIssuers = new Set(issuers.filter(({ type }) => type === 'acme').map(({ name }) => name));
+  const summaries =
     only === undefined
       ? (await Array.fromAsync(pagesOfSummaries(reader))).flat()
       : await summariesOf(reader, only.names);
+  // ACME clients order theirs themselves.
+  const certificates = summaries.filter(({ acme_client_id }) => acme_client_id === null);
   return {
     issuers: await issuersOf(vault, reader, issuers),
     dns_providers: new Map(
@@ -88,6 +97,7 @@ export async function readVaultState(
         .map((row) => [row.name, { definition: {}, material: () => materialOf(reader, row) }]),
     ),
     api_keys: await keysOf(reader, vault.world.now(), only),
+    acme_clients: await acmeClientsOf(reader, vault.world.now(), publicIssuers, only?.names),
   };
 }
 
@@ -99,7 +109,14 @@ async function issuersOf(
   const held = new Map<string, Held>();
   for (const { id, name } of rows) {
     const ca = await findAcmeIssuer(reader, id);
-    if (ca === undefined) continue;
+    if (ca === undefined) {
+      const profiles = (await listProfiles(reader, id)).map((row) => profileIn(name, row));
+      held.set(name, {
+        definition: privateCaDefinition(await settingsOfCa(reader, id)),
+        profiles: new Map(profiles.map((profile) => [profile.name, profile.keyTypes[0]])),
+      });
+      continue;
+    }
     const { sealed_eab_key: sealed } = ca;
     const definition = {
       directory_url: ca.directory_url,
@@ -128,14 +145,14 @@ async function summariesOf(reader: Reader, names: readonly string[]): Promise<Ce
 
 function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>): Definition {
   return {
-    domains: JSON.parse(row.domains) as string[],
+    ...(row.domains !== '[]' && { domains: JSON.parse(row.domains) as string[] }),
+    ...leafSettings(row),
     issuer: row.issuer_name ?? undefined,
     fallback_issuer: issuers.get(row.fallback_issuer_id ?? 0),
-    key_type: row.key_type,
     lifetime: row.lifetime === null ? undefined : formatLifetime(row.lifetime),
     profile: row.profile ?? undefined,
     challenge: row.challenge ?? undefined,
-    reuse_key: row.reuse_key === 1,
+    ...(row.csr === null ? { key_type: row.key_type, reuse_key: row.reuse_key === 1 } : { csr: row.csr }),
     auto_renew: row.auto_renew === 1,
     disabled: row.disabled_at !== null,
   };
@@ -186,6 +203,7 @@ function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Defi
     scopes: JSON.parse(row.scopes) as string[],
     certificates: row.any_certificate === 1 ? ['*'] : allowlist,
     allowed_networks: networks.length === 0 ? undefined : networks,
+    profiles: row.profiles === null ? undefined : (JSON.parse(row.profiles) as string[]),
     expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
   };
 }

@@ -85,7 +85,9 @@ function problemsOf(row: CertificateSummaryRow, now: number): Finding[] {
     issuer === null
       ? `Import a new version.\nFix: vault certificate import --name ${name} --fullchain FILE --private-key FILE`
       : `Renew it, or turn on automatic renewal.\nTry: vault certificate renew --name ${name} --wait\nTry: vault certificate update --name ${name} --auto-renew`;
-  const again = renews === 1 ? renew : `It does not renew automatically. ${byHand}`;
+  const byClient = `Its ACME client, ${row.owner_name}, renews it. Check the program on the machine where it runs, or delete the certificate.\nTry: vault certificate delete --name ${name}`;
+  const ofVault = renews === 1 ? renew : `It does not renew automatically. ${byHand}`;
+  const again = row.owner_name === null ? ofVault : byClient;
   if (status === 'disabled') return [];
   if (status === 'expired')
     return finding('failed', `expired on ${formatTimestamp(current?.not_after ?? 0)}`, again);
@@ -96,6 +98,8 @@ function problemsOf(row: CertificateSummaryRow, now: number): Finding[] {
       again,
     );
   }
+  // The client learns of its errors itself.
+  if (row.owner_name !== null) return [];
   if (status === 'pending' && (error !== null || row.created_at < now - hour)) {
     return finding(error === null ? 'warning' : 'failed', 'has not been issued yet', renew);
   }

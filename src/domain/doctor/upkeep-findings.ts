@@ -3,7 +3,8 @@
 import { day, hour, minute, second } from '../../base/duration.ts';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { listAuditEvents } from '../../db/audit/audit-search.ts';
+import { listForgedAccounts } from '../../db/audit/account-tags.ts';
+import { lastAuditEvent } from '../../db/audit/audit-events.ts';
 import { listForgedRows } from '../../db/audit/row-tags.ts';
 import { hasAdministrators } from '../../db/tables/administrators.ts';
 import { listApiKeys, listSharedNames } from '../../db/tables/api-keys.ts';
@@ -44,7 +45,7 @@ export async function masterKeyFindings({ db }: DatabaseContext): Promise<Findin
 /** Whether the clock is behind the last recorded audit event. */
 export async function clockFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
-  const [last] = await listAuditEvents(db.reader, {}, { limit: 1 });
+  const last = await lastAuditEvent(db.reader);
   if (last !== undefined && last.at > now + minute) {
     return [
       {
@@ -177,12 +178,18 @@ export async function administratorFindings({ db }: DatabaseContext): Promise<Fi
   ];
 }
 
-/** Whether API keys, administrators and sessions carry valid integrity tags. The vault refuses those that do not. */
+/** Whether API keys, ACME clients, administrators and sessions carry valid integrity tags. The vault refuses those that do not. */
 export async function authenticityFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const check = 'authenticity';
-  const forged = await listForgedRows(db.reader, requireIntegrity(db));
+  const integrity = requireIntegrity(db);
+  const forged = [
+    ...(await listForgedRows(db.reader, integrity)),
+    ...(await listForgedAccounts(db.reader, integrity)),
+  ];
   if (forged.length === 0) {
-    return [{ check, status: 'ok', message: 'API keys, administrators and sessions are unmodified' }];
+    return [
+      { check, status: 'ok', message: 'API keys, ACME clients, administrators and sessions are unmodified' },
+    ];
   }
   const shown = forged.slice(0, mostKeys).join(', ');
   const rest = forged.length > mostKeys ? ` and ${forged.length - mostKeys} more` : '';

@@ -24,6 +24,11 @@ export class Heartbeat {
     this.#listener = listener;
   }
 
+  /** Whether it has beaten at all. */
+  get hasBegun(): boolean {
+    return this.#lastBeat !== undefined;
+  }
+
   get isFresh(): boolean {
     return this.#lastBeat !== undefined && Math.abs(this.#world.now() - this.#lastBeat) < freshFor;
   }

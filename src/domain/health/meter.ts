@@ -2,7 +2,7 @@
  * What the vault counts of its own work, in the words of Prometheus. Each count is found once and then only added to, so that
  * counting costs a request nothing; whether anybody ever asks for the numbers makes no difference.
  */
-import { type ArtifactName, artifactNames } from '../versions/artifacts.ts';
+import { type FileName, fileNames } from '../versions/formats.ts';
 
 /** Values by the whole name of their series, `vault_downloads_total{artifact="private.key"}`. */
 export type Series = Readonly<Record<string, number>>;
@@ -27,7 +27,15 @@ const renewalResults = ['succeeded', 'failed'] as const;
 /** What is asked for, roughly: times differ between these, not within them. */
 type RequestKind = 'download' | 'api' | 'events' | 'other';
 
+/** How an order of an ACME client ended; `refused` was no order yet. */
+export type AcmeOrderResult = 'issued' | 'failed' | 'refused';
+
+/** Pairs of client and issuer that have series of their own. Later ones are counted together, so that their number is bounded. */
+const mostOrdering = 200;
+const others = { client: 'other', issuer: 'other' };
+
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const orderSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600];
 const renewalSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 /** How often something took how long, in seconds. */
@@ -71,9 +79,11 @@ export class Meter {
   readonly #counts = new Map<string, Count>();
   readonly #requestTimes: Readonly<Record<RequestKind, Timing>>;
   readonly #renewalTime = new Timing('vault_renewal_duration_seconds', '', renewalSeconds);
+  readonly #orderTime = new Timing('vault_acme_order_duration_seconds', '', orderSeconds);
+  readonly #ordering = new Set<string>();
   readonly #asked = new Map<string, Asked>();
-  readonly #downloads = this.#countsOf('vault_downloads_total', 'artifact', artifactNames);
-  readonly #unchanged = this.#countsOf('vault_downloads_not_modified_total', 'artifact', artifactNames);
+  readonly #downloads = this.#countsOf('vault_downloads_total', 'artifact', fileNames);
+  readonly #unchanged = this.#countsOf('vault_downloads_not_modified_total', 'artifact', fileNames);
   readonly #failures = this.#countsOf(
     'vault_authentication_failures_total',
     'reason',
@@ -109,12 +119,12 @@ export class Meter {
     asked.time.add(Math.max(0, ms) / 1000);
   }
 
-  downloaded(artifact: ArtifactName): void {
+  downloaded(artifact: FileName): void {
     this.#downloads[artifact].value += 1;
   }
 
   /** The client has the current version already. */
-  unchanged(artifact: ArtifactName): void {
+  unchanged(artifact: FileName): void {
     this.#unchanged[artifact].value += 1;
   }
 
@@ -127,12 +137,30 @@ export class Meter {
     this.#renewalTime.add(Math.max(0, ms) / 1000);
   }
 
+  /** An order of an ACME client at an issuer; `ms` from its request to its certificate. */
+  ordered(
+    result: AcmeOrderResult,
+    by: { readonly client: string; readonly issuer: string },
+    ms?: number,
+  ): void {
+    const pair = `${by.client} ${by.issuer}`;
+    const isKnown = this.#ordering.has(pair) || this.#ordering.size < mostOrdering;
+    if (isKnown) this.#ordering.add(pair);
+    const { client, issuer } = isKnown ? by : others;
+    const labels = `client=${quoted(client)},issuer=${quoted(issuer)},result="${result}"`;
+    const name = `vault_acme_orders_total{${labels}}`;
+    const count = this.#counts.get(name) ?? this.#count(name);
+    count.value += 1;
+    if (ms !== undefined) this.#orderTime.add(Math.max(0, ms) / 1000);
+  }
+
   /** All counts as they are now; they only grow. */
   series(): Series {
     const series: Record<string, number> = {};
     for (const [name, { value }] of this.#counts) series[name] = value;
     for (const time of Object.values(this.#requestTimes)) time.writeTo(series);
     this.#renewalTime.writeTo(series);
+    this.#orderTime.writeTo(series);
     return series;
   }
 
@@ -157,8 +185,13 @@ export function addedSeries(all: readonly Series[]): Series {
   return sums;
 }
 
+/** A label; names have neither quotes nor control characters. */
+function quoted(value: string): string {
+  return `"${value.replace(/["\\\p{C}]/gu, '_')}"`;
+}
+
 function kindOf(route: string): RequestKind {
-  if (artifactNames.some((name) => route.endsWith(`/{name}/${name}`))) return 'download';
+  if (fileNames.some((name) => route.endsWith(`/{name}/${name}`))) return 'download';
   // These last until the client closes the connection.
   if (route === '/api/v1/events') return 'events';
   return route.startsWith('/api/') ? 'api' : 'other';

@@ -38,7 +38,7 @@ export async function rolloverAccount(
   await vault.db.write(async (writer) => {
     await adoptKey(vault, writer, row, next);
     const event = { actor, action: 'acme_account.rollover', resource: `acme-account:${id}` } as const;
-    await record(writer, event, vault.world.now());
+    record(writer, event, vault.world.now());
   });
 }
 
@@ -77,7 +77,7 @@ export async function closeAccount(
   await vault.db.write(async (writer) => {
     await updateAcmeAccount(writer, row.id, { status: 'deactivated' });
     const event = { actor, action: 'acme_account.deactivate', resource: `acme-account:${id}` } as const;
-    await record(writer, event, vault.world.now());
+    record(writer, event, vault.world.now());
   });
 }
 

@@ -81,7 +81,7 @@ export async function ensureAccount(
       const detail = { issuer: issuer.name, directory_url: ca.directory_url, account_url: registered.url };
       const resource = `acme-account:${row.id}`;
       const event = { actor: system, action: 'acme_account.register', resource, detail } as const;
-      await record(writer, event, vault.world.now());
+      record(writer, event, vault.world.now());
     });
     return { id: row.id, url: registered.url, privateKey };
   });

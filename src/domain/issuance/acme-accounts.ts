@@ -66,7 +66,7 @@ export async function deleteAccount({ db, world }: TimedContext, actor: Actor, i
     }
     await deleteAcmeAccountRow(writer, account.id);
     const { issuer, directory_url, account_url, email } = account;
-    await record(
+    record(
       writer,
       {
         actor,

@@ -74,7 +74,9 @@ export async function satisfyAuthorizations(
     throw error;
   } finally {
     const isOurs = !signal.aborted || signal.reason === 'deadline' || signal.reason === 'superseded';
-    if (isOurs && !isLost) {
+    // A renewal that was deleted with its certificate looks like a lost lease, but no other worker has it.
+    const isLeft = isLost || signal.reason === 'lease lost';
+    if (isLeft ? (await findRenewal(vault.db.reader, attempt.renewal.id)) === undefined : isOurs) {
       // Both the challenges stored here, even if the renewal was deleted, and those of an earlier worker.
       const own = proofs.flatMap(({ row }) => row ?? []);
       const left = await listRenewalChallenges(vault.db.reader, attempt.renewal.id);

@@ -2,19 +2,15 @@
  * Issues a certificate from an ACME CA: continues the order (RFC 8555 §7.4) from its current state. Its URL is stored as soon
  * as it is known, so that the same order continues after a crash or a lost connection.
  */
-import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../../acme/acme-client.ts';
 import { AcmeError } from '../../acme/acme-error.ts';
-import type { AcmeIdentifier, AcmeOrder } from '../../acme/acme-types.ts';
+import type { AcmeOrder } from '../../acme/acme-types.ts';
 import { downloadCertificate, OtherKeyError } from '../../acme/issued-certificate.ts';
 import { fetchOrder, finalizeOrder, newOrder, waitForOrder } from '../../acme/orders.ts';
-import { renewalInfoId } from '../../acme/renewal-info.ts';
 import { minute, second } from '../../base/duration.ts';
-import { type Identifier, isAddress } from '../../base/identifier.ts';
+import type { Identifier } from '../../base/identifier.ts';
 import type { Secret } from '../../base/secret.ts';
 import { certificateRequest } from '../../crypto/certificate-request.ts';
-import { publicKeyOf } from '../../crypto/key-pair.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
 import type { AcmeIssuerRow, IssuerRow } from '../../db/tables/issuers.ts';
 import { findRenewal } from '../../db/tables/renewals.ts';
 import type { DatabaseContext } from '../contexts.ts';
@@ -28,6 +24,7 @@ import {
   unusableStatus,
 } from './acme-account.ts';
 import { satisfyAuthorizations } from './acme-authorizations.ts';
+import { acmeIdentifier, orderRequest } from './acme-order-request.ts';
 import { type Attempt, keep, LeaseLost, step } from './attempt.ts';
 import type { OrderContext } from './issuance-contexts.ts';
 import { refuseSuperseded, runUnlessSuperseded } from './still-wanted.ts';
@@ -44,6 +41,15 @@ const mostSharedOrders = 3;
 /** A longer Retry-After ends the attempt; the next one is scheduled accordingly. */
 const shortWait = 2 * minute;
 
+/** What a version is issued for. */
+export type IssuanceKey = {
+  /** SPKI DER. */
+  readonly publicKey: Buffer;
+  /** PKCS#8 DER; undefined if the client holds it, and then there is its CSR (DER). */
+  readonly privateKey: Secret | undefined;
+  readonly csr: Buffer | undefined;
+};
+
 type Ordering = {
   readonly vault: OrderContext;
   readonly attempt: Attempt;
@@ -52,7 +58,7 @@ type Ordering = {
   readonly client: AcmeClient;
   readonly account: OwnAccount;
   readonly identifiers: readonly Identifier[];
-  readonly privateKey: Secret;
+  readonly key: IssuanceKey;
   /** The current order. The row stores it too, but the claimed copy of the row is older. */
   readonly state: { orderUrl: string | null };
 };
@@ -62,12 +68,12 @@ export async function issueFromAcme(
   vault: OrderContext,
   attempt: Attempt,
   issuer: IssuerRow,
-  privateKey: Secret,
+  key: IssuanceKey,
 ): Promise<VersionMaterial> {
   const ca = await requireAcmeIssuer(vault, issuer);
   const client = vault.acme.at(ca);
   const identifiers = JSON.parse(attempt.certificate.domains) as Identifier[];
-  const parts = { vault, attempt, issuer, ca, client, identifiers, privateKey };
+  const parts = { vault, attempt, issuer, ca, client, identifiers, key };
   for (let tries = 0; ; tries += 1) {
     await step(vault, attempt, `contacting ${issuer.name}: directory and account`);
     const account = await ensureAccount(vault, issuer, client, attempt.signal);
@@ -75,7 +81,7 @@ export async function issueFromAcme(
     try {
       const issued = await issueUnshared({ ...parts, account, state });
       const acme = { directoryUrl: ca.directory_url, accountId: account.id };
-      return { source: 'acme', ...issued, privateKey, acme };
+      return { source: 'acme', ...issued, privateKey: key.privateKey, acme };
     } catch (error) {
       if (!(error instanceof AcmeError) || tries === mostAccountErrors) throw error;
       const isKeyChanged = await hasOtherKey(vault, client, account, attempt.signal);
@@ -143,7 +149,7 @@ function isTransient(error: unknown): error is AcmeError {
 }
 
 async function issueOnce(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buffer[] }> {
-  const { vault, attempt, issuer, ca, client, account, identifiers, privateKey } = ordering;
+  const { vault, attempt, issuer, ca, client, account, identifiers, key } = ordering;
   const { signal } = attempt;
   let order = (await currentOrder(ordering)) ?? (await createOrder(ordering));
   if (order.status === 'pending') {
@@ -158,8 +164,7 @@ async function issueOnce(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buf
   if (order.status === 'ready') {
     await refuseSuperseded(vault, attempt);
     await step(vault, attempt, 'finalizing the order');
-    const request = await certificateRequest(identifiers, privateKey);
-    order = await finalize(ordering, order, request);
+    order = await finalize(ordering, order, await requestFor(identifiers, key));
   }
   if (order.status !== 'valid' || order.certificate === undefined) {
     await step(vault, attempt, `waiting for ${issuer.name} to issue the certificate`);
@@ -171,12 +176,19 @@ async function issueOnce(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buf
     account,
     order.certificate ?? '',
     {
-      publicKey: publicKeyOf(privateKey),
+      publicKey: key.publicKey,
       identifiers: identifiers.map(acmeIdentifier),
       preferredChain: ca.preferred_chain ?? undefined,
     },
     signal,
   );
+}
+
+/** The client's CSR, or one for the key of the vault. */
+async function requestFor(identifiers: readonly Identifier[], key: IssuanceKey): Promise<Buffer> {
+  if (key.csr !== undefined) return key.csr;
+  if (key.privateKey === undefined) throw new Error('neither a private key nor a CSR');
+  return certificateRequest(identifiers, key.privateKey);
 }
 
 /** Finalizes the order. If another renewal of the same names already did, returns the order as it is. */
@@ -213,11 +225,7 @@ async function currentOrder({ client, account, attempt, state }: Ordering): Prom
 async function createOrder(ordering: Ordering): Promise<AcmeOrder> {
   const { vault, attempt, issuer, ca, client, account, identifiers, state } = ordering;
   await step(vault, attempt, `creating an order at ${issuer.name}`);
-  const request = {
-    identifiers: identifiers.map(acmeIdentifier),
-    profile: orderProfile(attempt, ca),
-    replaces: await replacedId(vault, attempt, ca),
-  };
+  const request = await orderRequest(vault, attempt, ca, identifiers);
   const order = await newOrder(client, account, request, attempt.signal);
   await keep(vault, attempt, {
     order_url: order.url,
@@ -226,26 +234,4 @@ async function createOrder(ordering: Ordering): Promise<AcmeOrder> {
   });
   state.orderUrl = order.url;
   return order;
-}
-
-/** The certificate's profile applies only to its issuer; a fallback may not support it. */
-function orderProfile({ certificate, renewal }: Attempt, ca: AcmeIssuerRow): string | undefined {
-  const own = renewal.issuer_id === certificate.issuer_id ? certificate.profile : null;
-  return own ?? ca.profile ?? undefined;
-}
-
-/** The ARI certificate id of the current version (RFC 9773 §4.1), if this CA issued it. */
-async function replacedId(
-  { db }: DatabaseContext,
-  { certificate }: Attempt,
-  ca: AcmeIssuerRow,
-): Promise<string | undefined> {
-  if (certificate.current_version === null) return undefined;
-  const version = await findVersion(db.reader, certificate.id, certificate.current_version);
-  if (version === undefined || version.directory_url !== ca.directory_url) return undefined;
-  return renewalInfoId(new X509Certificate(version.certificate_pem).raw);
-}
-
-function acmeIdentifier(value: Identifier): AcmeIdentifier {
-  return { type: isAddress(value) ? 'ip' : 'dns', value };
 }

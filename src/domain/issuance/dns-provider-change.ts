@@ -33,5 +33,5 @@ export async function storeDnsProviderChange(
   await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
   const detail = { type, zones, ...(isOther && { secret: 'replaced' }) };
   const event = { actor, action: 'dns_provider.update', resource: `dns-provider:${name}`, detail } as const;
-  await record(writer, event, vault.world.now());
+  record(writer, event, vault.world.now());
 }

@@ -89,7 +89,7 @@ export async function storeDnsProvider(
     resource: `dns-provider:${name}`,
     detail: { type, zones },
   } as const;
-  await record(writer, event, now);
+  record(writer, event, now);
 }
 
 /** Removes a provider with its credentials. Its remaining challenge records must be removed by hand. */
@@ -107,7 +107,7 @@ export async function eraseDnsProvider(
   const { id } = await requireDnsProvider(writer, name);
   await deleteDnsProviderRow(writer, id);
   const event = { actor, action: 'dns_provider.delete', resource: `dns-provider:${name}` } as const;
-  await record(writer, event, world.now());
+  record(writer, event, world.now());
 }
 
 /**

@@ -36,6 +36,22 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
   const ca = await findAcmeIssuer(reader, renewal.issuer_id);
   const certificate = ca && (await findCertificateById(reader, renewal.certificate_id));
   if (ca === undefined || certificate === undefined) return undefined;
+  return holdOnOrder(reader, ca, certificate, now);
+}
+
+/** What of a certificate decides whether limits hold its order back; one that is not stored yet has the id 0. */
+export type OrderedCertificate = Pick<
+  CertificateRow,
+  'id' | 'domains' | 'current_version' | 'ari_window_start'
+>;
+
+/** The limit that holds back a new order for the certificate at this CA, or undefined. */
+export async function holdOnOrder(
+  reader: Reader,
+  ca: AcmeIssuerRow,
+  certificate: OrderedCertificate,
+  now: number,
+): Promise<Hold | undefined> {
   const limits = publishedLimits(ca.directory_url);
   if (limits !== undefined) {
     const failed = await heldByFailures(reader, ca, certificate, limits.failuresPerName, now);
@@ -50,7 +66,7 @@ export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): 
   const refused = told.find(({ subject }) => subject === own || domains.includes(subject));
   if (refused !== undefined || limits === undefined) return refused;
 
-  const underWay = await namesUnderWay(reader, renewal.issuer_id);
+  const underWay = await namesUnderWay(reader, ca.issuer_id);
   const twins = underWay.filter(({ name_set }) => name_set === own).length;
   const issued = await issuedForSet(reader, ca, own, limits.certificatesPerSet, now);
   const set = held(issued, limits.certificatesPerSet, twins, now, 'certificates per set of names');
@@ -109,7 +125,7 @@ async function issuedForSet(
 async function heldByFailures(
   reader: Reader,
   { account_id }: AcmeIssuerRow,
-  certificate: CertificateRow,
+  certificate: OrderedCertificate,
   limit: IssuanceLimit,
   now: number,
 ): Promise<Hold | undefined> {
@@ -127,7 +143,7 @@ async function heldByFailures(
 /** Whether the order replaces a certificate of the same CA and account. */
 async function isExempt(
   reader: Reader,
-  { id, current_version: number, ari_window_start }: CertificateRow,
+  { id, current_version: number, ari_window_start }: OrderedCertificate,
   ca: AcmeIssuerRow,
 ): Promise<boolean> {
   if (number === null || ari_window_start === null) return false;
@@ -138,7 +154,7 @@ async function isExempt(
 /** Whether the current version is from this CA and has exactly the same names, so that the order is a renewal. */
 async function hasCurrentNames(
   reader: Reader,
-  { id, current_version: number, domains }: CertificateRow,
+  { id, current_version: number, domains }: OrderedCertificate,
   ca: AcmeIssuerRow,
 ): Promise<boolean> {
   const version = number === null ? undefined : await findVersion(reader, id, number);

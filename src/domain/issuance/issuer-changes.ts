@@ -18,10 +18,12 @@ import {
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateIssuerInput, UpdateIssuerInput } from '../inputs.ts';
+import { closeAlarm } from '../notifications/notification-alarms.ts';
+import { localCaName } from '../private-ca/local-ca.ts';
 import { externalAccountKeyOwner, sealFor } from '../sealed-secrets.ts';
 import type { CaContext } from './issuance-contexts.ts';
-import { type IssuerSecrets, requireIssuer } from './issuers.ts';
-import { localCaName } from './local-ca.ts';
+import { keysConfinedTo } from './issuer-profiles.ts';
+import { type IssuerSecrets, issuerTaken, requireIssuer } from './issuers.ts';
 
 /** A CA whose directory was checked. */
 export type CheckedIssuer = {
@@ -60,7 +62,7 @@ export async function checkIssuer(
   secrets: IssuerSecrets,
   signal: AbortSignal,
 ): Promise<CheckedIssuer> {
-  if ((await findIssuer(vault.db.reader, input.name)) !== undefined) throw taken(input.name);
+  if ((await findIssuer(vault.db.reader, input.name)) !== undefined) throw issuerTaken(input.name);
   const directory = await vault.acme
     .at({ directory_url: input.directory_url, ca_pem: secrets.ca ?? null })
     .directory(signal);
@@ -75,7 +77,7 @@ export async function storeIssuer(
   actor: Actor,
   { input, secrets, directory }: CheckedIssuer,
 ): Promise<void> {
-  if ((await findIssuer(writer, input.name)) !== undefined) throw taken(input.name);
+  if ((await findIssuer(writer, input.name)) !== undefined) throw issuerTaken(input.name);
   const now = vault.world.now();
   const id = await insertIssuer(writer, { name: input.name, type: 'acme', created_at: now });
   await insertAcmeIssuer(writer, {
@@ -91,7 +93,7 @@ export async function storeIssuer(
     terms_of_service: secrets.acceptsTerms ? (directory.termsOfService ?? 'none') : null,
   });
   const detail = { directory_url: input.directory_url, terms_of_service: directory.termsOfService };
-  await record(writer, { actor, action: 'issuer.create', resource: `issuer:${input.name}`, detail }, now);
+  record(writer, { actor, action: 'issuer.create', resource: `issuer:${input.name}`, detail }, now);
 }
 
 /**
@@ -165,10 +167,10 @@ export async function storeIssuerChange(
     ...(await sealedEabKey(vault, writer, id, eabKey)),
   });
   const event = { actor, action: 'issuer.update', resource: `issuer:${name}`, detail } as const;
-  await record(writer, event, vault.world.now());
+  record(writer, event, vault.world.now());
 }
 
-/** Removes an issuer; its accounts stay. Throws while certificates use it, and for the private CA. */
+/** Removes an issuer: the accounts of an ACME CA stay, the keys of a private CA are destroyed. Throws while certificates use it, and for the built-in CA. */
 export async function removeIssuer(vault: TimedContext, actor: Actor, name: string): Promise<void> {
   await vault.db.write((writer) => eraseIssuer(vault, writer, actor, name));
 }
@@ -181,7 +183,7 @@ export async function eraseIssuer(
   name: string,
 ): Promise<void> {
   const issuer = await requireIssuer(writer, name);
-  if (name === localCaName) throw new OperatorError('the private CA cannot be removed');
+  if (name === localCaName) throw new OperatorError('the built-in private CA cannot be removed');
   const users = await certificatesOfIssuer(writer, issuer.id, 6);
   if (users.length > 0) {
     const shown = users.slice(0, 5).join(', ') + (users.length > 5 ? ' …' : '');
@@ -189,8 +191,17 @@ export async function eraseIssuer(
       hint: 'Move these certificates with "vault certificate update --issuer", or delete them.',
     });
   }
+  // Another issuer of this name might have other profiles.
+  const keys = await keysConfinedTo(writer, (profile) => profile.startsWith(`${name}/`));
+  if (keys !== undefined) {
+    throw new OperatorError(`API keys are confined to profiles of the issuer ${name}: ${keys}`, {
+      hint: 'Revoke these keys, or change their profiles with "vault api-key update --profile".',
+    });
+  }
   await deleteIssuerRow(writer, issuer.id);
-  await record(writer, { actor, action: 'issuer.delete', resource: `issuer:${name}` }, world.now());
+  await closeAlarm(writer, 'private_ca.expiring', { issuerId: issuer.id });
+  const detail = { type: issuer.type };
+  record(writer, { actor, action: 'issuer.delete', resource: `issuer:${name}`, detail }, world.now());
 }
 
 function refuseDirectory(
@@ -241,10 +252,4 @@ function defined(changes: UpdateIssuerInput): Partial<CreateIssuerInput> {
 
 async function sealedEabKey(vault: SealingContext, writer: Writer, id: number, key: Secret | undefined) {
   return key && { sealed_eab_key: await sealFor(vault, writer, externalAccountKeyOwner(id), key) };
-}
-
-function taken(name: string): OperatorError {
-  return new OperatorError(`an issuer named ${name} already exists`, {
-    hint: 'Choose another name, or change it with "vault issuer update".',
-  });
 }

@@ -1,8 +1,10 @@
 /** Issuers and DNS providers as administrators see them, without their secrets. */
+import { formatLifetime } from '../../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type DnsProviderRow, findDnsProvider, listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
+import { type CaSettings, settingsOfCa } from '../private-ca/ca-settings.ts';
 
 export type IssuerView = {
   name: string;
@@ -20,7 +22,19 @@ export type IssuerView = {
   account: string | null;
   paused_until: string | null;
   pause_reason: string | null;
+  /** How a private CA is confined, and the defaults of its certificates; null for an ACME CA. */
+  private_ca: PrivateCaView | null;
   created_at: string;
+};
+
+export type PrivateCaView = {
+  common_name: string | null;
+  permit_domains: readonly string[];
+  permit_ips: readonly string[];
+  path_length: number;
+  /** In the format of the input. */
+  lifetime: string;
+  key_type: string;
 };
 
 export type DnsProviderView = { name: string; type: string; zones: string[]; created_at: string };
@@ -49,7 +63,19 @@ export async function viewIssuer({ db, world }: TimedContext, row: IssuerRow): P
     account: ca?.account_id == null ? null : String(ca.account_id),
     paused_until: formatTimestampOrNull(paused),
     pause_reason: paused === null ? null : (ca?.pause_reason ?? null),
+    private_ca: row.type === 'acme' ? null : privateCaView(await settingsOfCa(db.reader, row.id)),
     created_at: formatTimestamp(row.created_at),
+  };
+}
+
+function privateCaView(settings: CaSettings): PrivateCaView {
+  return {
+    common_name: settings.commonName ?? null,
+    permit_domains: settings.permitDomains,
+    permit_ips: settings.permitIps,
+    path_length: settings.pathLength,
+    lifetime: formatLifetime(settings.lifetime),
+    key_type: settings.keyType,
   };
 }
 

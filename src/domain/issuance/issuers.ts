@@ -1,9 +1,13 @@
 /** Finds issuers and checks whether they can issue a certificate. */
 
 import { isAddress } from '../../base/identifier.ts';
+import { defaultKeyType, type KeyType } from '../../base/key-type.ts';
+import { isSpiffe } from '../../base/leaf-names.ts';
+import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Reader } from '../../db/database.ts';
+import { findProfile } from '../../db/tables/issuance-profiles.ts';
 import {
   findAcmeIssuer,
   findIssuer,
@@ -14,6 +18,10 @@ import {
 import { didYouMean } from '../closest-names.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { CreateCertificateInput } from '../inputs.ts';
+import { settingsOfCa } from '../private-ca/ca-settings.ts';
+import { refuseByCompany } from '../private-ca/company-root.ts';
+import { type CertifiedNames, refuseForbidden } from '../private-ca/permitted-names.ts';
+import { profileIn } from '../private-ca/profile-settings.ts';
 
 /** Directories with a short name. */
 export const knownDirectories: Readonly<Record<string, string>> = {
@@ -83,20 +91,36 @@ export function refuseSameFallback(issuer: Pick<IssuerRow, 'id' | 'name'>, fallb
   });
 }
 
+/** Settings that only the private CA issues. */
+export const privateSettings = ['usage', 'uris', 'emails', 'subject'] as const;
+
 /** Throws `invalid_request` for a certificate that this issuer cannot issue. */
 export function refuseUnsuitable(
   issuer: Pick<IssuerRow, 'name' | 'type'>,
-  wanted: Pick<CreateCertificateInput, 'key_type'> & Partial<CreateCertificateInput>,
+  wanted: { readonly key_type?: string | undefined } & Partial<Omit<CreateCertificateInput, 'key_type'>>,
 ): void {
   const refuse = (path: string, message: string) =>
     new Problem('invalid_request', { detail: sentence(message), errors: [{ path, message }] });
+  const { domains = [], uris = [], emails = [] } = wanted;
+  if (domains.length + uris.length + emails.length === 0 && wanted.subject === undefined) {
+    throw refuse('domains', 'at least one domain is required');
+  }
+  if (uris.length > 1 && uris.some(isSpiffe)) {
+    throw refuse('uris', 'a SPIFFE ID is the only URI of its certificate');
+  }
   if (issuer.type !== 'acme') {
-    const extras = (['profile', 'challenge'] as const).filter((option) => wanted[option] != null);
-    const [extra] = extras;
-    if (extra !== undefined)
-      throw refuse(extra, `issuer ${issuer.name} is not an ACME CA and does not support ${extra}s`);
+    if (wanted.challenge != null)
+      throw refuse('challenge', `issuer ${issuer.name} is not an ACME CA and does not support challenges`);
     return;
   }
+  const extra = privateSettings.find((setting) => wanted[setting] !== undefined);
+  if (extra !== undefined) {
+    throw refuse(
+      extra,
+      `issuer ${issuer.name} is an ACME CA and does not support ${extra}; use the private CA`,
+    );
+  }
+  if (domains.length === 0) throw refuse('domains', 'at least one domain is required');
   if (wanted.key_type === 'ed25519') {
     throw refuse('key_type', 'ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA');
   }
@@ -111,4 +135,51 @@ export function refuseUnsuitable(
   if (address !== undefined && wanted.challenge?.startsWith('dns-') === true) {
     throw refuse('challenge', `${address} can only be validated with http-01 or tls-alpn-01`);
   }
+}
+
+/** The error for the name of a new issuer that another one has. */
+export function issuerTaken(name: string): OperatorError {
+  return new OperatorError(`an issuer named ${name} already exists`, {
+    hint: 'Choose another name, or change it with "vault issuer update".',
+  });
+}
+
+/**
+ * The type of new keys for certificates of an issuer, with a profile of it, that are created without one; `reader` may know
+ * neither.
+ */
+export async function usualKeyType(reader: Reader, issuer: string, profile?: string): Promise<KeyType> {
+  const row = await findIssuer(reader, issuer);
+  if (row === undefined || row.type === 'acme') return defaultKeyType;
+  const found = profile === undefined ? undefined : await findProfile(reader, row.id, profile);
+  const [ofProfile] = found === undefined ? [] : profileIn(issuer, found).keyTypes;
+  return ofProfile ?? (await settingsOfCa(reader, row.id)).keyType;
+}
+
+/**
+ * Throws `invalid_request` for a fallback beside a profile of a private CA: the fallback does not know the profile, and would
+ * issue what it forbids.
+ */
+export function refuseProfileFallback(
+  issuer: Pick<IssuerRow, 'name' | 'type'>,
+  profile: string | null | undefined,
+  fallback: Pick<IssuerRow, 'name'> | undefined,
+): void {
+  if (issuer.type === 'acme' || profile == null || fallback === undefined) return;
+  const message = `a certificate with profile ${profile} of issuer ${issuer.name} has no fallback issuer, because ${fallback.name} does not have this profile`;
+  throw new Problem('invalid_request', {
+    detail: sentence(message),
+    errors: [{ path: 'fallback_issuer', message }],
+  });
+}
+
+/** Throws `invalid_request` if the issuer is a private CA that does not permit one of the names. */
+export async function refuseUnpermitted(
+  reader: Reader,
+  issuer: Pick<IssuerRow, 'id' | 'name' | 'type'>,
+  names: CertifiedNames,
+): Promise<void> {
+  if (issuer.type === 'acme') return;
+  refuseForbidden(issuer.name, await settingsOfCa(reader, issuer.id), names);
+  await refuseByCompany(reader, issuer, names);
 }

@@ -1,5 +1,6 @@
 /** Cancels a renewal whose certificate is changed, disabled, moved or deleted meanwhile. */
 import { second } from '../../base/duration.ts';
+import { isSameRequest } from '../../crypto/signing-request.ts';
 import { findCertificateById } from '../../db/tables/certificates.ts';
 import type { DatabaseContext, LoggedContext } from '../contexts.ts';
 import { type Attempt, type StopReason, Superseded } from './attempt.ts';
@@ -20,6 +21,7 @@ export async function refuseSuperseded(
   if (now.domains !== ordered.domains || now.key_type !== ordered.key_type) {
     throw new Superseded('the names or the key type were changed');
   }
+  if (!isSameRequest(now.csr, ordered.csr)) throw new Superseded('the CSR was changed');
   // A revocation changes only this. With a reused key, the new certificate would have the revoked key.
   if (now.reuse_key === 1 && now.changed_at !== ordered.changed_at) {
     throw new Superseded('the current version was revoked');

@@ -53,6 +53,11 @@ export async function masterKeyFits({
   }
 }
 
+/** Whether a vault has been created in this database. */
+export async function isBoundToKey(reader: Reader): Promise<boolean> {
+  return (await readSetting(reader, key)) !== undefined;
+}
+
 /** The secret that authenticates rows; undefined in a vault from before there was one. Throws SealError. */
 export async function integritySecretIn(
   { keyring }: KeyringContext,
@@ -95,7 +100,7 @@ export async function missingMasterKeys({
 export async function bindMasterKey({ db, keyring, world }: SecretsContext): Promise<void> {
   await db.write(async (writer) => {
     if ((await readSetting(writer, key)) !== undefined) return;
-    if (!(await isEmptyVault(writer))) throw blobRemoved(db.file.path);
+    if (!(await isEmptyVault(writer))) throw blobRemoved(db.place);
     const secret = newIntegritySecret(world);
     await writeAuditMark(writer, new IntegrityKey(secret), chainBeginning);
     await writeCheckBlob({ world }, writer, keyring.current, secret);

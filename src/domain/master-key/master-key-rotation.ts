@@ -3,9 +3,8 @@
  * secrets, and retires the old key. A rotation that is stopped in between is resumed from there.
  */
 import { OperatorError } from '../../base/operator-error.ts';
-import { keyFilesBeside, nextKeyPath } from '../../crypto/keyring.ts';
+import { keyFilesBeside } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
-import { readKeyFile } from '../../crypto/master-key-file.ts';
 import type { Reader } from '../../db/database.ts';
 import {
   currentMasterKey,
@@ -15,16 +14,16 @@ import {
 } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, SecretsContext } from '../contexts.ts';
-import { servedSettings } from '../presence/served-settings.ts';
 import { makeCurrent } from './master-key-check.ts';
 import { placeNextKey, settleKeyFiles } from './master-key-files.ts';
 import { type Resealed, resealAll } from './resealing.ts';
+import { refuseKeyMissingNow, refuseKeyMissingOnNodes, refuseUnservedKey } from './served-keys.ts';
 
 export type RotationOrder = {
   readonly actor: Actor;
   /** The key to use in place of a new one. */
   readonly newKey?: MasterKey | undefined;
-  /** Rotates although the server that runs, or was killed, cannot open the next key. */
+  /** Rotates although a server that runs, or was killed, cannot open the next key. */
   readonly force?: boolean | undefined;
   /** Called at each step with the number of resealed blobs. */
   readonly report: (step: RotationStep, blobs: number) => void;
@@ -60,7 +59,7 @@ export async function rotateMasterKey(vault: SecretsContext, order: RotationOrde
     await retirePreviousMasterKeys(writer, now);
     const ids = rows.map(({ id }) => id);
     const detail = { from: ids, to, blobs: resealed.blobs, damaged: resealed.damaged.length };
-    await record(writer, { ...event(order, to), action: 'master_key.rotate', detail }, now);
+    record(writer, { ...event(order, to), action: 'master_key.rotate', detail }, now);
     return ids;
   });
   return { ...resealed, from, to, files };
@@ -89,6 +88,7 @@ async function begin(vault: SecretsContext, order: RotationOrder): Promise<void>
   if (order.newKey !== undefined) refuseKnown(await listMasterKeys(db.reader), order.newKey);
   if (order.force !== true) await refuseUnservedKey(vault, order.newKey);
   const next = placeNextKey(keyring, world, order.newKey);
+  if (order.force !== true) await refuseKeyMissingOnNodes(vault, next);
   const outcome = await db.write(async (writer) => {
     const rows = await listMasterKeys(writer);
     const known = rows.find(({ id }) => id === next.name);
@@ -97,9 +97,11 @@ async function begin(vault: SecretsContext, order: RotationOrder): Promise<void>
     if (known !== undefined) throw usedBefore(next);
     // Files are removed under this same lock: from here on this one counts as needed.
     if (keyFilesBeside(keyring.path).every(({ id }) => id !== next.name)) throw goneAgain(next);
+    // Nodes record themselves in transactions, which wait for this one.
+    if (order.force !== true) await refuseKeyMissingNow(writer, vault, next);
     await makeCurrent(vault, writer, next);
     const detail = { from: rows.find(({ state }) => state === 'current')?.id, to: next.name };
-    await record(writer, { ...event(order, next.name), action: 'master_key.begin', detail }, world.now());
+    record(writer, { ...event(order, next.name), action: 'master_key.begin', detail }, world.now());
     return 'begun';
   });
   const current = await currentMasterKey(db.reader);
@@ -109,24 +111,6 @@ async function begin(vault: SecretsContext, order: RotationOrder): Promise<void>
 
 function event({ actor }: RotationOrder, key: string | undefined) {
   return { actor, resource: `master-key:${key}` };
-}
-
-/** A server that cannot open the next key would answer 500 for all that is sealed from now on, until it restarts. */
-async function refuseUnservedKey(
-  { db, keyring }: SecretsContext,
-  newKey: MasterKey | undefined,
-): Promise<void> {
-  const servedKeys = (await servedSettings(db.reader))?.master_keys ?? undefined;
-  if (servedKeys === undefined) return;
-  const next = newKey?.name ?? readKeyFile(nextKeyPath(keyring.path))?.id;
-  if (next !== undefined && servedKeys.includes(next)) return;
-  const which = next === undefined ? 'the next master key' : `the next master key (${next})`;
-  throw new OperatorError(`the running server does not have ${which}`, {
-    hint:
-      'It reads its keys only when it starts. Give it the next key too, for example with\n' +
-      '  LoadCredential=master.key.next:FILE, restart it, and run this again. Nothing was changed.\n' +
-      '  If no server runs, add --force.',
-  });
 }
 
 /** Before its file is put beside the current one, where it would be in the way of the next rotation. */

@@ -34,7 +34,7 @@ export async function sealKeyFiles(
     // Under the lock under which rotations move files: a key that came meanwhile must not be written over.
     for (const { file } of files) refuseMoved(file);
     const resource = `master-key:${keyring.current.name}`;
-    await record(writer, { actor, action, resource }, world.now());
+    record(writer, { actor, action, resource }, world.now());
     for (const { file, key } of files) rewrite(world, file, key, lock);
   });
   return { left };

@@ -84,7 +84,7 @@ export async function removeMasterKey(
   await db.write(async (writer) => {
     await refuseInUse(writer, id);
     const event = { actor, action: 'master_key.remove', resource: `master-key:${id}` } as const;
-    await record(writer, { ...event, detail: { files: key.files.length } }, world.now());
+    record(writer, { ...event, detail: { files: key.files.length } }, world.now());
   });
   return db.write(async (writer) => {
     // Rotations begin and move files under this same lock. What is not the current key seals nothing any more.

@@ -27,9 +27,11 @@ const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'next_keys.sealed_private_key': 'seal: certificate private key',
   'deleted_versions.sealed_private_key': 'seal: certificate private key',
   'ca_certificates.sealed_private_key': 'seal: certificate authority key',
+  'ca_requests.sealed_private_key': 'seal: certificate authority key',
   'acme_accounts.sealed_private_key': 'seal: acme account key',
   'acme_accounts.sealed_next_private_key': 'seal: acme account key',
   'acme_issuers.sealed_eab_key': 'seal: external account key',
+  'acme_clients.sealed_hmac_key': 'seal: external account key',
   'dns_providers.sealed_secret': 'seal: dns provider secret',
   'notification_channels.sealed_settings': 'seal: notification channel settings',
   'audit_keys.sealed_private_key': 'seal: audit key',
@@ -65,6 +67,11 @@ export async function resealAll(
   return { blobs, damaged };
 }
 
+/** Whose the blob in this record of a place is. */
+export function blobOwner(place: SealedPlace, record: string): BlobOwner {
+  return { table: sealedPlaces[place].table, record, purpose: purposes[place] };
+}
+
 /** `last` is the row to go on after, undefined at the end. */
 async function resealSome(
   vault: Parts,
@@ -78,7 +85,7 @@ async function resealSome(
     const rows = await listBlobsOfOtherKeys(writer, place, other);
     const damaged: string[] = [];
     for (const row of rows) {
-      const owner = { table: sealedPlaces[place].table, record: row.record, purpose: purposes[place] };
+      const owner = blobOwner(place, row.record);
       const plaintext = await opened(vault, writer, owner, row);
       if (plaintext === undefined) damaged.push(`${owner.table} ${owner.record}`);
       else await replaceBlob(writer, place, row.row, await sealFor(vault, writer, owner, plaintext));

@@ -5,9 +5,12 @@ import type { Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import type { CertificateRow } from '../../db/tables/certificates.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
+import { findAlarm } from '../../db/tables/notification-alarms.ts';
+import { listChannels } from '../../db/tables/notification-channels.ts';
+import { together } from '../../db/together.ts';
 import { closeAlarm, raiseAlarm } from './notification-alarms.ts';
 import type { NoticeEvent } from './notification-events.ts';
-import { notify } from './notification-queue.ts';
+import { isForSome, notify } from './notification-queue.ts';
 
 /** What these notifications need to know of a certificate. */
 export type NoticeCertificate = Pick<CertificateRow, 'id' | 'name' | 'domains' | 'issuer_id'>;
@@ -19,15 +22,24 @@ export async function notifyIssued(
   certificate: NoticeCertificate,
   version: number,
 ): Promise<void> {
-  const facts = await factsOf(writer, certificate, version);
   const { name } = certificate;
-  await notify(world, writer, {
-    event: 'certificate.issued',
-    about: name,
-    certificates: [name],
-    data: { ...facts, version },
-  });
-  await notifyRecovered(world, writer, certificate, version);
+  const [channels, alarms] = await together([listChannels(writer), openAlarms(writer, certificate)]);
+  const notice = { event: 'certificate.issued', about: name, certificates: [name] } as const;
+  if (isForSome(channels, notice)) {
+    const facts = await factsOf(writer, certificate, version);
+    await notify(world, writer, { ...notice, data: { ...facts, version } });
+  }
+  if (alarms.some((alarm) => alarm !== undefined)) {
+    await notifyRecovered(world, writer, certificate, version);
+  }
+}
+
+function openAlarms(writer: Writer, { id }: NoticeCertificate) {
+  const subject = { certificateId: id };
+  return together([
+    findAlarm(writer, 'renewal.failed', subject),
+    findAlarm(writer, 'certificate.expiring', subject),
+  ]);
 }
 
 /** Closes the alarms of a certificate that has a new version, and notifies if any were open. */

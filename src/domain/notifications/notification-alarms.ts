@@ -43,15 +43,7 @@ export async function raiseAlarm(
   const now = world.now();
   const open = await findAlarm(writer, event, subject);
   if (open === undefined) {
-    await insertAlarm(writer, {
-      event,
-      certificate_id: subject.certificateId ?? null,
-      api_key_id: subject.apiKeyId ?? null,
-      level,
-      opened_at: now,
-      told_at: now,
-      times_told: 1,
-    });
+    await insertAlarm(writer, event, subject, { level, opened_at: now, told_at: now, times_told: 1 });
     await notify(world, writer, notice({ at: now, timesNotified: 0 }));
     return;
   }

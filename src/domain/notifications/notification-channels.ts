@@ -81,7 +81,7 @@ async function storeChannel(
   });
   await updateChannel(writer, id, { sealed_settings: await sealed(vault, writer, id, config) });
   const detail = { type: type.type, target, events, certificates, digest_at };
-  await record(writer, { actor, action: 'notification_channel.create', ...resource(name), detail }, now);
+  record(writer, { actor, action: 'notification_channel.create', ...resource(name), detail }, now);
 }
 
 /**
@@ -132,7 +132,7 @@ async function storeChannelChanges(
     ...(disabled !== undefined && { disabled }),
     ...(target !== undefined && { target }),
   };
-  await record(writer, { actor, action: 'notification_channel.update', ...resource(name), detail }, now);
+  record(writer, { actor, action: 'notification_channel.update', ...resource(name), detail }, now);
 }
 
 /** Removes a channel with its settings, pending deliveries and log. Throws `not_found`. */
@@ -140,7 +140,7 @@ export async function removeChannel({ db, world }: TimedContext, actor: Actor, n
   await db.write(async (writer) => {
     const { id } = await requireChannel(writer, name);
     await deleteChannelRow(writer, id);
-    await record(writer, { actor, action: 'notification_channel.delete', ...resource(name) }, world.now());
+    record(writer, { actor, action: 'notification_channel.delete', ...resource(name) }, world.now());
   });
 }
 
@@ -159,7 +159,7 @@ export async function testChannel(
   const claimed = await db.write(async (writer) => {
     const channel = await requireChannel(writer, name);
     const now = world.now();
-    await record(writer, { actor, action: 'notification_channel.test', ...resource(name) }, now);
+    record(writer, { actor, action: 'notification_channel.test', ...resource(name) }, now);
     const notice = { event: 'test', about: null, certificates: null, data: { channel: name } } as const;
     const delivery = await findDelivery(writer, await notifyChannel(world, writer, channel, notice));
     if (delivery === undefined) throw new Error('the delivery added in this transaction is missing');

@@ -24,7 +24,7 @@ import type { Outbound } from '../../net/outbound-http.ts';
 import { record, system } from '../audit/audit.ts';
 import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
 import type { OwnersContext } from '../presence/lease-owners.ts';
-import { servedSettings } from '../presence/served-settings.ts';
+import { servingServers } from '../presence/served-settings.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
 import { supersedingEvents } from './notification-events.ts';
@@ -132,7 +132,7 @@ function failed({ attempts, expires_at }: DeliveryRow, failure: ChannelError, no
 async function disable(writer: Writer, { id, name }: ChannelRow, reason: string, now: number): Promise<void> {
   await updateChannel(writer, id, { disabled_at: now, disabled_reason: reason });
   const resource = `notification-channel:${name}`;
-  await record(
+  record(
     writer,
     { actor: system, action: 'notification_channel.disable', resource, detail: { reason } },
     now,
@@ -158,7 +158,8 @@ async function send(
   const message = rows.length === 1 ? messageOf(row) : gatheredMessage(channel.name, rows);
   const sealed = openFor(vault, channelSettingsOwner(channel.id), channel.sealed_settings);
   const config: unknown = JSON.parse(sealed.expose().toString('utf8'));
-  const publicUrl = (await servedSettings(db.reader))?.public_url ?? undefined;
+  const urls = (await servingServers(db.reader)).map(({ settings }) => settings.public_url);
+  const publicUrl = urls.find((url) => url !== null) ?? undefined;
   const channelKey = `vault-${channel.created_at.toString(36)}-${channel.id}`;
   const opened = type.create(config, { world, outbound, guard, publicUrl, channelKey });
   return withDeadline(world, type.patience(config), signal, async (deadline) => {

@@ -1,7 +1,6 @@
 /** Daily digests: what was issued since the last one, what fails and what expires soon. An empty digest is not sent. */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import type { Reader } from '../../db/database.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import {
   type ChannelRow,
@@ -14,8 +13,10 @@ import {
   certificatesExpiringBefore,
   certificatesIssuedSince,
   failingCertificates,
+  type Upcoming,
 } from '../../db/tables/notification-watch.ts';
 import type { TimedContext } from '../contexts.ts';
+import { rangesOf } from '../portions.ts';
 import { matchesFilter } from './notification-events.ts';
 import { notifyChannel } from './notification-queue.ts';
 
@@ -48,7 +49,7 @@ export async function queueDigests(vault: TimedContext): Promise<number> {
   const now = world.now();
   let queued = 0;
   for (const channel of await listChannels(db.reader)) {
-    if (isDue(channel, now) && (await queueDigest(vault, channel.id))) queued += 1;
+    if (isDue(channel, now) && (await queueDigest(vault, channel, now))) queued += 1;
   }
   return queued;
 }
@@ -59,21 +60,24 @@ function isDue({ digest_at, next_digest_at, disabled_at }: ChannelRow, now: numb
   return next_digest_at <= now || next_digest_at > now + day;
 }
 
-async function queueDigest({ db, world }: TimedContext, id: number): Promise<boolean> {
-  return db.write(async (writer) => {
-    const now = world.now();
-    const channel = await findChannelById(writer, id);
+async function queueDigest(
+  vault: TimedContext,
+  { id, ...channel }: ChannelRow,
+  now: number,
+): Promise<boolean> {
+  const isTime = (channel.next_digest_at ?? now) <= now;
+  // Before the transaction, because it reads all certificates.
+  const digest = isTime ? await digestFor(vault, channel, now) : undefined;
+  return vault.db.write(async (writer) => {
+    const current = await findChannelById(writer, id);
     // Another process may have queued it meanwhile.
-    if (channel === undefined || channel.digest_at === null || !isDue(channel, now)) return false;
-    const isTime = (channel.next_digest_at ?? now) <= now;
+    if (current === undefined || current.digest_at === null || !isDue(current, now)) return false;
     await updateChannel(writer, id, {
-      next_digest_at: nextDigestAt(channel.digest_at, now),
+      next_digest_at: nextDigestAt(current.digest_at, now),
       ...(isTime && { last_digest_at: now }),
     });
-    if (!isTime) return false;
-    const digest = await digestFor(writer, channel, now);
-    if (isEmpty(digest)) return false;
-    await notifyChannel(world, writer, channel, {
+    if (digest === undefined || isEmpty(digest)) return false;
+    await notifyChannel(vault.world, writer, current, {
       event: 'digest',
       about: null,
       certificates: null,
@@ -83,39 +87,74 @@ async function queueDigest({ db, world }: TimedContext, id: number): Promise<boo
   });
 }
 
+/** Certificates or API keys that are read at once. */
+const readAtOnce = 1000;
+
 /** The digest of a channel at `now`, limited to the certificates that match its filter. */
-async function digestFor(reader: Reader, channel: ChannelRow, now: number): Promise<Digest> {
+async function digestFor(vault: TimedContext, channel: Omit<ChannelRow, 'id'>, now: number): Promise<Digest> {
+  const { reader } = vault.db;
   const last = channel.last_digest_at;
   const since = last === null || last > now ? now - day : last;
   const patterns = JSON.parse(channel.certificates) as string[];
   const until = now + channel.digest_days * day;
   const matching = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
     rows.filter(({ name }) => matchesFilter(patterns, [name]));
-  const issued = matching(await certificatesIssuedSince(reader, since));
-  const failing = matching(await failingCertificates(reader));
-  const expiring = matching(await certificatesExpiringBefore(reader, now, until));
-  const keys = await apiKeysExpiringBefore(reader, now, until);
+  const issued = new DigestList(byName<Named>);
+  const failing = new DigestList(byName<Named & { readonly last_error: string | null }>);
+  const expiring = new DigestList(byEnd<Upcoming>);
+  const keys = new DigestList(byEnd<Upcoming & { readonly id: number }>);
+  for await (const range of rangesOf(vault, 'certificates', readAtOnce)) {
+    issued.add(matching(await certificatesIssuedSince(reader, since, range)));
+    failing.add(matching(await failingCertificates(reader, range)));
+    expiring.add(matching(await certificatesExpiringBefore(reader, now, until, range)));
+  }
+  for await (const range of rangesOf(vault, 'api_keys', readAtOnce)) {
+    keys.add(await apiKeysExpiringBefore(reader, now, until, range));
+  }
   const overdue = await findAlarm(reader, 'backup.overdue', {});
   return {
     from: formatTimestamp(since),
     until: formatTimestamp(now),
     days: channel.digest_days,
     counts: {
-      ...{ issued: issued.length, failing: failing.length },
-      ...{ expiring: expiring.length, api_keys: keys.length },
+      ...{ issued: issued.count, failing: failing.count },
+      ...{ expiring: expiring.count, api_keys: keys.count },
     },
-    issued: issued.slice(0, mostListed).map(({ name }) => name),
-    failing: failing
-      .slice(0, mostListed)
-      .map(({ name, last_error }) => ({ certificate: name, error: last_error })),
-    expiring: expiring
-      .slice(0, mostListed)
-      .map(({ name, ends_at }) => ({ certificate: name, expires_at: formatTimestamp(ends_at) })),
-    api_keys: keys
-      .slice(0, mostListed)
-      .map(({ id, name, ends_at }) => ({ id, name, expires_at: formatTimestamp(ends_at) })),
+    issued: issued.first.map(({ name }) => name),
+    failing: failing.first.map(({ name, last_error }) => ({ certificate: name, error: last_error })),
+    expiring: expiring.first.map(({ name, ends_at }) => ({
+      certificate: name,
+      expires_at: formatTimestamp(ends_at),
+    })),
+    api_keys: keys.first.map(({ id, name, ends_at }) => ({ id, name, expires_at: formatTimestamp(ends_at) })),
     backup_overdue_since: overdue === undefined ? null : formatTimestamp(overdue.opened_at),
   };
+}
+
+type Named = { readonly name: string };
+
+function byName<Row extends Named>(one: Row, other: Row): number {
+  return one.name < other.name ? -1 : 1;
+}
+
+function byEnd<Row extends Upcoming>(one: Row, other: Row): number {
+  return one.ends_at - other.ends_at;
+}
+
+/** A list of which a digest has the first entries and the length. */
+class DigestList<Row> {
+  readonly #order: (one: Row, other: Row) => number;
+  first: readonly Row[] = [];
+  count = 0;
+
+  constructor(order: (one: Row, other: Row) => number) {
+    this.#order = order;
+  }
+
+  add(rows: readonly Row[]): void {
+    this.count += rows.length;
+    this.first = [...this.first, ...rows].toSorted(this.#order).slice(0, mostListed);
+  }
 }
 
 function isEmpty({ counts, backup_overdue_since }: Digest): boolean {

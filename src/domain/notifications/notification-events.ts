@@ -5,6 +5,7 @@ export const alarmEvents = [
   'renewal.failed',
   'certificate.expiring',
   'api_key.expiring',
+  'private_ca.expiring',
   'backup.overdue',
   'disk.low',
 ] as const;
@@ -20,6 +21,7 @@ type ChannelEvent = (typeof channelEvents)[number];
 const recoveries = {
   'renewal.recovered': 'renewal.failed',
   'certificate.recovered': 'certificate.expiring',
+  'private_ca.recovered': 'private_ca.expiring',
   'backup.recovered': 'backup.overdue',
   'disk.recovered': 'disk.low',
 } as const satisfies Record<string, AlarmEvent>;
@@ -29,7 +31,7 @@ export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 't
 /** An event to notify of, before it is queued for channels. */
 export type Notice = {
   readonly event: NoticeEvent;
-  /** The name of the certificate or API key, shown in lists. */
+  /** The name of the certificate, API key or private CA, shown in lists. */
   readonly about: string | null;
   /** The certificates that channel filters match: `["*"]` for any, null if the event concerns none. */
   readonly certificates: readonly string[] | null;
@@ -47,6 +49,7 @@ const courses: readonly (readonly [alarms: readonly string[], recoveries: readon
     ['renewal.failed', 'certificate.expiring'],
     ['renewal.recovered', 'certificate.recovered'],
   ],
+  [['private_ca.expiring'], ['private_ca.recovered']],
   [['backup.overdue'], ['backup.recovered']],
   [['disk.low'], ['disk.recovered']],
 ];

@@ -33,7 +33,18 @@ export async function notifyChannel(
   return addDelivery(world, writer, await addNotification(world, writer, notice), channel.id);
 }
 
-function isSubscribed(channel: ChannelRow, { event, certificates }: Notice): boolean {
+/** Whether `notify` would tell one of these channels. */
+export function isForSome(
+  channels: readonly ChannelRow[],
+  notice: Pick<Notice, 'event' | 'certificates'>,
+): boolean {
+  return channels.some((channel) => isSubscribed(channel, notice));
+}
+
+function isSubscribed(
+  channel: ChannelRow,
+  { event, certificates }: Pick<Notice, 'event' | 'certificates'>,
+): boolean {
   if (channel.disabled_at !== null) return false;
   const subscribed = JSON.parse(channel.events) as string[];
   return (

@@ -1,7 +1,7 @@
 /** The texts of notifications: a subject line, and plain text that says what to do. */
 import { formatByteSize } from '../../base/byte-size.ts';
-import { day, hour } from '../../base/duration.ts';
 import type { Digest } from './notification-digest.ts';
+import { expiryText, privateCaRenewedWords, privateCaWords, timeUntil } from './notification-expiry-text.ts';
 import { type Data, fact, oneLine, setAsideWords, type Words } from './notification-set-aside.ts';
 
 export type MessageText = { readonly subject: string; readonly text: string };
@@ -66,7 +66,7 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
     ],
   }),
   'certificate.expiring': (data, at) => {
-    const { certificate, renews_itself: renews } = data;
+    const { certificate } = data;
     const isOver = data.urgency === 'over';
     const what = isOver ? 'has expired' : `expires ${timeUntil(data.expires_at, at)}`;
     return {
@@ -77,14 +77,10 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
         ...fact('Names', names(data.domains)),
         ...fact('Valid until', expiryText(data.expires_at, at)),
         ...fact('Issuer', data.issuer ?? 'none (imported)'),
+        ...fact('ACME client', data.acme_client),
         ...fact('Last error', data.last_error),
         '',
-        ...(renews
-          ? ['Its renewal is overdue. To renew it now and see the error:', '']
-          : ['It does not renew automatically. To replace it:', '']),
-        data.issuer === null
-          ? `  vault certificate import --name ${certificate} …`
-          : `  vault certificate renew --name ${certificate} --wait`,
+        ...expiringAdvice(data),
       ],
     };
   },
@@ -116,6 +112,8 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
       ],
     };
   },
+  'private_ca.expiring': privateCaWords,
+  'private_ca.recovered': privateCaRenewedWords,
   'backup.overdue': (data) => (data.set_aside === undefined ? overdueWords(data) : setAsideWords(data)),
   'backup.recovered': (data) => ({
     subject: 'backups work again',
@@ -187,16 +185,25 @@ function names(list: unknown): string {
   return (list as readonly string[]).join(', ');
 }
 
-function expiryText(time: unknown, at: number): string | undefined {
-  if (typeof time !== 'string') return undefined;
-  return Date.parse(time) <= at ? `${time} (expired)` : `${time} (${timeUntil(time, at)})`;
-}
-
-/** `in 12 days` */
-function timeUntil(time: unknown, at: number): string {
-  const left = Date.parse(String(time)) - at;
-  const [count, unit] = left >= 2 * day ? [left / day, 'days'] : [left / hour, 'hours'];
-  return count < 1 ? 'within the hour' : `in ${Math.floor(count)} ${Math.floor(count) === 1 ? 'hour' : unit}`;
+/** What to do about an expiring certificate: the vault cannot renew one of an ACME client. */
+function expiringAdvice({ certificate, acme_client: client, issuer, renews_itself: renews }: Data): string[] {
+  if (client !== undefined) {
+    return [
+      `ACME client ${client} should have renewed it and did not. Check the program on the machine where it runs.`,
+      'If the certificate is no longer needed, delete it:',
+      '',
+      `  vault certificate delete --name ${certificate}`,
+    ];
+  }
+  return [
+    renews
+      ? 'Its renewal is overdue. To renew it now and see the error:'
+      : 'It does not renew automatically. To replace it:',
+    '',
+    issuer === null
+      ? `  vault certificate import --name ${certificate} …`
+      : `  vault certificate renew --name ${certificate} --wait`,
+  ];
 }
 
 function overdueWords(data: Data): Words {

@@ -35,7 +35,7 @@ export type DeliveryView = {
   message_id: string;
   channel: string;
   event: string;
-  /** The name of the certificate or key. */
+  /** The name of the certificate, key or private CA. */
   about: string | null;
   status: 'queued' | 'sending' | 'delivered' | 'failed';
   attempts: number;

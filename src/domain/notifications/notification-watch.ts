@@ -3,15 +3,14 @@ import { hour } from '../../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf } from '../../db/tables/api-key-certificates.ts';
+import { type IdRange, nextRange } from '../../db/tables/id-ranges.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import {
   type ExpiringApiKey,
   type ExpiringCertificate,
-  type IdRange,
   listExpiringApiKeys,
   listExpiringCertificates,
   nearness,
-  nextRange,
 } from '../../db/tables/notification-watch.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
 import type { BackupHealth } from '../backup/backup-health.ts';
@@ -116,6 +115,7 @@ async function alertCertificate(
     certificate: row.name,
     domains: JSON.parse(row.domains) as string[],
     issuer: row.issuer,
+    ...(row.owner !== null && { acme_client: row.owner }),
     renews_itself: row.issuer !== null && row.auto_renew === 1,
     expires_at: formatTimestamp(row.ends_at),
     urgency: levelNames[row.level],

@@ -1,55 +1,50 @@
 /**
- * The settings that a running server uses, recorded in the database without secrets. Flags and environment of the server are
+ * The settings that running servers use, recorded in the database without secrets. Flags and environment of a server are
  * invisible to other processes; commands, `vault doctor` and requests read them here. After a kill the record stays.
  */
-import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import type { Reader } from '../../db/database.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { DatabaseContext, LogContext } from '../contexts.ts';
+import type { SharedContext } from './database-clock.ts';
+import { forgetNode, liveNodes } from './nodes.ts';
+import { parseServedSettings, type ServedSettings, servedSettingsText } from './server-record.ts';
 
-const text = z.string().max(4096).nullable();
+/** A server that uses the database, or used it when it was killed. */
+export type ServingServer = {
+  /** The name of its machine; undefined where it can only be this one. */
+  readonly host: string | undefined;
+  readonly settings: ServedSettings;
+};
 
-// Not strict: a newer vault may record more.
-const schema = z.object({
-  /** The server that recorded it, so that an older server that stops later leaves the record. */
-  instance: z.string().max(64),
-  listen: z.object({ host: z.string().max(255), port: z.int().min(0).max(65_535) }),
-  public_url: text,
-  tls_certificate: text,
-  tls_cert_file: text,
-  tls_key_file: text,
-  backup_dir: text,
-  /** Milliseconds. */
-  backup_every: z.int().nullable(),
-  backup_keep: z.int().nullable(),
-  /** The ids of the master keys that it can open until it restarts; null if it finds new key files by itself. */
-  master_keys: z.array(z.string().max(64)).max(1000).nullable().optional(),
-});
-
-/** What the server of this database uses, or used when it was killed. */
-export type ServedSettings = z.output<typeof schema>;
-
-/** The settings of the running server, or of one that was killed; undefined after an orderly stop. */
-export async function servedSettings(reader: Reader): Promise<ServedSettings | undefined> {
-  const recorded = await readSetting(reader, 'served-settings');
-  if (typeof recorded !== 'string') return undefined;
-  try {
-    return schema.safeParse(JSON.parse(recorded)).data;
-  } catch {
-    // Not JSON: damaged, so nothing is known.
-    return undefined;
-  }
+/** The running servers of this database, and those that were killed; none after an orderly stop. */
+export async function servingServers(reader: Reader): Promise<ServingServer[]> {
+  const own = await ownServedSettings(reader);
+  const nodes = await liveNodes(reader);
+  return [
+    ...(own === undefined ? [] : [{ host: undefined, settings: own }]),
+    ...nodes.flatMap(({ host, settings }) => (settings === undefined ? [] : [{ host, settings }])),
+  ];
 }
 
-/** Records the settings, unless they are recorded already. Logs a failure, which must not keep the vault from serving. */
+/** The settings of the one server of a database that one machine uses; undefined after an orderly stop. */
+export async function ownServedSettings(reader: Reader): Promise<ServedSettings | undefined> {
+  const recorded = await readSetting(reader, 'served-settings');
+  return typeof recorded === 'string' ? parseServedSettings(recorded) : undefined;
+}
+
+/**
+ * Records the settings, unless they are recorded already. Logs a failure, which must not keep the vault from serving. Where
+ * nodes share the database, a job records them with the node.
+ */
 export async function recordServedSettings(
-  { db, log }: DatabaseContext & LogContext,
+  { db, log, sharedClock }: DatabaseContext & LogContext & SharedContext,
   settings: ServedSettings,
 ): Promise<void> {
+  if (sharedClock !== undefined) return;
   try {
-    const value = JSON.stringify(schema.parse(settings));
+    const value = servedSettingsText(settings);
     // The workers of one server record the same.
     if ((await readSetting(db.reader, 'served-settings')) === value) return;
     await db.write((writer) => putSetting(writer, 'served-settings', value));
@@ -60,12 +55,14 @@ export async function recordServedSettings(
 
 /** Removes the record at an orderly stop, unless another server has replaced it. Logs a failure. */
 export async function forgetServedSettings(
-  { db, log }: DatabaseContext & LogContext,
+  vault: DatabaseContext & LogContext & SharedContext,
   instance: string,
 ): Promise<void> {
+  const { db, log, sharedClock } = vault;
   try {
+    if (sharedClock !== undefined) return await forgetNode(vault, instance);
     await db.write(async (writer) => {
-      if ((await servedSettings(writer))?.instance === instance) {
+      if ((await ownServedSettings(writer))?.instance === instance) {
         await deleteSettings(writer, ['served-settings']);
       }
     });

@@ -7,6 +7,7 @@ import { describeFileError } from '../../base/system-error.ts';
 import { readHighWater } from '../../db/tables/assigned-ids.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
+import type { SharedContext } from './database-clock.ts';
 import { forgetServedSettings } from './served-settings.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
 import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
@@ -15,14 +16,16 @@ import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
 export type MarkedState = Mark & { readonly keyId: string };
 
 /**
- * Writes the mark where it says less than `last`, and returns what it says. `folds` is the number of the file where a log was
+ * Writes the mark where it says less than `last`, and returns what it says; a database on a server has none. `folds` is the number of the file where a log was
  * just folded in. Throws the system's error.
  */
 export async function updateMark(
   vault: SecretsContext,
   { last, folds }: { readonly last?: MarkedState | undefined; readonly folds?: number | undefined } = {},
-): Promise<MarkedState> {
+): Promise<MarkedState | undefined> {
   const { db, keyring } = vault;
+  // A server's files are its own business: no copy of them is opened by mistake.
+  if (db.file === undefined) return undefined;
   const { id: vaultId } = await ensureVaultIdentity(vault);
   const { events, versions } = await readHighWater(db.reader);
   const before = readMark(markPath(db.file.path), keyring);
@@ -34,8 +37,12 @@ export async function updateMark(
   return state;
 }
 
-/** Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. */
-export async function beginServing(vault: SecretsContext & LogContext): Promise<void> {
+/**
+ * Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. A database that nodes
+ * share is no file beside which a mark could lie; its nodes are recorded by a job.
+ */
+export async function beginServing(vault: SecretsContext & LogContext & SharedContext): Promise<void> {
+  if (vault.sharedClock !== undefined) return;
   const { db, world, log } = vault;
   try {
     await updateMark(vault);
@@ -49,8 +56,12 @@ export async function beginServing(vault: SecretsContext & LogContext): Promise<
 }
 
 /** An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open. */
-export async function endServing(vault: SecretsContext & LogContext, instance: string): Promise<void> {
+export async function endServing(
+  vault: SecretsContext & LogContext & SharedContext,
+  instance: string,
+): Promise<void> {
   await forgetServedSettings(vault, instance);
+  if (vault.sharedClock !== undefined) return;
   const { db, log } = vault;
   try {
     await db.write((writer) => deleteSettings(writer, ['served-since']));

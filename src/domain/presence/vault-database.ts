@@ -1,45 +1,80 @@
 /** The database of a data directory: what is refused before it is opened, and how commands open it. */
-import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import { Database } from '../../db/database.ts';
 import { DatabaseFile } from '../../db/database-file.ts';
+import type { ServerOptions } from '../../db/engine.ts';
+import { isPostgresUrl } from '../../db/postgres/url-parts.ts';
+import { refuseMoved } from './moved-vault.ts';
 import { refuseIncompleteDatabase } from './vault-mark.ts';
+
+/** What happens with a vault that was moved to another database: only few commands open it. */
+export type WhenMoved = 'refuse' | 'open';
+
+export type OpenOptions = {
+  readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
+  readonly moved?: WhenMoved | undefined;
+};
 
 /** An open database. The caller that opens it closes it. */
 export type VaultDatabase = Database;
 
+/** The file of the database in a data directory, whether or not it exists. */
+export function databaseIn(dataDir: string): DatabaseFile {
+  return DatabaseFile.in(dataDir);
+}
+
+/** Whether a setting or an argument names the database of a server, and not a directory. */
+export function isServerUrl(text: string): boolean {
+  return isPostgresUrl(text);
+}
+
 /** Throws OperatorError where the data directory is on a file system that damages databases. */
 export function refuseUnsafePlace(dataDir: string): void {
-  new DatabaseFile(join(dataDir, 'vault.db')).refuseUnsafePlace();
+  DatabaseFile.in(dataDir).refuseUnsafePlace();
 }
 
 /**
- * Throws OperatorError or StorageError where the file at `path`, which must have content, is no whole database of a vault.
- * Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
+ * Throws OperatorError or StorageError where the database in the data directory, which must have content, is not the whole
+ * database of a vault. Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
  */
 export function refuseUnusableDatabase(
-  path: string,
+  dataDir: string,
   keyring: Pick<Keyring, 'find'>,
 ): ReturnType<typeof refuseIncompleteDatabase> {
-  new DatabaseFile(path).refuseEmpty();
-  return refuseIncompleteDatabase(path, keyring);
+  const database = DatabaseFile.in(dataDir);
+  database.refuseEmpty();
+  return refuseIncompleteDatabase(database, keyring);
 }
 
 /**
- * Opens the database at `path`, creates it where it is missing, and migrates it. With `startThread`, all writes run on the
- * thread that it starts. Throws as `Database.open`.
+ * Opens the database in the data directory, creates it where it is missing, and migrates it. With `startThread`, all writes
+ * run on the thread that it starts. Throws as `Database.open` and `refuseMoved`.
  */
-export function openDatabase(
-  path: string,
+export async function openDatabase(
+  dataDir: string,
   world: World,
-  options: { readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined } = {},
+  { moved, startThread }: OpenOptions = {},
 ): Promise<VaultDatabase> {
-  return Database.open(path, world, options);
+  return unlessMoved(await Database.open(DatabaseFile.in(dataDir).path, world, { startThread }), moved);
 }
 
-/** Reads through the whole database at `path` without changing it. Throws what is wrong with it. */
-export function examineVaultDatabase(path: string): ReturnType<DatabaseFile['examine']> {
-  return new DatabaseFile(path).examine();
+/** Opens the database of a server, and migrates it. Rejects as `Database.connect` and `refuseMoved`. */
+export async function connectDatabase(
+  url: string,
+  { moved, ...options }: ServerOptions & Pick<OpenOptions, 'moved'>,
+): Promise<VaultDatabase> {
+  return unlessMoved(await Database.connect(url, options), moved);
+}
+
+async function unlessMoved(db: Database, moved: WhenMoved = 'refuse'): Promise<Database> {
+  if (moved === 'open') return db;
+  try {
+    await refuseMoved(db);
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
 }

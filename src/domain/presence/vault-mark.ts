@@ -11,7 +11,7 @@ import { StorageError } from '../../base/storage-error.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
-import { DatabaseFile } from '../../db/database-file.ts';
+import type { DatabaseFile } from '../../db/database-file.ts';
 import type { HighWater } from '../../db/tables/assigned-ids.ts';
 
 const count = z.int().min(0);
@@ -59,25 +59,28 @@ export function readMark(path: string, keyring: Pick<Keyring, 'find'>): Mark | '
 }
 
 /**
- * Throws StorageError where the database at `path` ends before its mark, or is a copy of a running vault's without the log.
+ * Throws StorageError where the database ends before its mark, or is a copy of a running vault's without the log.
  * Changes nothing. Call it before the database is opened for writing. Returns `unmarked` where a server that was killed has
  * left a log but no mark: the caller that folds that log in has to write one.
  */
 export function refuseIncompleteDatabase(
-  path: string,
+  database: DatabaseFile,
   keyring: Pick<Keyring, 'find'>,
 ): 'marked' | 'unmarked' {
+  const { path } = database;
   // Read the mark first: a concurrent write only moves the database further ahead of it.
   const mark = readMark(markPath(path), keyring);
-  const database = new DatabaseFile(path);
   const sight = database.inspect();
   if (mark === 'none') {
     if (!isCopyWithoutLog(sight, database)) return sight.isServed ? 'unmarked' : 'marked';
     // A server that began meanwhile wrote its mark before it noted that it serves.
-    if (readMark(markPath(path), keyring) !== 'none') return refuseIncompleteDatabase(path, keyring);
-    throw new StorageError(`${path} is a copy of a running vault's database without its log (${path}-wal)`, {
-      hint: advice(path, `Copy ${basename(path)}-wal beside it`),
-    });
+    if (readMark(markPath(path), keyring) !== 'none') return refuseIncompleteDatabase(database, keyring);
+    throw new StorageError(
+      `${path} is a copy of a running vault's database without its log (${database.log})`,
+      {
+        hint: advice(path, `Copy ${basename(database.log)} beside it`),
+      },
+    );
   }
   if (mark === 'unknown' || mark.vaultId !== sight.vaultId) return 'marked';
   const lost = [
@@ -89,7 +92,7 @@ export function refuseIncompleteDatabase(
     return 'marked';
   }
   throw new StorageError(`${path} is older than its mark: it ends at ${lost.join(' and ')}`, {
-    hint: advice(path, `Put back the newest ${basename(path)} and its ${basename(path)}-wal`),
+    hint: advice(path, `Put back the newest ${basename(path)} and its ${basename(database.log)}`),
   });
 }
 

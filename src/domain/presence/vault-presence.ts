@@ -5,6 +5,7 @@
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
+import { hasContent } from '../../base/file-content.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
@@ -24,7 +25,7 @@ export type VaultPlaces = {
  * have been put there for a new vault; one in the default place was created with a database.
  */
 export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: VaultPlaces): void {
-  const database = new DatabaseFile(join(dataDir, 'vault.db'));
+  const database = DatabaseFile.in(dataDir);
   const { path } = database;
   if (database.hasContent()) return;
   database.refuseLeftLog();
@@ -37,7 +38,7 @@ export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: Vault
   const isOwnKey =
     (masterKeyFrom ?? 'default') === 'default' && dirname(realPath(masterKeyFile)) === realPath(dataDir);
   const isBegun = existsSync(beginningPath(dataDir));
-  const remains = isFilled(mark)
+  const remains = hasContent(mark)
     ? mark
     : isOwnKey && !isBegun && existsSync(masterKeyFile)
       ? masterKeyFile
@@ -49,6 +50,31 @@ export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: Vault
     `its master key ${masterKeyFile} exists`,
     `\n  To create a new vault with this key, name it: --master-key-file ${masterKeyFile}`,
   );
+}
+
+/** Throws OperatorError if the directory holds no vault, or a vault that lost its database. */
+export function requireVault(places: VaultPlaces): void {
+  if (hasDatabase(places.dataDir)) return;
+  refuseLostVault(places);
+  throw new OperatorError(`no vault in ${places.dataDir}`, {
+    hint: 'Start "vault serve" to create one, or use --data-dir to name another directory.',
+  });
+}
+
+/**
+ * Whether the directory holds a database that is not empty. Throws OperatorError if this user cannot tell, or if it is not a
+ * directory, in which `DatabaseFile.hasContent` finds nothing.
+ */
+export function hasDatabase(dataDir: string): boolean {
+  try {
+    return statSync(DatabaseFile.in(dataDir).path).size > 0;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new OperatorError(`cannot read the vault in ${dataDir}: ${describeSystemError(error)}`, {
+      hint: 'Run the command as the user that owns the vault, or use --data-dir to name another directory.',
+      cause: error,
+    });
+  }
 }
 
 /** Where the unit of `vault systemd-unit` notes after the first start that the vault exists. */
@@ -74,7 +100,7 @@ export function beginVault(dataDir: string): void {
 export function endBeginning(dataDir: string): void {
   const note = beginningPath(dataDir);
   if (!existsSync(note)) return;
-  new DatabaseFile(join(dataDir, 'vault.db')).removeDrafts();
+  DatabaseFile.in(dataDir).removeDrafts();
   try {
     removeFile(note);
   } catch (error) {
@@ -83,10 +109,6 @@ export function endBeginning(dataDir: string): void {
       cause: error,
     });
   }
-}
-
-function isFilled(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 function beginningPath(dataDir: string): string {

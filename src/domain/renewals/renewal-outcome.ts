@@ -1,13 +1,14 @@
 /** The outcomes of a renewal. Each one updates renewal and certificate and records the audit event in one transaction. */
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import { hour, minute } from '../../base/duration.ts';
+import { isSameRequest } from '../../crypto/signing-request.ts';
 import type { Writer } from '../../db/database.ts';
 import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import { type CertificateRow, findCertificateById, updateCertificate } from '../../db/tables/certificates.ts';
 import { storeHold } from '../../db/tables/issuance-holds.ts';
 import { findAcmeIssuer, updateAcmeIssuer } from '../../db/tables/issuers.ts';
-import { updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
+import { findOpenRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
 import { listEndedRenewals } from '../../db/tables/waiting-renewals.ts';
 import { record, system } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
@@ -16,6 +17,14 @@ import { notifyFailed, notifyIssued } from '../notifications/certificate-notices
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { longestPause } from '../versions/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+import {
+  actorOfRenewal,
+  completeOrders,
+  failOrders,
+  isOrderedByClient,
+  problemForClient,
+  problemOfChange,
+} from './client-outcome.ts';
 import { queueRenewal } from './renewal-queue.ts';
 
 /** The longest pause of an issuer, even if the Retry-After of one order is longer. */
@@ -32,6 +41,8 @@ const firstAssumedPause = 5 * minute;
 export type Failure = {
   /** The error message, shown to administrators. */
   readonly reason: string;
+  /** What an ACME client that ordered it is told; see `problemForClient`. */
+  readonly problem?: object;
   /** How long the issuer or the DNS provider asked to wait. */
   readonly retryAfterMs?: number | undefined;
   /** Who sent Retry-After: the issuer, which delays only itself, or the DNS provider, which both issuers need. */
@@ -56,14 +67,19 @@ export async function succeed(
   if (!(await updateLeased(writer, renewal.id, owner, { lease_expires_at: now }))) return undefined;
   const certificate = await findCertificateById(writer, ordered.id);
   if (certificate === undefined) return undefined;
-  const isUnchanged = certificate.domains === ordered.domains && certificate.key_type === ordered.key_type;
+  const isUnchanged =
+    certificate.domains === ordered.domains &&
+    certificate.key_type === ordered.key_type &&
+    isSameRequest(certificate.csr, ordered.csr);
   const changedAt = isUnchanged ? null : certificate.changed_at;
   const version = await addVersion(vault, writer, { ...certificate, changed_at: changedAt }, material);
   await updateRenewal(writer, renewal.id, { ...ended, status: 'succeeded', finished_at: now, version });
   await updateCertificate(writer, certificate.id, { last_attempt_at: now, changed_at: changedAt });
   const resource = `certificate:${certificate.name}`;
   const detail = { version, renewal: renewal.id };
-  await record(writer, { actor: system, action: 'certificate.issue', resource, detail }, now);
+  const actor = actorOfRenewal(certificate, renewal);
+  record(writer, { actor, action: 'certificate.issue', resource, detail }, now);
+  await completeOrders(writer, renewal.id, { certificateId: certificate.id, version }, now);
   await notifyIssued(vault.world, writer, certificate, version);
   return version;
 }
@@ -82,17 +98,21 @@ export async function fail(
   if (!(await updateLeased(writer, renewal.id, owner, changes))) return;
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;
+  const isByClient = isOrderedByClient(certificate);
+  await failOrders(writer, renewal.id, failure.problem ?? problemForClient(undefined, renewal.id), now);
   const scheduled = await reschedule(writer, certificate, now, {
     last_attempt_at: now,
-    last_error: reason,
+    // The client hears of the error and decides; what it has is no worse for it.
+    ...(!isByClient && { last_error: reason }),
     failed_attempts: certificate.failed_attempts + 1,
     ...retryTimes(certificate, renewal.issuer_id, failure, now),
   });
   await limitOthers(writer, renewal.issuer_id, failure, now);
   const detail = { renewal: renewal.id, error: reason };
   const resource = `certificate:${certificate.name}`;
-  await record(writer, { actor: system, action: 'renewal.fail', resource, detail }, now);
-  await notifyFailed(world, writer, scheduled, reason);
+  const actor = actorOfRenewal(certificate, renewal);
+  record(writer, { actor, action: 'renewal.fail', resource, detail }, now);
+  if (!isByClient) await notifyFailed(world, writer, scheduled, reason);
 }
 
 /** When each issuer may be contacted again; Retry-After of one issuer does not affect the other. */
@@ -163,8 +183,22 @@ export async function supersede(
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;
   await reschedule(writer, certificate, now, {});
-  const isWanted = certificate.disabled_at === null && certificate.issuer_id !== null;
+  await failOrders(writer, renewal.id, problemOfChange(reason), now);
+  const isWanted =
+    certificate.disabled_at === null && certificate.issuer_id !== null && !isOrderedByClient(certificate);
   if (isWanted) await queueRenewal(vault, writer, system, certificate);
+}
+
+/** Ends the running renewal of a certificate at once: its worker notices that the lease is lost, and what follows gets a renewal of its own. */
+export async function supersedeRunning(
+  writer: Writer,
+  certificateId: number,
+  reason: string,
+  now: number,
+): Promise<void> {
+  const open = await findOpenRenewal(writer, certificateId);
+  if (open?.status !== 'running') return;
+  await updateRenewal(writer, open.id, { ...ended, status: 'failed', finished_at: now, error: reason });
 }
 
 async function reschedule(

@@ -10,6 +10,8 @@ import {
   findOpenRenewal,
   findRenewal,
   insertRenewal,
+  pageQueuedRenewals,
+  type QueuedRenewal,
   type RenewalRow,
   updateRenewal,
 } from '../../db/tables/renewals.ts';
@@ -59,10 +61,24 @@ export async function queueRenewal(
     name_set: nameSetOf(names),
   });
   const resource = `certificate:${certificate.name}`;
-  await record(writer, { actor, action: 'renewal.request', resource, detail: { renewal: id } }, now);
+  record(writer, { actor, action: 'renewal.request', resource, detail: { renewal: id } }, now);
   const row = await findRenewal(writer, id);
   if (row === undefined) throw new Error(`renewal ${id} vanished in its own transaction`);
   return row;
+}
+
+/** Queued renewals that are read at once: a few milliseconds of work. */
+const queuedAtOnce = 2500;
+
+/** All queued renewals in the order of their certificates, in portions. */
+export async function* queuedRenewals({ db, world }: TimedContext): AsyncGenerator<readonly QueuedRenewal[]> {
+  for (let past = 0; ; ) {
+    const queued = await pageQueuedRenewals(db.reader, past, queuedAtOnce);
+    if (queued.length > 0) yield queued;
+    if (queued.length < queuedAtOnce) return;
+    past = queued.at(-1)?.certificate_id ?? past;
+    await world.turn();
+  }
 }
 
 /** A renewal that has been unclaimed for this long is stuck behind an issuer that does not respond. */
@@ -72,9 +88,18 @@ const longWait = 60 * 60_000;
  * Moves renewals that wait for an issuer (it is paused, rate limited or overloaded) to the other issuer of their certificate,
  * once that is close to its expiry. Examines at most `limit` renewals. Returns how many were moved.
  */
-export async function redirectWaiting({ db, world }: TimedContext, limit: number): Promise<number> {
+export async function redirectWaiting(vault: TimedContext, limit: number): Promise<number> {
+  const { db, world } = vault;
   const now = world.now();
-  const waiting = await listWaitingRenewals(db.reader, now, now - longWait, limit);
+  const which = { now, since: now - longWait, limit };
+  let waiting: RenewalRow[] = [];
+  for await (const queued of queuedRenewals(vault)) {
+    const ids = queued.map((row) => row.certificate_id);
+    const range = { after: Math.min(...ids) - 1, last: Math.max(...ids) };
+    waiting = [...waiting, ...(await listWaitingRenewals(db.reader, which, range))]
+      .toSorted((one, other) => one.urgent_at - other.urgent_at)
+      .slice(0, limit);
+  }
   const moved: { id: number; issuer: number }[] = [];
   for (const row of waiting) {
     const certificate = await findCertificateById(db.reader, row.certificate_id);

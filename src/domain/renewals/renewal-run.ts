@@ -7,30 +7,21 @@ import { rateLimitOf } from '../../acme/rate-limit.ts';
 import { withDeadline } from '../../base/deadline.ts';
 import { hour } from '../../base/duration.ts';
 import type { Identifier } from '../../base/identifier.ts';
-import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Secret } from '../../base/secret.ts';
 import { StorageError } from '../../base/storage-error.ts';
-import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
 import { listRenewalChallenges } from '../../db/tables/acme-challenges.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
+import { findOwner } from '../../db/tables/certificate-owners.ts';
+import { findCertificateById } from '../../db/tables/certificates.ts';
 import { findIssuerById } from '../../db/tables/issuers.ts';
+import { listOrdersOf } from '../../db/tables/upstream-orders.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
-import type {
-  DatabaseContext,
-  KeyringContext,
-  LogContext,
-  SecretsContext,
-  WorldContext,
-} from '../contexts.ts';
+import type { LogContext, WorldContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
 import { issueFromAcme } from '../issuance/acme-order.ts';
 import {
   type Attempt,
   type ClaimedRenewal,
-  keep,
   LeaseLost,
   type StopReason,
   Superseded,
@@ -39,12 +30,13 @@ import {
 import { beginRemoval } from '../issuance/challenge-removal.ts';
 import type { ChallengeContext, OrderContext } from '../issuance/issuance-contexts.ts';
 import { sharedHold } from '../issuance/issuance-limits.ts';
-import { issueFromLocalCa } from '../issuance/local-ca.ts';
 import type { OwnersContext } from '../presence/lease-owners.ts';
-import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
-import { nextKey } from '../versions/next-key.ts';
-import { type VersionMaterial, versionPrivateKey } from '../versions/versions.ts';
+import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
+import { leafSettings } from '../private-ca/leaf-settings.ts';
+import type { VersionMaterial } from '../versions/versions.ts';
+import { isOrderedByClient, problemForClient } from './client-outcome.ts';
 import { releaseRenewal } from './renewal-claim.ts';
+import { keyToCertify } from './renewal-key.ts';
 import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
 import type { QueueContext } from './renewal-queue.ts';
 
@@ -59,7 +51,8 @@ const attemptTimeout = hour;
 
 /**
  * Runs a claimed renewal from where an earlier worker left it. An error ends the renewal as failed, with the reason. When
- * `signal` is aborted, the renewal returns to the queue with its progress. Throws only if the database cannot be written.
+ * `signal` is aborted, the renewal returns to the queue with its progress. Throws only if the database cannot be read or written;
+ * the renewal is resumed when its lease has expired.
  */
 export async function runRenewal(
   vault: RenewalContext,
@@ -83,6 +76,7 @@ export async function runRenewal(
       if (version === undefined) throw new LeaseLost();
       await removeUnusedChallenges(vault, attempt);
       vault.meter.renewed('succeeded', sinceStart(vault, attempt));
+      await countOrders(vault, attempt, 'issued');
       vault.log.info({ ...logged(attempt), version }, 'certificate issued');
     } catch (error) {
       await end(vault, attempt, error);
@@ -107,35 +101,52 @@ async function end(vault: RenewalContext, attempt: Attempt, error: unknown): Pro
     vault.renewalQueued.notify();
     return;
   }
+  // Its progress is stored, and the database may answer again. The claims are counted, so this has an end.
+  if (error instanceof StorageError && stopped === undefined) throw error;
   vault.log.error({ err: error, ...logged(attempt) }, 'renewal failed');
   const failure = await failureOf(vault, attempt, error, stopped);
   await vault.db.write((writer) => fail(vault, writer, attempt, failure));
   vault.meter.renewed('failed', sinceStart(vault, attempt));
+  await countOrders(vault, attempt, 'failed');
   await removeUnusedChallenges(vault, attempt);
 }
 
 /** The failure as the scheduler needs it: reason, Retry-After and rate limits. */
 async function failureOf(
   vault: LogContext,
-  { certificate }: Attempt,
+  { certificate, renewal }: Attempt,
   error: unknown,
   stopped: StopReason | undefined,
 ): Promise<Failure> {
   const reason = reasonOf(error, stopped);
+  const problem = problemForClient(error, renewal.id);
   if (error instanceof DnsProviderError) {
-    return { reason, retryAfterMs: error.retryAfterMs, askedBy: 'dns-provider' };
+    return { reason, problem, retryAfterMs: error.retryAfterMs, askedBy: 'dns-provider' };
   }
-  if (!(error instanceof AcmeError)) return { reason };
+  if (!(error instanceof AcmeError)) return { reason, problem };
   const limit = rateLimitOf(error);
   const hold = limit && (await sharedHold(limit, JSON.parse(certificate.domains) as Identifier[]));
   if (hold !== undefined)
     vault.log.warn({ certificate: certificate.name, ...hold }, 'rate limit of the CA reached');
-  return { reason, retryAfterMs: error.retryAfterMs, limit, hold };
+  return { reason, problem, retryAfterMs: error.retryAfterMs, limit, hold };
 }
 
 /** Milliseconds since the first process started the renewal. */
 function sinceStart({ world }: WorldContext, { renewal }: Attempt): number {
   return world.now() - (renewal.started_at ?? world.now());
+}
+
+/** Counts the orders of an ACME client that the renewal ended. */
+async function countOrders(
+  { db, meter }: RenewalContext,
+  { certificate, renewal }: Attempt,
+  result: 'issued' | 'failed',
+): Promise<void> {
+  if (!isOrderedByClient(certificate)) return;
+  for (const { client, issuer, created_at, finished_at } of await listOrdersOf(db.reader, renewal.id)) {
+    const ms = result === 'issued' ? (finished_at ?? created_at) - created_at : undefined;
+    meter.ordered(result, { client, issuer }, ms);
+  }
 }
 
 /** Removes challenges that an earlier worker presented and this one did not need. */
@@ -151,16 +162,21 @@ async function issue(vault: OrderContext, attempt: Attempt): Promise<VersionMate
     });
   }
   if (certificate.disabled_at !== null) throw new Superseded('the certificate is disabled');
+  const owner = await findOwner(vault.db.reader, certificate.acme_client_id ?? 0);
+  if (owner !== undefined && owner.revoked_at !== null) throw new Superseded('its ACME client was revoked');
   const issuer = await findIssuerById(vault.db.reader, renewal.issuer_id ?? certificate.issuer_id ?? 0);
   if (issuer === undefined) throw new Superseded('the issuer was removed');
-  const privateKey = await renewalKey(vault, attempt);
-  if (issuer.type === 'acme') return issueFromAcme(vault, attempt, issuer, privateKey);
-  const issued = await issueFromLocalCa(vault, {
+  const key = await keyToCertify(vault, attempt);
+  if (issuer.type === 'acme') return issueFromAcme(vault, attempt, issuer, key);
+  const issued = await issueFromPrivateCa(vault, issuer, {
     identifiers: JSON.parse(certificate.domains) as Identifier[],
-    privateKey,
+    publicKey: key.publicKey,
     lifetime: certificate.lifetime ?? undefined,
+    // A profile is one of its own issuer.
+    profile: (issuer.id === certificate.issuer_id ? certificate.profile : null) ?? undefined,
+    ...leafSettings(certificate),
   });
-  return { source: 'local-ca', ...issued, privateKey };
+  return { source: 'local-ca', ...issued, privateKey: key.privateKey };
 }
 
 /** The error message for administrators. Storage errors name paths and appear only in the log. */
@@ -175,52 +191,6 @@ function textOf(error: unknown): string {
   if (!isForPeople) return 'Internal error; see the log of the vault.';
   const { message, hint } = error;
   return hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`;
-}
-
-/** The private key of the next version: the stored one after a crash, the scheduled one, the current one if it is reused, otherwise a new one. */
-async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secret> {
-  const { renewal, certificate } = attempt;
-  const keyType = isKeyType(certificate.key_type) ? certificate.key_type : defaultKeyType;
-  const owner = renewalKeyOwner(renewal.id);
-  if (renewal.sealed_private_key !== null) {
-    const stored = openFor(vault, owner, renewal.sealed_private_key);
-    const isWanted = keyTypeOf(keyObject(stored)) === keyType;
-    if (isWanted && !(await isRevokedKey(vault, certificate, stored))) return stored;
-  }
-  const key =
-    (await nextKey(vault, certificate.id, keyType)) ??
-    (certificate.reuse_key === 1 ? await currentKey(vault, certificate, keyType) : undefined) ??
-    (await generatePrivateKey(keyType));
-  // An order for another key is not resumed.
-  await keep(vault, attempt, async (writer) => ({
-    sealed_private_key: await sealFor(vault, writer, owner, key),
-    order_url: null,
-    order_domains: null,
-  }));
-  return key;
-}
-
-/** The key of the current version, if it has this type and was not revoked. */
-async function currentKey(
-  vault: DatabaseContext & KeyringContext,
-  certificate: CertificateRow,
-  keyType: string,
-): Promise<Secret | undefined> {
-  if (certificate.current_version === null) return undefined;
-  const version = await findVersion(vault.db.reader, certificate.id, certificate.current_version);
-  if (version === undefined || version.key_type !== keyType) return undefined;
-  return version.revoked_at === null ? versionPrivateKey(vault, version) : undefined;
-}
-
-/** Whether the key is that of the current version, which was revoked meanwhile. */
-async function isRevokedKey(
-  vault: DatabaseContext & KeyringContext,
-  { id, current_version: number }: CertificateRow,
-  key: Secret,
-): Promise<boolean> {
-  const version = number === null ? undefined : await findVersion(vault.db.reader, id, number);
-  if (version === undefined || version.revoked_at === null) return false;
-  return publicKeyOf(versionPrivateKey(vault, version)).equals(publicKeyOf(key));
 }
 
 function logged({ certificate, renewal }: Attempt): Readonly<Record<string, unknown>> {

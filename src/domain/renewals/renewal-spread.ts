@@ -23,6 +23,11 @@ export type SpreadRenewals = {
   readonly lastAt: number | undefined;
 };
 
+export type SpreadOptions = {
+  /** Whether renewals at private CAs are spread too, so that machines do not take all their new certificates at once. */
+  readonly alsoPrivate?: boolean;
+};
+
 /**
  * Queues a renewal of each of these certificates, in this order: one a minute at each ACME CA, all at once at the private CA,
  * and none later than its schedule has it. Skips certificates that cannot be renewed, or were deleted meanwhile.
@@ -31,11 +36,10 @@ export async function requestRenewals(
   vault: QueueContext,
   actor: Actor,
   names: readonly string[],
+  options: SpreadOptions = {},
 ): Promise<SpreadRenewals> {
-  const spread = new Spread(
-    vault.world.now(),
-    Math.min(usualPause, longestSpread / Math.max(1, names.length)),
-  );
+  const pause = Math.min(usualPause, longestSpread / Math.max(1, names.length));
+  const spread = new Spread(vault.world.now(), pause, options);
   let queued = 0;
   let alreadyOpen = 0;
   for (let from = 0; from < names.length; from += atOnce) {
@@ -43,7 +47,7 @@ export async function requestRenewals(
       for (const name of names.slice(from, from + atOnce)) {
         const certificate = await findCertificate(writer, name);
         if (certificate === undefined || certificate.issuer_id === null) continue;
-        if (certificate.disabled_at !== null) continue;
+        if (certificate.disabled_at !== null || certificate.acme_client_id !== null) continue;
         if ((await findOpenRenewal(writer, certificate.id)) !== undefined) alreadyOpen += 1;
         else {
           const { id, issuer_id } = await queueRenewal(vault, writer, actor, certificate);
@@ -59,16 +63,18 @@ export async function requestRenewals(
   return { queued, alreadyOpen, lastAt: spread.lastAt };
 }
 
-/** Hands out the moments of one request, per directory of a CA. */
+/** Hands out the moments of one request, per directory of an ACME CA and per private CA. */
 class Spread {
   readonly #now: number;
   readonly #pause: number;
   readonly #nextAt = new Map<string, number>();
+  readonly #alsoPrivate: boolean;
   lastAt: number | undefined;
 
-  constructor(now: number, pause: number) {
+  constructor(now: number, pause: number, { alsoPrivate = false }: SpreadOptions) {
     this.#now = now;
     this.#pause = pause;
+    this.#alsoPrivate = alsoPrivate;
   }
 
   /** When the renewal may start; null for now. */
@@ -78,9 +84,11 @@ class Spread {
     issuerId: number | null,
   ): Promise<number | null> {
     const ca = issuerId === null ? undefined : await findAcmeIssuer(writer, issuerId);
-    if (ca === undefined) return null;
-    const at = this.#nextAt.get(ca.directory_url) ?? (await this.#first(writer, ca.directory_url));
-    this.#nextAt.set(ca.directory_url, at + this.#pause);
+    if (ca === undefined && !this.#alsoPrivate) return null;
+    const queue = ca?.directory_url ?? `private CA ${issuerId}`;
+    const first = async () => (ca === undefined ? this.#now : await this.#first(writer, ca.directory_url));
+    const at = this.#nextAt.get(queue) ?? (await first());
+    this.#nextAt.set(queue, at + this.#pause);
     const start = Math.floor(
       Math.min(at, this.#now + longestSpread, scheduledAt ?? Number.POSITIVE_INFINITY),
     );

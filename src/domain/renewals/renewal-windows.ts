@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { AcmeError } from '../../acme/acme-error.ts';
 import { fetchRenewalInfo, renewalInfoId } from '../../acme/renewal-info.ts';
 import { withDeadline } from '../../base/deadline.ts';
-import { hour, minute } from '../../base/duration.ts';
+import { hour, minute, second } from '../../base/duration.ts';
 import { type CertificateVersionRow, findVersion } from '../../db/tables/certificate-versions.ts';
 import {
   type CertificateRow,
@@ -55,6 +55,28 @@ export async function queryDueWindows(
     [...byDirectory].map(([directory, queried]) => queryCa(vault, directory, queried, signal)),
   );
   return due.length;
+}
+
+/** How long a program waits for the window of its certificate at most. */
+const patience = 20 * second;
+
+/**
+ * Queries the window of a certificate that the vault does not renew itself, if it is due: a program asks when to renew it. At most once
+ * an hour, however often it is asked for; a CA that does not respond in time leaves the window as it is.
+ */
+export async function refreshWindow(
+  vault: LoggedContext & CaContext,
+  { certificate, version }: Queried,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ari_check_at: due, current_version: current } = certificate;
+  const now = vault.world.now();
+  if (version.directory_url === null || version.version !== current || due === null || due > now) return;
+  if (version.not_after <= now) return;
+  await scheduleQuery(vault, certificate, afterFailure);
+  await withDeadline(vault.world, patience, signal, (deadline) =>
+    queryWindow(vault, { certificate, version }, deadline.signal),
+  );
 }
 
 async function queryCa(

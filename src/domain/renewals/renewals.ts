@@ -1,19 +1,25 @@
 /** Requests and look-ups of renewals: queued on request or because they are due, at most one open per certificate. */
 import { Problem } from '../../base/problem.ts';
-import { listDueCertificates, nextMoment } from '../../db/tables/certificates.ts';
+import type { Reader } from '../../db/database.ts';
+import { type CertificateRow, listDueCertificates, nextMoment } from '../../db/tables/certificates.ts';
 import {
   findNamedRenewal,
   findOpenRenewal,
   findRenewal,
+  lastRenewalId,
+  listNamedRenewals,
   listRenewals,
   type NamedRenewalRow,
+  type QueuedRenewal,
   type RenewalPage,
   type RenewalRow,
 } from '../../db/tables/renewals.ts';
 import { type Actor, system } from '../audit/audit.ts';
-import type { DatabaseContext } from '../contexts.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
+import { inMatchedPortions, inPortions } from '../portions.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
-import { type QueueContext, queueRenewal } from './renewal-queue.ts';
+import { refuseOwned } from '../versions/certificate-owners.ts';
+import { type QueueContext, queuedRenewals, queueRenewal } from './renewal-queue.ts';
 
 /** A renewal and the certificate it is for. */
 export type Renewal = RenewalRow & { readonly certificate: string };
@@ -29,16 +35,77 @@ export type RenewalSearch = Omit<RenewalPage, 'certificateId'> & {
   readonly suggest?: boolean;
 };
 
-/** The renewals that fit, newest first. Throws `certificate_not_found`. */
-export async function findRenewals(
-  { db }: DatabaseContext,
+/** Renewals per portion: each has up to a hundred steps. */
+const rowsPerPortion = 100;
+
+/** Renewals that a query looks through: a few milliseconds of work. */
+const scannedAtOnce = 10_000;
+
+/** The renewals that fit, newest first, in portions. Throws `certificate_not_found`. */
+export async function* findRenewals(
+  vault: TimedContext,
   { certificate, suggest = false, ...page }: RenewalSearch,
-): Promise<NamedRenewal[]> {
+): AsyncGenerator<readonly NamedRenewal[]> {
+  const { reader } = vault.db;
+  const { status, before = Number.MAX_SAFE_INTEGER, limit } = page;
   const certificateId =
-    certificate === undefined
-      ? undefined
-      : (await requireCertificate(db.reader, certificate, { suggest })).id;
-  return listRenewals(db.reader, { ...page, certificateId });
+    certificate === undefined ? undefined : (await requireCertificate(reader, certificate, { suggest })).id;
+  if (certificateId === undefined && status === 'queued') {
+    yield* inMatchedPortions<QueuedRenewal, NamedRenewal>(
+      vault,
+      limit,
+      (count, last) => newestQueued(vault, last?.id ?? before, count),
+      (matches) =>
+        listNamedRenewals(
+          reader,
+          matches.map(({ id }) => id),
+        ),
+      rowsPerPortion,
+    );
+  } else if (certificateId === undefined && status === 'succeeded') {
+    yield* spansOfRenewals(vault, { ...page, before });
+  } else {
+    yield* inPortions<NamedRenewal>(
+      vault,
+      limit,
+      (count, last) =>
+        listRenewals(reader, { ...page, certificateId, before: last?.id ?? before, limit: count }),
+      rowsPerPortion,
+    );
+  }
+}
+
+/** The newest queued renewals that are older than the one with the id `before`. */
+async function newestQueued(
+  vault: TimedContext,
+  before: number,
+  limit: number,
+): Promise<readonly QueuedRenewal[]> {
+  let newest: QueuedRenewal[] = [];
+  for await (const queued of queuedRenewals(vault)) {
+    newest = [...newest, ...queued.filter(({ id }) => id < before)]
+      .toSorted((one, other) => other.id - one.id)
+      .slice(0, limit);
+  }
+  return newest;
+}
+
+/** The renewals that fit, from one span of ids after the other: where few fit, all of the history is read. */
+async function* spansOfRenewals(
+  { db, world }: TimedContext,
+  { before, limit, ...filter }: RenewalPage & { readonly before: number },
+): AsyncGenerator<readonly NamedRenewal[]> {
+  let left = limit;
+  let end = Math.min(before, (await lastRenewalId(db.reader)) + 1);
+  while (end > 1 && left > 0) {
+    const from = Math.max(1, end - scannedAtOnce);
+    const count = Math.min(left, rowsPerPortion);
+    const rows = await listRenewals(db.reader, { ...filter, before: end, from, limit: count });
+    yield rows;
+    left -= rows.length;
+    end = rows.length < count ? from : (rows.at(-1)?.id ?? from);
+    await world.turn();
+  }
 }
 
 /** The renewal with this id. */
@@ -66,17 +133,26 @@ export function nextDueAt({ db }: DatabaseContext, now: number): Promise<number 
 export async function requestRenewal(vault: QueueContext, actor: Actor, name: string): Promise<Renewal> {
   const renewal = await vault.db.write(async (writer) => {
     const certificate = await requireCertificate(writer, name);
-    if (certificate.issuer_id === null) throw new Problem('not_renewable');
-    if (certificate.disabled_at !== null) {
-      throw new Problem('not_renewable', {
-        detail: 'The certificate is disabled.',
-        hint: `Fix: vault certificate update --name ${name} --enable`,
-      });
-    }
+    await refuseNotRenewable(writer, certificate);
     return queueRenewal(vault, writer, actor, certificate);
   });
   vault.renewalQueued.notify();
   return { ...renewal, certificate: name };
+}
+
+/** Throws `not_renewable` for a certificate that an ACME client renews, or that has no issuer or is disabled. */
+export async function refuseNotRenewable(
+  reader: Reader,
+  certificate: Pick<CertificateRow, 'name' | 'issuer_id' | 'disabled_at' | 'acme_client_id'>,
+): Promise<void> {
+  await refuseOwned(reader, certificate);
+  const { name, issuer_id, disabled_at } = certificate;
+  if (issuer_id === null) throw new Problem('not_renewable');
+  if (disabled_at === null) return;
+  throw new Problem('not_renewable', {
+    detail: 'The certificate is disabled.',
+    hint: `Fix: vault certificate update --name ${name} --enable`,
+  });
 }
 
 /** The renewal of this certificate with this id. Throws `certificate_not_found` and `not_found`. */

@@ -54,13 +54,15 @@ function allowancesOf({ host, port }: Target): string[] {
 async function storedTargets({ db, keyring }: DatabaseContext & KeyringContext): Promise<Target[]> {
   const { reader } = db;
   const issuers = await issuerTargets(reader);
-  const providers = (await listDnsProviders(reader)).map(async ({ id, type, sealed_secret: sealed }) => {
+  const providerRows = await listDnsProviders(reader);
+  const channelRows = await listChannels(reader);
+  const providers = providerRows.map(async ({ id, type, sealed_secret: sealed }) => {
     const kind = dnsProviderTypes.get(type);
     if (kind === undefined) return [];
     const text = openFor({ keyring }, dnsSecretOwner(id), sealed).expose().toString('utf8');
     return targetsIn(await readProviderConfig(kind, text));
   });
-  const channels = (await listChannels(reader)).map(async ({ id, type, sealed_settings: sealed }) => {
+  const channels = channelRows.map(async ({ id, type, sealed_settings: sealed }) => {
     if (!channelTypes.has(type)) return [];
     const text = openFor({ keyring }, channelSettingsOwner(id), sealed).expose().toString('utf8');
     return targetsIn(JSON.parse(text));

@@ -38,7 +38,7 @@ export async function adoptRows(parts: SecretsContext, log?: Log): Promise<void>
     await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at']);
     await writeCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
     const detail = { audit_events_through: last?.id ?? 0, hash: link.toString('hex'), ...counts };
-    await record(writer, { actor: system, action: 'integrity.begin', resource: 'vault', detail }, now);
+    record(writer, { actor: system, action: 'integrity.begin', resource: 'vault', detail }, now);
     log?.warn(counts, 'tagged rows written by an earlier version; rotate the master key');
   });
   await masterKeyFits(parts);

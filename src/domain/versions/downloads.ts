@@ -14,7 +14,8 @@ import type { AuditBatch } from '../audit/audit-batch.ts';
 import { FreshCache, type Freshness } from '../changes/freshness.ts';
 import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
-import { openVersionKey, requireVersion } from './versions.ts';
+import type { FileName } from './formats.ts';
+import { holdsKey, openVersionKey, requireVersion } from './versions.ts';
 
 /** An artifact ready for download. Nothing has been unsealed or recorded yet. */
 export type Artifact = {
@@ -47,7 +48,7 @@ type DownloadContext = DatabaseContext &
   KeyringContext & {
     readonly audit: AuditBatch;
     readonly freshness: Freshness;
-    readonly meter: { readonly downloaded: (file: ArtifactName) => void };
+    readonly meter: { readonly downloaded: (file: FileName) => void };
   };
 
 export class Downloads {
@@ -69,23 +70,33 @@ export class Downloads {
 
   /**
    * An artifact of the current version, or of version `number`; synchronous if cached. Throws `certificate_not_found`,
-   * `version_not_found` and `no_current_version`.
+   * `version_not_found`, `no_current_version`, and `private_key_not_held` for the private key that the client holds.
    */
   find(text: string, file: ArtifactName, number: number | undefined): Artifact | Promise<Artifact> {
     const served = this.#served.peek(text);
     if (served?.current === undefined || (number !== undefined && number !== served.current.version)) {
-      return this.#query(nameOf(text), file, number);
+      return this.#query(text, file, number);
     }
     return this.#artifact(served.name, file, served.current);
   }
 
-  async #query(name: CertName, file: ArtifactName, number: number | undefined): Promise<Artifact> {
+  async #query(text: string, file: ArtifactName, number: number | undefined): Promise<Artifact> {
+    const { name, row } = await this.version(text, number);
+    return this.#artifact(name, file, row);
+  }
+
+  /** The downloadable part of the current version, or of version `number`. Throws like `find`. */
+  async version(
+    text: string,
+    number: number | undefined,
+  ): Promise<{ readonly name: CertName; readonly row: HandedOutRow }> {
+    const name = nameOf(text);
     const { id, current } = found(await this.#load(name));
     if (current !== undefined && (number === undefined || number === current.version)) {
-      return this.#artifact(name, file, current);
+      return { name, row: current };
     }
     const certificate = { id, name, current_version: null };
-    return this.#artifact(name, file, await requireVersion(this.#vault.db.reader, certificate, number));
+    return { name, row: await requireVersion(this.#vault.db.reader, certificate, number) };
   }
 
   /**
@@ -94,14 +105,22 @@ export class Downloads {
    */
   async handOut(artifact: Artifact, actor: Actor): Promise<string> {
     const body = artifact.read();
+    await this.record(artifact, actor);
+    return body;
+  }
+
+  /** Records and counts a download before its first byte is sent. Throws if the event cannot be recorded. */
+  async record(
+    { name, file, version }: Pick<Artifact, 'name' | 'version'> & { readonly file: FileName },
+    actor: Actor,
+  ): Promise<void> {
     await this.#vault.audit.append({
       actor,
       action: 'certificate.download',
-      resource: `certificate:${artifact.name}`,
-      detail: { artifact: artifact.file, version: artifact.version },
+      resource: `certificate:${name}`,
+      detail: { artifact: file, version },
     });
-    this.#vault.meter.downloaded(artifact.file);
-    return body;
+    this.#vault.meter.downloaded(file);
   }
 
   async #loadSummary(name: CertName): Promise<CertificateSummaryRow> {
@@ -123,6 +142,7 @@ export class Downloads {
     const { content } = artifacts[file];
     const common = { name, file, version: row.version, etag: etagOf(row, content) };
     if (content === 'private_key') {
+      if (!holdsKey(row)) throw new Problem('private_key_not_held');
       const read = () => openVersionKey(this.#vault, row).expose().toString('latin1');
       return { ...common, size: sealedSize(row.sealed_private_key), isSecret: true, read };
     }

@@ -92,9 +92,18 @@ function fallbackPermittedAt({ current }: RenewalFacts, soonest: number): number
 }
 
 function scheduledMoment(current: CurrentFacts): number {
+  const { start, end } = usualWindow(current);
+  return end - (end - start) * fraction(current.seed);
+}
+
+/** Within which a certificate is renewed for its age, without a window of its CA. */
+export function usualWindow(current: Pick<CurrentFacts, 'notBefore' | 'notAfter'>): {
+  readonly start: number;
+  readonly end: number;
+} {
   const lifetime = lifetimeOf(current);
-  const left = lifetime < 10 * day ? lifetime / 2 : lifetime / 3;
-  return current.notAfter - left - (lifetime / 50) * fraction(current.seed);
+  const end = current.notAfter - (lifetime < 10 * day ? lifetime / 2 : lifetime / 3);
+  return { start: end - lifetime / 50, end };
 }
 
 /**
@@ -105,7 +114,7 @@ function issuedAt({ madeAt, notBefore }: CurrentFacts, now: number): number {
   return madeAt <= now ? madeAt : Math.min(notBefore, now);
 }
 
-function lifetimeOf({ notBefore, notAfter }: CurrentFacts): number {
+function lifetimeOf({ notBefore, notAfter }: Pick<CurrentFacts, 'notBefore' | 'notAfter'>): number {
   return notAfter - notBefore;
 }
 

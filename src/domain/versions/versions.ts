@@ -6,7 +6,7 @@ import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
-import { certificateFacts } from '../../crypto/certificate-facts.ts';
+import { type CertificateFacts, certificateFacts } from '../../crypto/certificate-facts.ts';
 import { encodePem } from '../../crypto/pem.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type VersionSummaryRow,
 } from '../../db/tables/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates.ts';
+import { together } from '../../db/together.ts';
 import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
 import { endRotation } from './next-key.ts';
@@ -28,8 +29,10 @@ export type VersionMaterial = {
   /** DER; the chain has the intermediates in order, without the root. */
   readonly leaf: Buffer;
   readonly chain: readonly Buffer[];
-  /** PKCS#8 DER. */
-  readonly privateKey: Secret;
+  /** Of the leaf, where they were read already. */
+  readonly facts?: CertificateFacts;
+  /** PKCS#8 DER; undefined if the client holds it. */
+  readonly privateKey: Secret | undefined;
   /** For a certificate of an ACME CA: its directory, and the account that ordered it. */
   readonly acme?: { readonly directoryUrl: string; readonly accountId: number };
 };
@@ -51,11 +54,12 @@ export async function addVersion(
 ): Promise<number> {
   const now = vault.world.now();
   const version = (await lastVersionNumber(writer, certificate.id)) + 1;
-  const facts = certificateFacts(material.leaf);
+  const facts = material.facts ?? certificateFacts(material.leaf);
   const certificatePem = encodePem('CERTIFICATE', material.leaf);
   const chainPem = material.chain.map((der) => encodePem('CERTIFICATE', der)).join('');
-  const keyPem = Buffer.from(encodePem('PRIVATE KEY', material.privateKey.expose()));
-  await insertVersion(writer, {
+  const { privateKey } = material;
+  const keyPem = privateKey && Buffer.from(encodePem('PRIVATE KEY', privateKey.expose()));
+  const row = {
     certificate_id: certificate.id,
     version,
     serial: facts.serial,
@@ -70,20 +74,17 @@ export async function addVersion(
     source: material.source,
     certificate_pem: certificatePem,
     chain_pem: chainPem,
-    sealed_private_key: await sealFor(
-      vault,
-      writer,
-      versionKeyOwner(certificate.id, version),
-      new Secret(keyPem),
-    ),
+    sealed_private_key:
+      keyPem === undefined
+        ? notHeld
+        : await sealFor(vault, writer, versionKeyOwner(certificate.id, version), new Secret(keyPem)),
     certificate_etag: etag(vault, certificatePem),
     chain_etag: etag(vault, chainPem),
     fullchain_etag: etag(vault, certificatePem + chainPem),
-    private_key_etag: etag(vault, keyPem),
+    private_key_etag: keyPem === undefined ? '' : etag(vault, keyPem),
     acme_account_id: material.acme?.accountId ?? null,
     directory_url: material.acme?.directoryUrl ?? null,
-  });
-  await endRotation(writer, certificate.id, material.leaf);
+  };
   const fresh = { failed_attempts: 0, last_attempt_at: null, retry_after: null, ari_renew_at: null };
   const current = {
     not_before: facts.notBefore,
@@ -91,7 +92,7 @@ export async function addVersion(
     serial: facts.serial,
     created_at: now,
   };
-  await updateCertificate(writer, certificate.id, {
+  const changes = {
     current_version: version,
     failed_attempts: 0,
     last_error: null,
@@ -102,21 +103,38 @@ export async function addVersion(
     ari_renew_at: null,
     ari_check_at: material.acme === undefined ? null : now,
     next_renewal_at: nextRenewalAt({ ...certificate, ...fresh }, current, now),
-  });
+  };
+  await together([
+    insertVersion(writer, row),
+    endRotation(writer, certificate.id, material.leaf),
+    updateCertificate(writer, certificate.id, changes),
+  ]);
   return version;
 }
 
-/** A version's private key as PKCS#8 DER. */
-export function versionPrivateKey(vault: KeyringContext, version: CertificateVersionRow): Secret {
+/** In place of the sealed private key of a version that the client holds. */
+const notHeld = Buffer.alloc(0);
+
+/** Whether the vault has the private key of a version; otherwise the client holds it. */
+export function holdsKey({ private_key_etag }: Pick<CertificateVersionRow, 'private_key_etag'>): boolean {
+  return private_key_etag !== '';
+}
+
+/** A version's private key as PKCS#8 DER. Throws `private_key_not_held`. */
+export function versionPrivateKey(
+  vault: KeyringContext,
+  version: Parameters<typeof openVersionKey>[1],
+): Secret {
   const key = createPrivateKey(openVersionKey(vault, version).expose());
   return new Secret(key.export({ type: 'pkcs8', format: 'der' }));
 }
 
-/** The PEM of a version's private key. */
+/** The PEM of a version's private key. Throws `private_key_not_held`. */
 export function openVersionKey(
   vault: KeyringContext,
   version: Pick<CertificateVersionRow, 'certificate_id' | 'version' | 'sealed_private_key'>,
 ): Secret {
+  if (version.sealed_private_key.length === 0) throw new Problem('private_key_not_held');
   return openFor(vault, versionKeyOwner(version.certificate_id, version.version), version.sealed_private_key);
 }
 
@@ -142,12 +160,15 @@ export async function requireVersion(
   });
 }
 
+/** A version on a page of the list. */
+export type VersionOnPage = VersionSummaryRow;
+
 /** Versions of the certificate with this id, newest first; only those below `before` where it is given. */
 export function pageVersions(
   { db }: DatabaseContext,
   certificateId: number,
   page: { readonly before?: number | undefined; readonly limit: number },
-): Promise<VersionSummaryRow[]> {
+): Promise<VersionOnPage[]> {
   return listVersions(db.reader, certificateId, page);
 }
 

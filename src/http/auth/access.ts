@@ -3,6 +3,7 @@
  * before the response is sent.
  */
 import { Problem } from '../../base/problem.ts';
+import type { Scope } from '../../base/scope.ts';
 import type { SecretState } from '../../domain/access/authentication.ts';
 import {
   type ApiKeyIdentity,
@@ -187,8 +188,14 @@ async function refuseExcess(
 
 /** Throws if the caller may not do this. */
 function requireAccess(access: Guarded, identity: Identity, name: string | undefined): void {
-  if (access.kind === 'scope') requireScope(identity, access.scope, name);
+  if (access.kind === 'scope') requireScope(identity, scopeFor(identity, access), name);
   else if (!takesKeys(access) && identity.kind !== 'administrator') throw administratorNeeded();
+}
+
+/** The scope that decides: the alternative one if the caller has only that. */
+function scopeFor(identity: Identity, { scope, orScope }: Extract<Access, { kind: 'scope' }>): Scope {
+  if (identity.kind === 'administrator' || orScope === undefined) return scope;
+  return !identity.scopes.has(scope) && identity.scopes.has(orScope) ? orScope : scope;
 }
 
 function detailOf(access: Guarded, state: SecretState): Readonly<Record<string, string>> {

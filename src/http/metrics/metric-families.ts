@@ -35,8 +35,20 @@ export const metricFamilies = {
     'gauge',
     'Time of the latest issuance or import of a current version.',
   ],
+  vault_private_ca_not_after_timestamp_seconds: [
+    'gauge',
+    'Expiry of what a person must replace in a private CA: its root, and its intermediate if the key of the root was exported.',
+  ],
   vault_renewals_total: ['counter', 'Finished renewals, by result.'],
   vault_renewal_duration_seconds: ['histogram', 'Duration of renewals.'],
+  vault_acme_orders_total: [
+    'counter',
+    'Orders of ACME clients, by result (issued, failed, refused), client and issuer; after 200 pairs of client and issuer, the others together.',
+  ],
+  vault_acme_order_duration_seconds: [
+    'histogram',
+    'Time from the order of an ACME client to its certificate.',
+  ],
   vault_renewals_open: ['gauge', 'Open renewals: queued or running.'],
   vault_notifications_untaken: ['gauge', 'Failed deliveries of notifications that will be retried.'],
   vault_downloads_total: ['counter', 'Downloads of artifacts; each is in the audit log.'],

@@ -4,10 +4,11 @@ import {
   watchedCertificates,
 } from '../../domain/certificates/certificate-search.ts';
 import { certificateStatus, certificateStatuses } from '../../domain/certificates/certificate-status.ts';
-import type { DatabaseContext, LogContext, WorldContext } from '../../domain/contexts.ts';
+import type { DatabaseContext, LogContext, TimedContext, WorldContext } from '../../domain/contexts.ts';
 import { type ReadinessContext, readiness } from '../../domain/doctor/readiness.ts';
 import { countWork } from '../../domain/doctor/vault-counts.ts';
 import type { Series } from '../../domain/health/meter.ts';
+import { caExpiries, listPrivateCas } from '../../domain/private-ca/ca-expiry.ts';
 import { type MetricFamily, type MetricName, metricFamilies } from './metric-families.ts';
 import { familyHead, metricText, seriesName } from './metric-text.ts';
 
@@ -25,6 +26,9 @@ export type Metrics = {
 /** Certificates are written in batches of this size, so that other requests are served in between. */
 const perPiece = 500;
 
+/** How many are summed up at once. */
+const summedAtOnce = 10_000;
+
 /** The text, in pieces. Values that the database does not provide are left out; `vault_ready` reports the problem. */
 export async function* metricsText(
   vault: ReadinessContext,
@@ -36,7 +40,7 @@ export async function* metricsText(
     vault.log.warn({ err: error }, 'failed to read certificate metrics');
     return undefined;
   });
-  const gauges = { ...(await ownGauges(vault, version, metrics)), ...sumsOf(watched ?? [], vault) };
+  const gauges = { ...(await ownGauges(vault, version, metrics)), ...(await sumsOf(watched ?? [], vault)) };
   yield metricText({ ...metricFamilies, ...metrics.families }, { ...counted, ...gauges });
   if (watched === undefined) return;
   for (const [name, read] of perCertificate) {
@@ -77,11 +81,12 @@ function seconds(ms: number | null): number | undefined {
   return ms === null ? undefined : ms / 1000;
 }
 
-function sumsOf(rows: readonly WatchedCertificate[], { world }: WorldContext): Series {
+async function sumsOf(rows: readonly WatchedCertificate[], { world }: WorldContext): Promise<Series> {
   const now = world.now();
   const counts = new Map<string, number>(certificateStatuses.map((status) => [status, 0]));
   let newest = 0;
-  for (const { not_before, not_after, created_at, disabled_at } of rows) {
+  for (const [index, { not_before, not_after, created_at, disabled_at }] of rows.entries()) {
+    if (index % summedAtOnce === summedAtOnce - 1) await world.turn();
     const current = not_before === null || not_after === null ? null : { not_before, not_after };
     const status = certificateStatus(current, now, disabled_at !== null);
     counts.set(status, (counts.get(status) ?? 0) + 1);
@@ -112,7 +117,7 @@ async function ownGauges(
   return { ...series, ...disk, ...sizesOf(vault), ...(await storedGauges(vault)) };
 }
 
-async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series> {
+async function storedGauges(vault: TimedContext & LogContext): Promise<Series> {
   try {
     const { renewals, lastBackupAt: backup, ...counts } = await countWork(vault);
     return {
@@ -122,6 +127,7 @@ async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series
       vault_api_keys: counts.apiKeys,
       vault_audit_events_total: counts.auditEvents,
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
+      ...(await privateCaGauges(vault)),
     };
   } catch (error) {
     vault.log.warn({ err: error }, 'failed to read metrics from the database');
@@ -129,8 +135,21 @@ async function storedGauges(vault: DatabaseContext & LogContext): Promise<Series
   }
 }
 
+async function privateCaGauges(vault: TimedContext): Promise<Series> {
+  const series: Record<string, number> = {};
+  for (const ca of await listPrivateCas(vault.db.reader)) {
+    for (const { name, role, notAfter } of await caExpiries(vault, ca)) {
+      series[seriesName('vault_private_ca_not_after_timestamp_seconds', { name, role })] = notAfter / 1000;
+    }
+    await vault.world.turn();
+  }
+  return series;
+}
+
 function sizesOf({ db }: DatabaseContext): Series {
-  const { database, log, free } = db.file.sizes();
+  const sizes = db.file?.sizes();
+  if (sizes === undefined) return {};
+  const { database, log, free } = sizes;
   return {
     [seriesName('vault_database_size_bytes', { file: 'database' })]: database,
     [seriesName('vault_database_size_bytes', { file: 'wal' })]: log,

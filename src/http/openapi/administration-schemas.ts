@@ -30,6 +30,9 @@ const apiKey = z.strictObject({
   scopes: z.array(z.enum(scopes)),
   certificates: z.array(z.string()).describe('["*"] for all certificates'),
   allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
+  profiles: z
+    .array(z.string())
+    .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
   created_at: time,
   expires_at: time.nullable(),
   revoked_at: time.nullable(),
@@ -49,6 +52,15 @@ export const createdApiKeySchema = z
   .strictObject({ ...apiKey.shape, key: z.string().describe('the raw key, shown only once') })
   .meta({ id: 'CreatedApiKey' });
 
+const privateCaSchema = z.strictObject({
+  common_name: z.string().nullable().describe('of its root; null for a name with random digits'),
+  permit_domains: z.array(z.string()).readonly().describe('domains that it issues for, with all names below'),
+  permit_ips: z.array(z.string()).readonly().describe('networks that it issues for'),
+  path_length: z.int().describe('how many CAs may follow its root in a chain'),
+  lifetime: z.string().describe('how long certificates are valid that ask for no lifetime'),
+  key_type: z.string().describe('the type of new keys that ask for none'),
+});
+
 export const issuerSchema = z
   .strictObject({
     name: z.string(),
@@ -63,6 +75,7 @@ export const issuerSchema = z
     account: z.string().nullable().describe('id of the current ACME account; null before the first order'),
     paused_until: time.nullable(),
     pause_reason: z.string().nullable(),
+    private_ca: privateCaSchema.nullable().describe('the settings of a private CA; null for an ACME CA'),
     created_at: time,
   })
   .meta({ id: 'Issuer' }) satisfies z.ZodType<IssuerView>;

@@ -1,6 +1,7 @@
 /** Schemas of certificates and renewals for administrators. */
 import { z } from 'zod';
 import { certNamePattern } from '../../base/cert-name.ts';
+import { usages } from '../../base/leaf-names.ts';
 import { certificateOrders, statusesByUrgency } from '../../domain/certificates/certificate-search.ts';
 import type { CertificateSettingsView } from '../../domain/certificates/certificate-settings.ts';
 import type { RenewalDetailView } from '../../domain/certificates/certificate-views.ts';
@@ -69,6 +70,14 @@ export const certificateSettingsSchema = z
     profile: z.string().nullable(),
     challenge: z.string().nullable(),
     reuse_key: z.boolean(),
+    csr: z.string().nullable().describe('PEM; null if the vault generates the keys'),
+    usage: z.enum(usages),
+    uris: z.array(z.string()).readonly(),
+    emails: z.array(z.string()).readonly(),
+    subject: z
+      .array(z.string())
+      .readonly()
+      .describe('fields such as CN=alice; empty if it is the first domain'),
     public_key_pin: z.string().nullable().describe('sha256//… of the current public key'),
     next_public_key_pin: z
       .string()
@@ -89,7 +98,7 @@ const reasons = Object.keys(revocationReasons) as [RevocationReason, ...Revocati
 
 export const revokeBody = z.strictObject({
   version: z.int().min(1).optional().describe('version to revoke; default: the current one'),
-  reason: z.enum(reasons),
+  reason: z.enum(reasons).default('unspecified'),
 });
 
 export const revokedSchema = z

@@ -1,6 +1,6 @@
 /** Schemas of deleted certificates for administrators. */
 import { z } from 'zod';
-import type { DeletedCertificateView } from '../../domain/certificates/deleted-certificates.ts';
+import type { DeletedCertificateView } from '../../domain/certificates/deleted-certificate-views.ts';
 import { newCertificateName } from '../../domain/inputs.ts';
 import { certificateSchema, time } from './schemas.ts';
 

@@ -67,7 +67,7 @@ export const deliverySchema = z
     message_id: z.string().describe('id of the message, the same for all attempts'),
     channel: z.string(),
     event: z.string(),
-    about: z.string().nullable().describe('name of the certificate or API key'),
+    about: z.string().nullable().describe('name of the certificate, API key or private CA'),
     status: z.enum(statuses),
     attempts: z.int(),
     queued_at: time,

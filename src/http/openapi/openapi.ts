@@ -5,23 +5,11 @@ import { type ProblemCode, statusOf } from '../../base/problem.ts';
 import { administratorNamePattern } from '../../domain/access/administrators.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { sessionCookie } from '../auth/session-cookie.ts';
-import type { Access, DeclaredReply, Route } from '../request/route.ts';
+import type { Access, DeclaredReply, Protocol, Route } from '../request/route.ts';
+import { headers } from './header-descriptions.ts';
 import { problemSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
-
-const headerDescriptions: Readonly<Record<string, string>> = {
-  'X-Request-Id': 'id of this request in the log and the audit log',
-  Allow: 'allowed methods',
-  'Certificate-Version': 'version number, for `?version=`',
-  'Content-Disposition': 'a file name that is safe on all systems',
-  ETag: 'strong entity tag of the content, for `If-None-Match`',
-  Link: 'the next page, if there is one',
-  Location: "URL of the renewal's status",
-  'Set-Cookie': 'sets or clears the session cookie',
-  'Retry-After': 'seconds to wait before retrying',
-  'WWW-Authenticate': 'Bearer',
-};
 
 const headersOfProblems: Partial<Record<ProblemCode, string>> = {
   unauthenticated: 'WWW-Authenticate',
@@ -103,7 +91,7 @@ function operation(route: Route, schemas: Json): Json {
     summary: route.summary,
     security: guards[access.kind].security,
     ...(access.kind === 'scope' && {
-      description: `Requires the scope \`${access.scope}\` or an administrator's session.`,
+      description: `Requires the scope ${[access.scope, access.orScope].flatMap((scope) => (scope === undefined ? [] : `\`${scope}\``)).join(' or ')} or an administrator's session.`,
     }),
     parameters: [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)],
     ...requestBody(route, schemas),
@@ -128,11 +116,15 @@ function pathParameters({ path }: Route): Json[] {
 /** What stands after these collections; ids after all others. */
 const pathPatterns: Readonly<Record<string, string>> = {
   'acme-challenge': '^[\\w-]+$',
+  acme: issuerNamePattern,
+  '{order}': '^\\d{1,15}$',
+  '{position}': '^[a-z\\d-]+$',
   administrators: administratorNamePattern,
   certificates: certNamePattern,
   'dns-providers': issuerNamePattern,
   issuers: issuerNamePattern,
   'notification-channels': issuerNamePattern,
+  profiles: issuerNamePattern,
 };
 
 function queryParameters({ query }: Route, schemas: Json): Json[] {
@@ -147,16 +139,25 @@ function queryParameters({ query }: Route, schemas: Json): Json[] {
   }));
 }
 
-function requestBody({ body }: Route, schemas: Json): Json {
+function requestBody({ body, bodyTypes = {}, protocol }: Route, schemas: Json): Json {
   if (body === undefined) return {};
-  const content = { 'application/json': { schema: jsonSchema(body, schemas, 'input') } };
+  if (protocol !== undefined) {
+    const content = { [protocol.bodyType]: { schema: jsonSchema(body, schemas, 'input') } };
+    return { requestBody: { required: true, content } };
+  }
+  const others = Object.keys(bodyTypes).map((type) => [type, { schema: { type: 'string' } }]);
+  const content = {
+    'application/json': { schema: jsonSchema(body, schemas, 'input') },
+    ...Object.fromEntries(others),
+  };
   return { requestBody: { required: true, content } };
 }
 
-function headerParameters({ replies }: Route): Json[] {
-  if (replies[304] === undefined) return [];
+function headerParameters({ replies, requestHeaders = [] }: Route): Json[] {
   const description = 'entity tags that the client holds, or `*` (RFC 9110 §13.1.2)';
-  return [{ name: 'If-None-Match', in: 'header', required: false, description, schema: { type: 'string' } }];
+  const condition = { name: 'If-None-Match', required: false, description };
+  const all = replies[304] === undefined ? requestHeaders : [condition, ...requestHeaders];
+  return all.map((header) => ({ ...header, in: 'header', schema: { type: 'string' } }));
 }
 
 function successes({ replies }: Route, schemas: Json): Json {
@@ -181,6 +182,7 @@ function content(reply: DeclaredReply, schemas: Json): Json {
 }
 
 function failures(route: Route, schemas: Json): Json {
+  if (route.protocol !== undefined) return failuresOf(route.protocol, route, schemas);
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of problemsOf(route)) {
     byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
@@ -198,9 +200,19 @@ function failures(route: Route, schemas: Json): Json {
   );
 }
 
-function headers(names: readonly string[]): Json {
+/** Those of another protocol. */
+function failuresOf(
+  { failures: all, problemSchema: schema }: Protocol,
+  { replies }: Route,
+  schemas: Json,
+): Json {
+  const declared = Object.entries(all).filter(([status]) => replies[Number(status)] === undefined);
+  const content = { 'application/problem+json': { schema: jsonSchema(schema, schemas) } };
   return Object.fromEntries(
-    names.map((name) => [name, { description: headerDescriptions[name], schema: { type: 'string' } }]),
+    declared.map(([status, { description, headers: names }]) => [
+      status,
+      { description, headers: headers(['X-Request-Id', ...names]), content },
+    ]),
   );
 }
 

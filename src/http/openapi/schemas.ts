@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { keyTypes } from '../../base/key-type.ts';
 import { problemCodes } from '../../base/problem.ts';
 import { scopes } from '../../base/scope.ts';
+import { keystoreEncryptions } from '../../crypto/pkcs12-writer.ts';
 import { certificateStatuses } from '../../domain/certificates/certificate-status.ts';
 import type {
   CertificateView,
@@ -28,6 +29,8 @@ const keyTypeOrOther = z
   .string()
   .describe(`${keyTypes.join(', ')}; imported keys may have other types, such as rsa1024 or ec521`);
 
+const keyHolder = z.enum(['vault', 'client']);
+
 export const versionSchema = z
   .strictObject({
     version: z.int().min(1),
@@ -41,6 +44,7 @@ export const versionSchema = z
     not_after: time,
     created_at: time,
     source: z.enum(['acme', 'local-ca', 'import']),
+    key_holder: keyHolder.describe('who holds the private key'),
     current: z.boolean(),
   })
   .meta({ id: 'Version' }) satisfies z.ZodType<VersionView>;
@@ -53,10 +57,17 @@ export const certificateSchema = z
   .strictObject({
     name: z.string(),
     domains: z.array(z.string()),
+    uris: z.array(z.string()).describe('URIs such as SPIFFE IDs, from the private CA'),
+    emails: z.array(z.string()).describe('email addresses, from the private CA'),
     key_type: keyTypeOrOther,
     issuer: z.string().nullable().describe('name of the issuer; null for imported certificates'),
+    owner: z
+      .strictObject({ type: z.literal('acme-client'), id: z.int(), name: z.string() })
+      .nullable()
+      .describe('the ACME client that orders and renews it; null for certificates of the vault'),
     status: z.enum(certificateStatuses),
     auto_renew: z.boolean(),
+    key_holder: keyHolder.describe('who holds the private keys of the next versions'),
     created_at: time,
     current_version: versionSchema.nullable(),
     renewal: z.strictObject({
@@ -156,4 +167,13 @@ export const acmeAccountsQuery = z.strictObject({
 
 export const artifactQuery = z.strictObject({
   version: digits(z.int().min(1)).optional().describe('version to download; default: the current one'),
+});
+
+export const keystoreQuery = artifactQuery.extend({
+  encryption: z
+    .enum(keystoreEncryptions)
+    .optional()
+    .describe(
+      'of the keystore: `aes256` (default), or `legacy` for programs that read only triple DES and SHA-1',
+    ),
 });

@@ -29,13 +29,13 @@ export type Reply = WholeReply | StreamedReply;
 
 /** A JSON response. Caches must not store it unless it has an entity tag. */
 export function json(status: number, value: unknown, headers?: Readonly<Record<string, string>>): WholeReply {
-  return jsonText(status, JSON.stringify(value), headers);
+  return jsonBody(status, JSON.stringify(value), headers);
 }
 
-/** A JSON response from existing text. */
-export function jsonText(
+/** A JSON response from existing text, which may be encoded. */
+export function jsonBody(
   status: number,
-  body: string,
+  body: string | Buffer,
   headers: Readonly<Record<string, string>> = {},
 ): WholeReply {
   return {

@@ -1,5 +1,5 @@
 /**
- * The JSON body of a request: read only after authorization, up to a size limit, and with error messages that quote
+ * The body of a request: read only after authorization, up to a size limit, and with error messages that quote
  * none of it, because bodies contain passwords and keys.
  */
 import type { IncomingMessage } from 'node:http';
@@ -14,23 +14,58 @@ export const usualBodyLimit = 1_048_576;
  */
 const longestSearched = 16_384;
 
+/** Types of content other than JSON, and the JSON value that their bytes stand for. */
+type OtherTypes = Readonly<Record<string, (bytes: Buffer) => unknown>>;
+
+/** The parsed JSON of the body, or the value that the body stands for. Throws like `readJsonBody`. */
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  types: OtherTypes = {},
+): Promise<unknown> {
+  const { headers } = request;
+  const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+  const other = new Map(Object.entries(types)).get(type.trim().toLowerCase());
+  if (other === undefined) return readJsonBody(request, limit, Object.keys(types));
+  refuseEncodedOrLarge(request, limit);
+  return other(await readBytes(request, limit));
+}
+
 /**
  * The parsed JSON of the body. Throws `invalid_request` for another content type, encoding or malformed JSON, and
  * `payload_too_large` for more than `limit` bytes, without waiting for the rest.
  */
-export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
+export async function readJsonBody(
+  request: IncomingMessage,
+  limit: number,
+  otherTypes: readonly string[] = [],
+): Promise<unknown> {
   const { headers } = request;
   if (!/^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(headers['content-type'] ?? '')) {
+    const types = ['application/json', ...otherTypes].map((type) => `"Content-Type: ${type}"`);
     throw new Problem('invalid_request', {
-      detail: 'The body must be JSON.',
-      hint: 'Send it with "Content-Type: application/json".',
+      detail:
+        otherTypes.length === 0
+          ? 'The body must be JSON.'
+          : 'The body is of a type that is not accepted here.',
+      hint: `Send it with ${types.join(' or ')}.`,
     });
   }
+  refuseEncodedOrLarge(request, limit);
+  return parseJson(decode(await readBytes(request, limit)));
+}
+
+/** The bytes of a body, of any type. Throws `payload_too_large` for more than `limit` bytes, and `invalid_request` for an encoding. */
+export async function readRawBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  refuseEncodedOrLarge(request, limit);
+  return readBytes(request, limit);
+}
+
+function refuseEncodedOrLarge({ headers }: IncomingMessage, limit: number): void {
   if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
     throw new Problem('invalid_request', { detail: 'The body must not be compressed.' });
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  return parseJson(decode(await readBytes(request, limit)));
 }
 
 function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {

@@ -4,12 +4,14 @@
  */
 import { LRUCache } from 'lru-cache';
 import { detached } from '../../base/detached.ts';
-import type { Method, Route } from './route.ts';
+import type { Method, Protocol, Route } from './route.ts';
 
 /** The routes of one path. */
 export type PathRoutes = {
   readonly path: string;
   readonly byMethod: ReadonlyMap<Method, Route>;
+  /** Undefined for the API. */
+  readonly protocol: Protocol | undefined;
 };
 
 export type FoundRoutes = {
@@ -22,7 +24,7 @@ export type FoundRoutes = {
 type Node = {
   readonly fixed: Map<string, Node>;
   free: { readonly name: string; readonly node: Node } | undefined;
-  ends: { readonly path: string; readonly byMethod: Map<Method, Route> } | undefined;
+  ends: (PathRoutes & { readonly byMethod: Map<Method, Route> }) | undefined;
 };
 
 /** Clients request the same few paths repeatedly. */
@@ -40,7 +42,8 @@ export class RouteTable {
 
   /** The routes for the decodable path of a request target, ignoring its query. Fixed segments take precedence. */
   find(path: string): FoundRoutes | undefined {
-    const known = this.#found.get(path);
+    // Keeping the order of use would cost more than the lookup; without it, the oldest path is forgotten first.
+    const known = this.#found.peek(path);
     if (known !== undefined) return known;
     const params: Record<string, string> = {};
     const routes = walk(this.#root, path.split('/'), 1, params);
@@ -53,7 +56,7 @@ export class RouteTable {
   #add(route: Route): void {
     let node = this.#root;
     for (const part of route.path.split('/').slice(1)) node = childFor(node, part, route);
-    node.ends ??= { path: route.path, byMethod: new Map() };
+    node.ends ??= { path: route.path, byMethod: new Map(), protocol: route.protocol };
     if (node.ends.byMethod.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`);
     node.ends.byMethod.set(route.method, route);
   }

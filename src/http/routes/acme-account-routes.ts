@@ -5,7 +5,7 @@ import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/issua
 import { acmeAccountSchema, acmeAccountsQuery, noQuery } from '../openapi/schemas.ts';
 import { noContent } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
-import { listReply } from './list-reply.ts';
+import { pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
 
 const access = { kind: 'administrator' } as const;
@@ -20,10 +20,9 @@ export const acmeAccountRoutes: readonly Route[] = [
     query: acmeAccountsQuery,
     replies: { 200: { description: 'a page', schema: z.array(acmeAccountSchema), headers: ['Link'] } },
     problems: [],
-    handle: async ({ context: { vault }, query, ...call }) => {
-      const rows = await listAccounts(vault, { after: query.after, limit: query.limit + 1 });
-      const page = rows.slice(0, query.limit).map(acmeAccountView);
-      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.id : undefined);
+    handle: async ({ context: { vault }, ...call }) => {
+      const rows = await listAccounts(vault, { after: call.query.after, limit: call.query.limit + 1 });
+      return pageReply([rows], call, acmeAccountView, ({ id }) => id);
     },
   }),
   route({

@@ -14,6 +14,7 @@ import {
   viewApiKey,
 } from '../../domain/access/api-keys.ts';
 import { createApiKeyInput } from '../../domain/inputs.ts';
+import { inPortions } from '../../domain/portions.ts';
 import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
@@ -32,15 +33,15 @@ export const apiKeyRoutes: readonly Route[] = [
     query: byIdQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
     problems: [],
-    handle: async ({ context: { vault }, ...call }) => {
-      const keys = await pageOfApiKeys(vault, { after: call.query.after, limit: call.query.limit + 1 });
-      return pageReply(
-        keys,
+    handle: ({ context: { vault }, ...call }) =>
+      pageReply(
+        inPortions<ApiKeyView>(vault, call.query.limit + 1, (limit, last) =>
+          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit }),
+        ),
         call,
         (key) => key,
         ({ id }) => id,
-      );
-    },
+      ),
   }),
   route({
     method: 'POST',

@@ -28,7 +28,10 @@ export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
         headers: ['ETag', 'Certificate-Version'],
       },
     },
-    problems: ['certificate_not_found', 'version_not_found', 'no_current_version'],
+    problems: [
+      ...(['certificate_not_found', 'version_not_found', 'no_current_version'] as const),
+      ...(artifacts[file].content === 'private_key' ? (['private_key_not_held'] as const) : []),
+    ],
     handle: (call) => download(call, file),
   }),
 );

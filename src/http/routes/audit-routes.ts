@@ -1,7 +1,13 @@
 /** The audit log for administrators: as pages, and as a file. */
 import { z } from 'zod';
 import { parseTimestamp } from '../../base/timestamp.ts';
-import { type AuditSearch, exportAuditEvents, viewAuditEvents } from '../../domain/audit/audit-log.ts';
+import {
+  type AuditEventView,
+  type AuditSearch,
+  exportAuditEvents,
+  viewAuditEvents,
+} from '../../domain/audit/audit-log.ts';
+import { inPortions } from '../../domain/portions.ts';
 import { auditEventSchema, auditExportQuery, auditQuery } from '../openapi/audit-schemas.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
@@ -18,11 +24,13 @@ export const auditRoutes: readonly Route[] = [
     query: auditQuery,
     replies: { 200: { description: 'a page', schema: z.array(auditEventSchema), headers: ['Link'] } },
     problems: [],
-    handle: async ({ context: { vault }, ...call }) => {
+    handle: ({ context: { vault }, ...call }) => {
       const { limit, after, ...filter } = call.query;
-      const events = await viewAuditEvents(vault, wanted(filter), { before: after, limit: limit + 1 });
+      const search = wanted(filter);
       return pageReply(
-        events,
+        inPortions<AuditEventView>(vault, limit + 1, (count, last) =>
+          viewAuditEvents(vault, search, { before: last?.id ?? after, limit: count }),
+        ),
         call,
         (event) => event,
         ({ id }) => id,

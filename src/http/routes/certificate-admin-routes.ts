@@ -1,7 +1,7 @@
 /** Certificates for administrators: create, change, revoke and delete them, and read their settings. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import { pageOfApiKeys } from '../../domain/access/api-keys.ts';
+import { type ApiKeyView, pageOfApiKeys } from '../../domain/access/api-keys.ts';
 import { certificateSettings } from '../../domain/certificates/certificate-settings.ts';
 import { changeCertificate } from '../../domain/certificates/certificate-update.ts';
 import { currentCertificate } from '../../domain/certificates/certificate-views.ts';
@@ -10,6 +10,7 @@ import { revokeVersion } from '../../domain/certificates/revocation.ts';
 import { ensureCertificate } from '../../domain/desired-state/certificate-state.ts';
 import { certName } from '../../domain/input-strings.ts';
 import { createCertificateInput, parseInput } from '../../domain/inputs.ts';
+import { inPortions } from '../../domain/portions.ts';
 import { apiKeySchema, byIdQuery } from '../openapi/administration-schemas.ts';
 import {
   certificateChangeSchema,
@@ -143,15 +144,14 @@ export const certificateAdminRoutes: readonly Route[] = [
     query: byIdQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
     problems: ['certificate_not_found'],
-    handle: async ({ context: { vault }, params, ...call }) => {
-      const page = { after: call.query.after, limit: call.query.limit + 1 };
-      const keys = await pageOfApiKeys(vault, page, params.name ?? '');
-      return pageReply(
-        keys,
+    handle: ({ context: { vault }, params, ...call }) =>
+      pageReply(
+        inPortions<ApiKeyView>(vault, call.query.limit + 1, (limit, last) =>
+          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit }, params.name ?? ''),
+        ),
         call,
         (key) => key,
         ({ id }) => id,
-      );
-    },
+      ),
   }),
 ];

@@ -37,7 +37,7 @@ export const certificateImportRoutes: readonly Route[] = [
     body: importBody,
     bodyLimit,
     replies: { 201: { description: 'stored, now or before', schema: importedSchema } },
-    problems: ['certificate_exists'],
+    problems: ['certificate_exists', 'not_renewable'],
     handle: async ({ context: { vault }, actor, body, baseUrl }) => {
       const { name, force } = body;
       const imported = await importCertificate(vault, actor, { name, force, ...understood(body) });

@@ -1,6 +1,7 @@
 /** Certificates, their versions and their renewals: what API keys with a scope can read and trigger. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import { longestRequest, requestText } from '../../crypto/signing-request.ts';
 import { findCertificates } from '../../domain/certificates/certificate-search.ts';
 import {
   certificateText,
@@ -8,9 +9,13 @@ import {
   renewalView,
   versionView,
 } from '../../domain/certificates/certificate-views.ts';
-import { requestRenewal, requireRenewal } from '../../domain/renewals/renewals.ts';
+import { signRequest } from '../../domain/certificates/request-signing.ts';
+import { csr } from '../../domain/input-strings.ts';
+import { inPortions } from '../../domain/portions.ts';
+import { type Renewal, requestRenewal, requireRenewal } from '../../domain/renewals/renewals.ts';
 import type { CertificateSummary } from '../../domain/versions/certificate-lookup.ts';
-import { pageVersions } from '../../domain/versions/versions.ts';
+import { pageVersions, type VersionOnPage } from '../../domain/versions/versions.ts';
+import { confinedToProfiles } from '../auth/profile-limit.ts';
 import { requireRecordAllowance } from '../auth/record-limit.ts';
 import { certificatesQuery } from '../openapi/certificate-admin-schemas.ts';
 import {
@@ -21,13 +26,16 @@ import {
   versionSchema,
   versionsQuery,
 } from '../openapi/schemas.ts';
-import { json, jsonText } from '../request/reply.ts';
+import { json, jsonBody, type Reply } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { cursorIn, cursorOf } from './certificate-cursor.ts';
-import { listReply, pageReply } from './list-reply.ts';
+import { pageReply } from './list-reply.ts';
 
 const read = { kind: 'scope', scope: 'certificates:read' } as const;
 const renew = { kind: 'scope', scope: 'renewals:trigger' } as const;
+const sign = { kind: 'scope', scope: 'certificates:sign' } as const;
+
+const signBody = z.strictObject({ csr });
 
 export const certificateRoutes: readonly Route[] = [
   route({
@@ -39,10 +47,10 @@ export const certificateRoutes: readonly Route[] = [
     query: certificatesQuery,
     replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
     problems: [],
-    handle: async ({ context: { vault }, identity, query, ...call }) => {
+    handle: ({ context: { vault }, identity, query, ...call }) => {
       const { search, status, issuer, sort } = query;
       const now = vault.world.now();
-      const rows = await findCertificates(vault, {
+      const rows = findCertificates(vault, {
         now,
         after: cursorIn(query),
         limit: query.limit + 1,
@@ -74,7 +82,7 @@ export const certificateRoutes: readonly Route[] = [
     handle: ({ context: { vault, downloads }, params, baseUrl }) => {
       const summary = downloads.summary(params.name ?? '');
       const show = (row: CertificateSummary) =>
-        jsonText(200, certificateText(row, vault.world.now(), baseUrl));
+        jsonBody(200, certificateText(row, vault.world.now(), baseUrl));
       return summary instanceof Promise ? summary.then(show) : show(summary);
     },
   }),
@@ -87,11 +95,17 @@ export const certificateRoutes: readonly Route[] = [
     query: versionsQuery,
     replies: { 200: { description: 'a page', schema: z.array(versionSchema), headers: ['Link'] } },
     problems: ['certificate_not_found'],
-    handle: async ({ context: { vault, downloads }, params, query, ...call }) => {
+    handle: async ({ context: { vault, downloads }, params, ...call }) => {
       const { id, current_version } = await downloads.summary(params.name ?? '');
-      const rows = await pageVersions(vault, id, { before: query.after, limit: query.limit + 1 });
-      const page = rows.slice(0, query.limit).map((row) => versionView(row, current_version));
-      return listReply(page, call, query.limit, rows.length > query.limit ? page.at(-1)?.version : undefined);
+      const { after, limit } = call.query;
+      return pageReply(
+        inPortions<VersionOnPage>(vault, limit + 1, (count, last) =>
+          pageVersions(vault, id, { before: last?.version ?? after, limit: count }),
+        ),
+        call,
+        (row) => versionView(row, current_version),
+        ({ version }) => version,
+      );
     },
   }),
   route({
@@ -106,10 +120,33 @@ export const certificateRoutes: readonly Route[] = [
     handle: async (call) => {
       await requireRecordAllowance(call, 'POST');
       const { context, actor, params } = call;
-      const renewal = renewalView(await requestRenewal(context.vault, actor, params.name ?? ''));
-      const { id, certificate, status, requested_at } = renewal;
-      const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
-      return json(202, { id, certificate, status, requested_at }, { Location: location });
+      return queued(await requestRenewal(context.vault, actor, params.name ?? ''));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates/{name}/sign',
+    id: 'signRequest',
+    summary:
+      'Issue the certificate for a CSR: queue a renewal with it, or return the one that is already open',
+    access: sign,
+    query: noQuery,
+    body: signBody,
+    bodyTypes: {
+      'application/x-pem-file': (bytes) => ({ csr: requestText(bytes) }),
+      'application/pkcs10': (bytes) => ({ csr: requestText(bytes) }),
+    },
+    bodyLimit: longestRequest,
+    replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
+    problems: ['certificate_not_found', 'not_renewable', 'certificate_in_use'],
+    handle: async (call) => {
+      await requireRecordAllowance(call, 'POST');
+      const { context, actor, params, body } = call;
+      return queued(
+        await confinedToProfiles(call, (check) =>
+          signRequest(context.vault, actor, params.name ?? '', body.csr, check),
+        ),
+      );
     },
   }),
   route({
@@ -117,7 +154,7 @@ export const certificateRoutes: readonly Route[] = [
     path: '/api/v1/certificates/{name}/renewals/{id}',
     id: 'getRenewal',
     summary: 'Return the status of a renewal',
-    access: renew,
+    access: { ...renew, orScope: 'certificates:sign' },
     query: noQuery,
     replies: { 200: { description: 'the renewal', schema: renewalSchema } },
     problems: ['certificate_not_found', 'not_found'],
@@ -128,3 +165,10 @@ export const certificateRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** 202 with the renewal, and where its status is. */
+function queued(row: Renewal): Reply {
+  const { id, certificate, status, requested_at } = renewalView(row);
+  const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
+  return json(202, { id, certificate, status, requested_at }, { Location: location });
+}

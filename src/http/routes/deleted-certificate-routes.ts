@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { purgeCertificate } from '../../domain/certificates/certificate-purging.ts';
 import { currentCertificate } from '../../domain/certificates/certificate-views.ts';
-import { listDeleted, undeleteCertificate } from '../../domain/certificates/deleted-certificates.ts';
+import {
+  type DeletedCertificateView,
+  listDeleted,
+} from '../../domain/certificates/deleted-certificate-views.ts';
+import { undeleteCertificate } from '../../domain/certificates/deleted-certificates.ts';
+import { inPortions } from '../../domain/portions.ts';
 import { byIdQuery } from '../openapi/administration-schemas.ts';
 import {
   deletedCertificateSchema,
@@ -29,15 +34,15 @@ export const deletedCertificateRoutes: readonly Route[] = [
       200: { description: 'a page', schema: z.array(deletedCertificateSchema), headers: ['Link'] },
     },
     problems: [],
-    handle: async ({ context: { vault }, ...call }) => {
-      const { after, limit } = call.query;
-      return pageReply(
-        await listDeleted(vault, { after, limit: limit + 1 }),
+    handle: ({ context: { vault }, ...call }) =>
+      pageReply(
+        inPortions<DeletedCertificateView>(vault, call.query.limit + 1, (limit, last) =>
+          listDeleted(vault, { after: last?.id ?? call.query.after, limit }),
+        ),
         call,
         (view) => view,
         ({ id }) => id,
-      );
-    },
+      ),
   }),
   route({
     method: 'POST',

@@ -1,11 +1,14 @@
 /**
- * The client installer and its checksum. Both depend on the caller: the script contains the address that it was
- * requested from, as the default of --server.
+ * The client scripts and their checksums: the client installer, and the script that installs trust in the private CA. They
+ * depend on the caller: each contains the address that it was requested from, as the default of --server.
  */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { noneMatch } from '../request/conditional-request.ts';
 import { type Call, type Route, route } from '../request/route.ts';
+
+/** The texts of assets/install.sh and assets/install-ca.sh. */
+export type ClientScripts = { readonly installer: string; readonly trust: string };
 
 const access = { kind: 'public' } as const;
 
@@ -14,13 +17,31 @@ const mostAddresses = 16;
 
 type Served = { readonly body: Buffer; readonly sha256: string };
 
-/** The line of assets/install.sh that receives the address. */
+/** What a script is called, and how the API describes it. */
+type Description = { readonly file: string; readonly id: string; readonly what: string };
+
+/** The line of a script that receives the address. */
 const marked = "\ndefault_server=''\n";
 
-/** `script` is the text of assets/install.sh. Throws if it has no line for the address of the server. */
-export function installerRoutes(script: string): readonly Route[] {
+/** Throws if a script has no line for the address of the server. */
+export function installerRoutes({ installer, trust }: ClientScripts): readonly Route[] {
+  return [
+    ...scriptRoutes(installer, {
+      file: 'install.sh',
+      id: 'getInstaller',
+      what: 'the client installer',
+    }),
+    ...scriptRoutes(trust, {
+      file: 'install-ca.sh',
+      id: 'getTrustInstaller',
+      what: 'the script that adds the private CA to the trust stores of a machine',
+    }),
+  ];
+}
+
+function scriptRoutes(script: string, { file, id, what }: Description): readonly Route[] {
   if (script.split(marked).length !== 2) {
-    throw new Error("install.sh needs exactly one line default_server=''");
+    throw new Error(`${file} needs exactly one line default_server=''`);
   }
   const recent = new LRUCache<string, Served>({ max: mostAddresses });
   const served = ({ baseUrl }: Call): Served => {
@@ -34,9 +55,9 @@ export function installerRoutes(script: string): readonly Route[] {
   return [
     route({
       method: 'GET',
-      path: '/client/install.sh',
-      id: 'getInstaller',
-      summary: 'Download the client installer, a shell script',
+      path: `/client/${file}`,
+      id,
+      summary: `Download ${what}, a shell script`,
       access,
       replies: {
         200: { description: 'the script', contentType: 'text/x-shellscript', headers: ['ETag'] },
@@ -61,16 +82,16 @@ export function installerRoutes(script: string): readonly Route[] {
     }),
     route({
       method: 'GET',
-      path: '/client/install.sh.sha256',
-      id: 'getInstallerChecksum',
-      summary: 'Return the SHA-256 checksum of the client installer, in the format of sha256sum',
+      path: `/client/${file}.sha256`,
+      id: `${id}Checksum`,
+      summary: `Return the SHA-256 checksum of ${what}, in the format of sha256sum`,
       access,
       replies: { 200: { description: 'the checksum', contentType: 'text/plain' } },
       problems: [],
       handle: async (call) => ({
         status: 200,
         headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache' },
-        body: `${served(call).sha256}  install.sh\n`,
+        body: `${served(call).sha256}  ${file}\n`,
       }),
     }),
   ];

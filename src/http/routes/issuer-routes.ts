@@ -6,12 +6,14 @@ import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/iss
 import {
   addIssuerInput,
   changeIssuerInput,
+  changesFor,
   knownDirectory,
   withoutSecrets,
 } from '../../domain/issuance/issuer-inputs.ts';
 import { askIssuer } from '../../domain/issuance/issuer-offer.ts';
 import { viewIssuer, viewIssuers } from '../../domain/issuance/issuer-views.ts';
 import { type Issuer, issuerNamed } from '../../domain/issuance/issuers.ts';
+import { addPrivateCa, changePrivateCa } from '../../domain/issuance/private-issuers.ts';
 import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
@@ -44,14 +46,19 @@ export const issuerRoutes: readonly Route[] = [
     path: '/api/v1/issuers',
     id: 'addIssuer',
     summary:
-      'Create an ACME issuer after reading the directory of the CA; if terms of service must be accepted, the problem names them',
+      'Create a private CA with its own root, or an ACME issuer after reading the directory of the CA; if terms of service must be accepted, the problem names them',
     access,
     query: noQuery,
     body: addIssuerInput,
     replies: { 201: { description: 'added', schema: issuerSchema } },
     problems: [],
     handle: async ({ context: { vault }, actor, body, gone }) => {
-      const { input, secrets } = withoutSecrets(body);
+      if (body.type === 'local-ca') {
+        await answeringOperators(() => addPrivateCa(vault, actor, body));
+        return json(201, await viewIssuer(vault, await requireAt(vault, body.name)));
+      }
+      const { type: _, ...acme } = body;
+      const { input, secrets } = withoutSecrets(acme);
       const directory_url = input.directory_url ?? knownDirectory(input.name);
       if (directory_url === undefined) throw directoryMissing();
       await answeringOperators(() => addIssuer(vault, actor, { ...input, directory_url }, secrets, gone()));
@@ -62,16 +69,21 @@ export const issuerRoutes: readonly Route[] = [
     method: 'PATCH',
     path: '/api/v1/issuers/{name}',
     id: 'changeIssuer',
-    summary: 'Change settings of an ACME issuer; null clears the contact, profile, chain or trust root',
+    summary:
+      'Change settings of an issuer; null clears the contact, profile, chain or trust root of an ACME issuer, or the constraints and defaults of a private CA',
     access,
     query: noQuery,
     body: changeIssuerInput,
     replies: { 200: { description: 'changed', schema: issuerSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params, body, gone }) => {
-      const { name } = await requireAt(vault, params.name);
-      const { input, secrets } = withoutSecrets(body);
-      await answeringOperators(() => updateIssuer(vault, actor, name, input, secrets, gone()));
+      const { name, type } = await requireAt(vault, params.name);
+      const { acme, privateCa, force = false } = changesFor(type, body);
+      await answeringOperators(() =>
+        privateCa === undefined
+          ? updateIssuer(vault, actor, name, acme.input, acme.secrets, gone())
+          : changePrivateCa(vault, actor, name, privateCa, { force }),
+      );
       return json(200, await viewIssuer(vault, await requireAt(vault, name)));
     },
   }),
@@ -93,7 +105,8 @@ export const issuerRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/issuers/{name}',
     id: 'removeIssuer',
-    summary: 'Delete an ACME issuer that no certificate uses; its accounts are kept',
+    summary:
+      'Delete an issuer that no certificate uses: the accounts of an ACME issuer are kept, the keys of a private CA are destroyed',
     access,
     query: noQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },

@@ -1,47 +1,65 @@
 /** Splits lists into pages, the same way for all lists. */
-import { json, type Reply } from '../request/reply.ts';
+import { jsonBody, type Reply } from '../request/reply.ts';
 import type { Call } from '../request/route.ts';
 
 type Place = Pick<Call, 'baseUrl' | 'path'>;
 
-/**
- * A page of a list; `last` is the key of its last element if more follow (RFC 8288). `filters` are the other parameters
- * that the next page needs.
- */
-export function listReply(
-  page: readonly unknown[],
+/** A page of a list as JSON; `last` is the key of its last element if more follow (RFC 8288). */
+function listReply(
+  body: string | Buffer,
   { baseUrl, path }: Place,
   limit: number,
   last: string | number | undefined,
-  filters: Readonly<Record<string, string | undefined>> = {},
+  filters: Readonly<Record<string, string | undefined>>,
 ): Reply {
-  if (last === undefined) return json(200, page);
+  if (last === undefined) return jsonBody(200, body);
   const kept = Object.entries(filters).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value]],
   );
   const search = new URLSearchParams([...kept, ['limit', String(limit)], ['after', String(last)]]);
-  return json(200, page, { Link: `<${baseUrl}${path}?${search}>; rel="next"` });
+  return jsonBody(200, body, { Link: `<${baseUrl}${path}?${search}>; rel="next"` });
 }
 
-/** A page from rows that were queried with one more than its limit. */
-export function pageReply<Row, View>(
-  rows: readonly Row[],
+/**
+ * A page from rows that were queried with one more than its limit, in portions: each is encoded before the next one is read.
+ * `filters` are the other parameters that the next page needs.
+ */
+export async function pageReply<Row, View>(
+  portions: Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>,
   call: Place & { readonly query: { readonly limit: number } },
   view: (row: Row) => View,
   cursor: (row: Row) => string | number,
-  filters?: Readonly<Record<string, string | undefined>>,
-): Reply {
+  filters: Readonly<Record<string, string | undefined>> = {},
+): Promise<Reply> {
   const { limit } = call.query;
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const next = rows.length > limit && last !== undefined ? cursor(last) : undefined;
-  return listReply(page.map(view), call, limit, next, filters);
+  const encoded: string[] = [];
+  let left = limit;
+  let last: Row | undefined;
+  let isMore = false;
+  for await (const rows of portions) {
+    const page = rows.slice(0, left);
+    left -= page.length;
+    last = page.at(-1) ?? last;
+    isMore = page.length < rows.length;
+    if (page.length > 0) encoded.push(JSON.stringify(page.map((row) => view(row))));
+  }
+  const next = isMore && last !== undefined ? cursor(last) : undefined;
+  return listReply(joined(encoded), call, limit, next, filters);
 }
+
+/** JSON arrays as one. */
+function joined([first = '[]', ...others]: readonly string[]): string | Buffer {
+  if (others.length === 0) return first;
+  const parts = [first, ...others].flatMap((text) => [comma, Buffer.from(text).subarray(1, -1)]);
+  return Buffer.concat([Buffer.from('['), ...parts.slice(1), Buffer.from(']')]);
+}
+
+const comma = Buffer.from(',');
 
 /** A page of a short list that is in memory: the elements after the name `after`, and one more. */
 export function following<T extends { readonly name: string }>(
   all: readonly T[],
   { after, limit }: { readonly after?: string | undefined; readonly limit: number },
-): readonly T[] {
-  return all.filter(({ name }) => after === undefined || name > after).slice(0, limit + 1);
+): readonly [readonly T[]] {
+  return [all.filter(({ name }) => after === undefined || name > after).slice(0, limit + 1)];
 }

@@ -14,7 +14,13 @@ import {
   requireChannel,
   testChannel,
 } from '../../domain/notifications/notification-channels.ts';
-import { viewChannel, viewChannels, viewDeliveries } from '../../domain/notifications/notification-views.ts';
+import {
+  type DeliveryView,
+  viewChannel,
+  viewChannels,
+  viewDeliveries,
+} from '../../domain/notifications/notification-views.ts';
+import { inPortions } from '../../domain/portions.ts';
 import { byNameQuery } from '../openapi/administration-schemas.ts';
 import {
   addChannelBody,
@@ -152,9 +158,10 @@ export const notificationRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, ...call }) => {
       const { channel, status, after, limit } = call.query;
       const channelId = channel === undefined ? undefined : (await at(vault, channel)).id;
-      const page = { channelId, status, before: after, limit: limit + 1 };
       return pageReply(
-        await viewDeliveries(vault, page),
+        inPortions<DeliveryView>(vault, limit + 1, (count, last) =>
+          viewDeliveries(vault, { channelId, status, before: last?.id ?? after, limit: count }),
+        ),
         call,
         (delivery) => delivery,
         ({ id }) => id,

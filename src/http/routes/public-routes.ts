@@ -1,10 +1,11 @@
 /** Public routes: health, readiness, the API description and the root certificate of the private CA. */
 import { z } from 'zod';
 import { readiness } from '../../domain/doctor/readiness.ts';
-import { rootPem } from '../../domain/issuance/local-ca.ts';
+import { rootPem } from '../../domain/private-ca/local-ca.ts';
 import { healthSchema, readinessSchema } from '../openapi/schemas.ts';
 import { json, type WholeReply } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
+import { rootReply } from './crl-routes.ts';
 
 const access = { kind: 'public' } as const;
 
@@ -63,21 +64,13 @@ export function publicRoutes(document: (version: string) => unknown): readonly R
       method: 'GET',
       path: '/client/ca.crt',
       id: 'getPrivateCaRoot',
-      summary: 'Download the root certificate of the built-in private CA',
+      summary: 'Download the root certificates of the built-in private CA; two of them after a rotation',
       access,
       replies: {
         200: { description: 'PEM', contentType: 'application/x-pem-file', headers: ['Content-Disposition'] },
       },
       problems: [],
-      handle: async ({ context }) => ({
-        status: 200,
-        headers: {
-          'Content-Type': 'application/x-pem-file',
-          'Content-Disposition': 'attachment; filename="ca.crt"',
-          'Cache-Control': 'no-cache',
-        },
-        body: await rootPem(context.vault),
-      }),
+      handle: async ({ context }) => rootReply(await rootPem(context.vault)),
     }),
   ];
 }

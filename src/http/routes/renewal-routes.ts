@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { renewalDetailView } from '../../domain/certificates/certificate-views.ts';
-import type { DatabaseContext } from '../../domain/contexts.ts';
+import type { TimedContext } from '../../domain/contexts.ts';
 import { findRenewals, renewalWithId } from '../../domain/renewals/renewals.ts';
 import {
   renewalDetailSchema,
@@ -59,12 +59,12 @@ export const renewalRoutes: readonly Route[] = [
   }),
 ];
 
-async function page(
-  vault: DatabaseContext,
+function page(
+  vault: TimedContext,
   call: Pick<Call<Filter>, 'baseUrl' | 'path' | 'query'>,
   name: string | undefined,
 ): Promise<Reply> {
   const { status, after, limit, certificate } = call.query;
-  const rows = await findRenewals(vault, { certificate: name, status, before: after, limit: limit + 1 });
+  const rows = findRenewals(vault, { certificate: name, status, before: after, limit: limit + 1 });
   return pageReply(rows, call, renewalDetailView, (row) => row.id, { status, certificate });
 }

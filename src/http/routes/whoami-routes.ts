@@ -17,6 +17,9 @@ const whoamiSchema = z
     scopes: z.array(z.enum(scopes)),
     certificates: z.array(z.string()).describe('["*"] for all certificates'),
     allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
+    profiles: z
+      .array(z.string())
+      .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
     expires_at: time.nullable().describe('when the key or the session expires'),
     secret_expires_at: time
       .nullable()
@@ -54,6 +57,7 @@ function whoami(identity: Identity): Whoami {
     scopes: [...scopes],
     certificates: ['*'],
     allowed_networks: [],
+    profiles: [],
     expires_at: end,
     secret_expires_at: end,
   };
@@ -69,6 +73,7 @@ function keyView(key: ApiKeyIdentity): Whoami {
     scopes: scopes.filter((scope) => key.scopes.has(scope)),
     certificates: key.certificates === 'any' ? ['*'] : [...key.certificates].sort(),
     allowed_networks: key.networks === 'any' ? [] : key.networks.map(({ text }) => text),
+    profiles: key.profiles === 'any' ? [] : [...key.profiles],
     expires_at: formatTimestampOrNull(key.expiresAt),
     secret_expires_at: ends.length === 0 ? null : formatTimestamp(Math.min(...ends)),
   };

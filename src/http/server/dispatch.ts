@@ -14,11 +14,11 @@ import {
   writeReply,
   writeStream,
 } from '../request/reply.ts';
-import { readJsonBody, usualBodyLimit } from '../request/request-body.ts';
+import { readBody, usualBodyLimit } from '../request/request-body.ts';
 import { logRequest, type RequestContext } from '../request/request-log.ts';
 import { pathOf, queryTextOf } from '../request/request-target.ts';
 import type { Call, Method, Route } from '../request/route.ts';
-import type { FoundRoutes, PathRoutes } from '../request/route-table.ts';
+import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** A received request and its context. */
@@ -35,9 +35,23 @@ export function dispatch(context: ServerContext, found: FoundRoutes, exchange: E
   const route = found.routes.path;
   const send = (reply: Reply) =>
     'stream' in reply ? stream(context, exchange, reply, route) : answer(context, exchange, reply, route);
-  return handle(context, found, exchange).then(send, (error: unknown) =>
-    send(failureReply(context, exchange.requestId, error)),
+  return handle(context, found, exchange).then(
+    (reply) => send(completed(context, found, exchange, reply)),
+    (error: unknown) =>
+      send(completed(context, found, exchange, failureReply(context, found, exchange, error))),
   );
+}
+
+/** The reply with what its protocol adds to each. */
+function completed(
+  context: ServerContext,
+  { routes: { protocol }, params }: FoundRoutes,
+  { request }: Exchange,
+  reply: Reply,
+): Reply {
+  return protocol === undefined || 'stream' in reply
+    ? reply
+    : protocol.complete(reply, { context, request, params });
 }
 
 /** Writes a stream until it ends. */
@@ -83,7 +97,7 @@ function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange):
   const { method } = exchange.request;
   const { byMethod } = found.routes;
   const route = byMethod.get((method === 'HEAD' ? 'GET' : method) as Method);
-  if (route === undefined) return Promise.resolve(methodNotAllowed(byMethod));
+  if (route === undefined) return Promise.resolve(methodNotAllowed(context, found, exchange));
   return authorizeRequest(context, route, exchange, found).then((admitted) => {
     const call = callOf(context, route, exchange, found, admitted);
     if (route.body === undefined) return route.handle(call);
@@ -95,10 +109,11 @@ function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange):
 function callOf(
   context: ServerContext,
   route: Route,
-  { request, response }: Exchange,
+  exchange: Exchange,
   { params }: FoundRoutes,
   { identity, actor, client }: AuthorizedRequest,
 ): Call {
+  const { request, response } = exchange;
   return {
     context,
     identity,
@@ -107,21 +122,37 @@ function callOf(
     query: queryOf(route, queryTextOf(request.url)),
     body: undefined,
     path: pathOf(request.url),
+    target: request.url ?? '',
     baseUrl: client.baseUrl,
     ifNoneMatch: request.headers['if-none-match'],
     userAgent: request.headers['user-agent'],
+    headerLines: (name) => request.headersDistinct[name] ?? [],
     isHead: request.method === 'HEAD',
     gone: () => goneSignal(response),
+    nameActor: (name) => {
+      exchange.actor = name;
+    },
   };
 }
 
-async function bodyOf({ bodyLimit }: Route, schema: z.ZodType, request: IncomingMessage): Promise<unknown> {
-  return parseInput(schema, await readJsonBody(request, bodyLimit ?? usualBodyLimit));
+async function bodyOf(
+  { bodyLimit = usualBodyLimit, bodyTypes, protocol }: Route,
+  schema: z.ZodType,
+  request: IncomingMessage,
+): Promise<unknown> {
+  const read = protocol?.readBody(request) ?? readBody(request, bodyLimit, bodyTypes);
+  return parseInput(schema, await read);
 }
 
-function methodNotAllowed(byMethod: PathRoutes['byMethod']): WholeReply {
-  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-  return problemReply(new Problem('method_not_allowed'), { Allow: allowed.join(', ') });
+function methodNotAllowed(context: ServerContext, found: FoundRoutes, { request }: Exchange): WholeReply {
+  const { byMethod, protocol } = found.routes;
+  const problem = new Problem('method_not_allowed');
+  const names = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const Allow = names.join(', ');
+  const reply = protocol?.problemReply(problem, { context, request, params: found.params });
+  return reply === undefined
+    ? problemReply(problem, { Allow })
+    : { ...reply, headers: { ...reply.headers, Allow } };
 }
 
 /** The parsed empty query of each route, which is the most common. */
@@ -148,9 +179,22 @@ function queryValues(text: string): Record<string, string | string[]> {
   return values;
 }
 
-function failureReply({ vault: { log } }: ServerContext, requestId: string, error: unknown): WholeReply {
-  if (error instanceof Problem) return problemReply(error);
+function failureReply(
+  context: ServerContext,
+  { routes: { protocol }, params }: FoundRoutes,
+  { request, requestId }: Exchange,
+  error: unknown,
+): WholeReply {
+  const place = { context, request, params };
+  const known = protocol?.problemReply(error, place);
+  if (known !== undefined) return known;
+  const problem = error instanceof Problem ? error : unexpected(context, requestId, error);
+  return protocol?.problemReply(problem, place) ?? problemReply(problem);
+}
+
+/** The problem of an error that the client may not see, which is logged. */
+function unexpected({ vault: { log } }: ServerContext, requestId: string, error: unknown): Problem {
   const code = error instanceof StorageError ? 'unavailable' : 'internal';
   log.error({ err: error, request_id: requestId }, `request failed: ${code}`);
-  return problemReply(new Problem(code));
+  return new Problem(code);
 }

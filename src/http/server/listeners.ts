@@ -4,6 +4,7 @@ import { metricsRoutes } from '../metrics/metrics-routes.ts';
 import type { Route } from '../request/route.ts';
 import { acmeChallengeRoutes } from '../routes/acme-challenge-routes.ts';
 import type { ConsoleReply } from '../routes/console-routes.ts';
+import { crlRoutes } from '../routes/crl-routes.ts';
 import { redirectReply } from '../tls/https-redirect.ts';
 import { acmeTlsOption, startTlsAlpnListener } from '../tls/tls-alpn-listener.ts';
 import type { TlsEndpoint } from '../tls/tls-endpoint.ts';
@@ -15,7 +16,7 @@ export type ListenSettings = {
   readonly listen: ListenAddress;
   /** HTTPS on the main listener. */
   readonly tls?: TlsEndpoint | undefined;
-  /** An additional address for http-01 challenges; with HTTPS, everything else is redirected there. */
+  /** An additional address for http-01 challenges and CRLs; with HTTPS, everything else is redirected there. */
   readonly acmeHttpListen: ListenAddress | undefined;
   readonly acmeTlsListen: ListenAddress | undefined;
   /** An additional address for /metrics. */
@@ -73,7 +74,8 @@ export async function startListeners(
       const target = { publicUrl: context.publicUrl, httpsPort: portOf(main.url) };
       const redirect = (request: IncomingMessage) => redirectReply(target, request);
       const elsewhere = tls === undefined ? {} : { pages: redirect, pagesAre: 'redirect to HTTPS' };
-      const http = await startServer(context, acmeChallengeRoutes, acmeHttpListen, { named, ...elsewhere });
+      const plainRoutes = [...acmeChallengeRoutes, ...crlRoutes];
+      const http = await startServer(context, plainRoutes, acmeHttpListen, { named, ...elsewhere });
       started.push(http.stop);
       vault.log.info({ url: http.url }, 'listening for http-01 challenges');
     }

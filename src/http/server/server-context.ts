@@ -8,8 +8,11 @@ import { Passwords } from '../../domain/access/passwords.ts';
 import type { PeerWorkers } from '../../domain/access/peer-workers.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
+import { type AcmeServer, acmeServer } from '../../domain/acme-server/acme-server.ts';
+import { Crls } from '../../domain/private-ca/crls.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { Downloads } from '../../domain/versions/downloads.ts';
+import { FormatDownloads } from '../../domain/versions/format-downloads.ts';
 import type { IpNetwork } from '../../net/ip-network.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { TlsFacts } from '../tls/tls-endpoint.ts';
@@ -20,6 +23,9 @@ export type ServerContext = {
   readonly authenticator: Authenticator;
   readonly keyLimits: KeyLimits;
   readonly downloads: Downloads;
+  readonly crls: Crls;
+  readonly acme: AcmeServer;
+  readonly formats: FormatDownloads;
   readonly signIn: SignIn;
   /** The session with this token. */
   readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
@@ -53,6 +59,8 @@ export function serverContext(
   options: {
     readonly version: string;
     readonly publicUrl: string | undefined;
+    /** Of the ACME server: a page. */
+    readonly termsOfService?: string | undefined;
     readonly trustedProxies?: readonly IpNetwork[];
     readonly connectionLimits?: Partial<ConnectionLimits>;
     /** Requests per minute for each API key, as in `KeyLimits`. */
@@ -67,6 +75,7 @@ export function serverContext(
 ): LiveContext {
   const { companions } = options;
   let { trustedProxies = [] } = options;
+  const downloads = new Downloads(vault);
   const sessions = new Sessions(vault, options.sessionLimits);
   const keyLimits = new KeyLimits(vault.world, options.apiKeyRate, companions?.tellTaken);
   companions?.hearTaken((...taken) => keyLimits.takenElsewhere(...taken));
@@ -74,7 +83,10 @@ export function serverContext(
     vault,
     authenticator: new Authenticator(vault),
     keyLimits,
-    downloads: new Downloads(vault),
+    downloads,
+    crls: new Crls(vault),
+    acme: acmeServer(vault, options.termsOfService),
+    formats: new FormatDownloads(vault, downloads),
     signIn: new SignIn(
       vault,
       new Passwords(vault.world, options.hashCost),

@@ -55,7 +55,7 @@ export function refuseTunnel(context: ServerContext, requestId: string, socket: 
 export function refuseUnreadable(
   { vault: { log } }: ServerContext,
   requestId: string,
-  { code }: NodeJS.ErrnoException,
+  { code, rawPacket }: NodeJS.ErrnoException & { readonly rawPacket?: Buffer },
   socket: Duplex,
 ): void {
   // Browsers open connections in advance; an unused one needs no response.
@@ -66,9 +66,19 @@ export function refuseUnreadable(
   }
   afterTurns(socket, () => {
     const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
-    socket.end(answerText(requestId, problem), () => socket.destroy());
+    const text = answerText(requestId, problem);
+    socket.end(isHead(rawPacket) ? withoutBody(text) : text, () => socket.destroy());
     logUnreadable(log, requestId, problem, code, socket);
   });
+}
+
+/** Whether what could not be parsed began with a HEAD request. Its client would take a body for the next response. */
+function isHead(data: Buffer | undefined): boolean {
+  return data?.toString('latin1', 0, 5) === 'HEAD ';
+}
+
+function withoutBody(text: string): string {
+  return text.slice(0, text.indexOf('\r\n\r\n') + 4);
 }
 
 /** How plain HTTP begins: a method and a space. */

@@ -68,6 +68,7 @@ test('create prints the raw key and only it on stdout; the list has its public p
     scopes: ['certificates:read'],
     certificates: ['web'],
     allowed_networks: [],
+    profiles: [],
     expires_at: null,
     revoked_at: null,
     last_used_at: null,
@@ -105,6 +106,7 @@ test('the audit log has the creation with the actor local-cli, and nothing of th
     scopes: ['certificates:read'],
     certificates: ['*'],
     allowed_networks: [],
+    profiles: [],
     expires_at: null,
   });
   assert.ok(!JSON.stringify(auditEvents()).includes(secret));
@@ -162,7 +164,7 @@ const createWith = (changed: Partial<Record<keyof typeof valid | 'more', string[
 ];
 
 const scope = (text: string) =>
-  `vault: "${text}" is not a scope: use one of certificates:read, private_keys:read, renewals:trigger`;
+  `vault: "${text}" is not a scope: use one of certificates:read, private_keys:read, renewals:trigger, certificates:sign`;
 const time = (text: string) =>
   `vault: "${text}" is not a time: use 90d, 2030-01-31 (from 00:00 UTC) or 2030-01-31T00:00:00Z`;
 const certificate = (text: string) =>

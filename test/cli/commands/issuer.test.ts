@@ -50,17 +50,23 @@ test('issuers are listed as a table for people and as JSON for programs', async 
   const pad = ' '.repeat(Math.max(0, ca.directoryUrl.length - 'DIRECTORY'.length));
   assert.equal(
     stdout,
-    `NAME      TYPE      DIRECTORY${pad}  CONTACT           ACCOUNT  PAUSED UNTIL\n` +
-      `ca        acme      ${ca.directoryUrl}  -                 -        -\n` +
-      `local-ca  local-ca  -${' '.repeat(ca.directoryUrl.length - 1)}  -                 -        -\n` +
-      `second    acme      ${ca.directoryUrl}  ops@example.test  -        -\n`,
+    `NAME      TYPE      DIRECTORY${pad}  PERMITS   CONTACT           ACCOUNT  PAUSED UNTIL\n` +
+      `ca        acme      ${ca.directoryUrl}  -         -                 -        -\n` +
+      `local-ca  local-ca  -${' '.repeat(ca.directoryUrl.length - 1)}  any name  -                 -        -\n` +
+      `second    acme      ${ca.directoryUrl}  -         ops@example.test  -        -\n`,
   );
   const second = (await json<Issuer[]>('issuer', 'list')).find(({ name }) => name === 'second');
   assert.deepEqual(
     { ...second, created_at: undefined },
     {
       ...{ name: 'second', type: 'acme', directory_url: ca.directoryUrl, email: 'ops@example.test' },
-      ...{ profile: 'shortlived', preferred_chain: null, account: null, paused_until: null },
+      ...{
+        profile: 'shortlived',
+        preferred_chain: null,
+        account: null,
+        paused_until: null,
+        private_ca: null,
+      },
       created_at: undefined,
     },
   );
@@ -213,9 +219,12 @@ test('an issuer that certificates use stays; once they have moved, it goes', asy
   });
 });
 
-test('the private CA can be neither removed, nor changed, nor added again', async (t) => {
+test('the built-in private CA can be neither removed, nor changed into an ACME CA, nor added again', async (t) => {
   const { refused, ca } = await commandLineWithCa(t);
-  await refused(['issuer', 'remove', '--name', 'local-ca'], 'vault: the private CA cannot be removed\n');
+  await refused(
+    ['issuer', 'remove', '--name', 'local-ca'],
+    'vault: the built-in private CA cannot be removed\n',
+  );
   await refused(
     commandWords('issuer update --name local-ca --email ops@example.test'),
     'vault: issuer local-ca is not an ACME CA and has no settings to change\n',

@@ -47,7 +47,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   await done(...commandWords('notification update --channel ops --event all --digest 07:00 --disable'));
   const [view] = await json<Record<string, unknown>[]>('notification', 'list');
   assert.partialDeepStrictEqual(view, { digest_at: '07:00', target: origin });
-  assert.equal((view?.events as string[] | undefined)?.length, 6);
+  assert.equal((view?.events as string[] | undefined)?.length, 7);
   assert.notEqual(view?.disabled_at, null);
   const replacement = file(`url: ${receiver.url}\nsecret: ${secret}\n`);
   await done(
@@ -109,7 +109,7 @@ test('e-mail with a password from a file, and a program, are tried', async (t) =
   assert.deepEqual(
     views.map(({ name, target, events }) => [name, target, (events as string[]).length]),
     [
-      ['mail', 'ops@a.test night@a.test', 5],
+      ['mail', 'ops@a.test night@a.test', 6],
       ['script', program, 0],
     ],
   );

@@ -73,7 +73,7 @@ test('a vault that was restored elsewhere serves the same files with the same ta
     stderr,
     new RegExp(`Restored the vault into ${elsewhere}, with its master key in ${elsewhere}/master\\.key\\.\n`),
   );
-  assert.match(stderr, /API keys revoked since then are valid again/);
+  assert.match(stderr, /API keys and ACME clients revoked since then are valid again/);
   assert.deepEqual(readdirSync(elsewhere).sort(), ['master.key', 'vault.db']);
   for (const name of ['master.key', 'vault.db'])
     assert.equal(statSync(join(elsewhere, name)).mode & 0o777, 0o600);

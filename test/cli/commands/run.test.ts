@@ -21,6 +21,10 @@ const options: Readonly<Record<string, readonly string[]>> = {
     ...['--acme-http-listen', '--acme-tls-listen', '--resolver', '--acme-drafts'],
   ],
   'api-key create': ['--name', '--scope', '--certificate', '--expires-at'],
+  'acme-client create': [
+    ...['--name', '--domain', '--issuer', '--profile', '--allow-ip', '--expires-at', '--rate'],
+    ...['--validate', '--json'],
+  ],
   apply: ['--dry-run', '--exit-code', '--prune', '--yes', '--key-dir', '--json', '--schema'],
   export: [],
   completion: ['--names'],
@@ -89,6 +93,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     ...['audit', 'systemd-unit', 'licenses', 'version', 'apply', 'export', 'completion', 'man', 'doctor'],
   ],
   'api-key': ['create', 'list', 'revoke', 'delete'],
+  'acme-client': ['create', 'list', 'show', 'update', 'rotate', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],
   audit: ['list', 'export', 'tail', 'checkpoint', 'verify', 'public-key'],

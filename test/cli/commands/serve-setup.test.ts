@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import {
   cookieOf,
   fromPage,

@@ -137,7 +137,7 @@ test(
         data,
         program,
       ],
-      { encoding: 'utf8', timeout: 30_000 },
+      { encoding: 'utf8', timeout: 60_000 },
     );
     assert.equal(run.status, 0, `${run.stdout}${run.stderr}`);
     assert.match(run.stdout, /"msg":"stopped"/);

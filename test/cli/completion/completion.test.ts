@@ -41,7 +41,7 @@ const cases: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['vault certificate show --name sh', ['shipping', 'shop']],
   ['vault certificate create --name x --issuer ', ['local-ca']],
   ['vault certificate import --fullchain ful', ['fullchain.pem']],
-  ['vault api-key create --name x --scope certificates:', ['certificates:read']],
+  ['vault api-key create --name x --scope certificates:', ['certificates:read', 'certificates:sign']],
   ['vault certificate list --js', ['--json']],
   ['vault audit list --certificate sh', ['shipping', 'shop']],
   ['vault audit export --format c', ['csv']],
@@ -49,7 +49,7 @@ const cases: readonly (readonly [line: string, offered: readonly string[]])[] = 
 ];
 
 const run = (program: string, args: readonly string[]) =>
-  execFileSync(program, args, { cwd: join(root, 'here'), env, encoding: 'utf8', timeout: 20_000 });
+  execFileSync(program, args, { cwd: join(root, 'here'), env, encoding: 'utf8', timeout: 60_000 });
 
 test('bash completes commands, options, values, files and the names of the vault', needs('bash'), () => {
   const offered = (line: string) => {

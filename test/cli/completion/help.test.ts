@@ -63,16 +63,18 @@ test('--help shows the examples below the options, and "help" before a command i
   assert.deepEqual(await vault(['help', 'nothing']), await vault(['nothing']));
 });
 
-/** Examples that need more than a vault: a CA, a name server, a terminal, another machine, or the system's folders. */
+/** Examples that need more than a vault: a CA, a name server, a terminal, another machine, a database server, or the system's folders. */
 const elsewhere = [
   /^vault (serve|demo|doctor|notification|master-key (rotate|remove|seal|unseal))/,
   /letsencrypt/,
   /^vault inspect www/,
+  /^vault ca import --chain/,
   /--name (shop|inside|zerossl)/,
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault notification test/,
+  /^vault database reopen|postgres:/,
   / \| (ssh|less|man)|\/usr\/|\/etc\//,
 ];
 
@@ -81,6 +83,7 @@ const first = [
   'certificate create',
   'certificate import',
   'api-key create',
+  'acme-client create',
   'admin setup-link',
   'admin create',
   'dns-provider add',
@@ -92,6 +95,8 @@ const last = [
     'apply',
     'api-key revoke',
     'api-key delete',
+    'acme-client revoke',
+    'acme-client delete',
     'certificate delete',
     'certificate undelete',
     'certificate purge',
@@ -126,6 +131,8 @@ test('the examples work as they stand, one after the other, on a new vault', nee
   for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);
   const pack = ['pkcs12', '-export', '-in', 'fullchain.pem', '-inkey', 'privkey.pem', '-out', 'mail.p12'];
   execFileSync('openssl', [...pack, '-passout', 'file:password.txt'], { cwd: dir });
+  const request = ['req', '-new', '-key', 'privkey.pem', '-subj', '/CN=db.example.test', '-out', 'db.csr'];
+  execFileSync('openssl', [...request, '-addext', 'subjectAltName=DNS:db.example.test'], { cwd: dir });
   const lines = [...commands]
     .sort((one, other) => rank(one) - rank(other))
     .flatMap(({ examples }) => examples.map(({ line }) => line))

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../harness/acme-vault.ts';
 import { commandLine } from '../../harness/command-line.ts';
-import { outside } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { type RunningVault, serve } from '../../harness/vault-process.ts';
 
 async function prepared(t: TestContext) {

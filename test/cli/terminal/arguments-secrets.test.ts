@@ -10,6 +10,7 @@ const secretWords = /key|secret|token|password|passphrase|hmac|credential|pem|pi
 /** Options that are called so and take none. */
 const harmless: Readonly<Record<string, string>> = {
   'key-type': 'an algorithm',
+  'keystore-encryption': 'an algorithm',
   'api-key-rate': 'a number',
   'key-dir': 'a directory',
   'master-key-command': 'a program that prints one',

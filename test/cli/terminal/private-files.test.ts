@@ -355,9 +355,14 @@ suite('the key of HTTPS in a file', needs('openssl'), () => {
 const more: Readonly<Record<string, readonly string[]>> = {
   'admin create': ['--password-stdin'],
   'api-key update': ['--expires-at=90d'],
+  'acme-client update': ['--rate=none'],
+  'ca export-root-key': ['--passphrase-file=-'],
+  'ca import-root-key': ['--passphrase-file=-'],
   'admin reset-password': ['--password-stdin'],
+  'certificate create': ['--domain=a.test'],
   'issuer add': ['--directory=https://ca.test/directory', '--accept-terms'],
   'issuer update': ['--email=ops@example.test'],
+  'issuer profile update': ['--lifetime=7d'],
   'certificate renew': ['--all'],
   'certificate update': ['--reuse-key'],
   'notification update': ['--event=all'],
@@ -365,6 +370,9 @@ const more: Readonly<Record<string, readonly string[]>> = {
 };
 
 const values: Readonly<Record<string, string>> = {
+  // Any file that can be read.
+  'ca import-root-key file': import.meta.filename,
+  'ca import chain': import.meta.filename,
   id: '1',
   reason: 'superseded',
   SCOPE: 'certificates:read',
@@ -384,7 +392,7 @@ function wordsFor({ words, options }: KnownCommand): string[] {
   const required = Object.entries(options).filter(([, { required }]) => required === true);
   const given = required.map(([name, option]) => {
     const hint = 'valueHint' in option ? (option.valueHint ?? '') : '';
-    const value = values[name] ?? values[hint] ?? 'web';
+    const value = values[`${words.join(' ')} ${name}`] ?? values[name] ?? values[hint] ?? 'web';
     return option.type === 'positional' ? value : `--${name}=${value}`;
   });
   return [...words, ...given, ...(more[words.join(' ')] ?? [])];

@@ -18,6 +18,7 @@ const lists = [
   { command: 'certificate list --deleted', title: 'NAME', whole: domains.join(' ') },
   { command: 'renewals list', title: 'ID', whole: longText },
   { command: 'issuer list', title: 'NAME', whole: `${'x'.repeat(60)}@example.com` },
+  { command: 'acme-client list', title: 'ID', whole: domains.join(' ') },
   { command: 'acme-account list', title: 'ID', whole: `${'x'.repeat(60)}@example.com` },
   { command: 'dns-provider list', title: 'NAME', whole: domains.join(' ') },
   { command: 'notification list', title: 'CHANNEL', whole: domains.join(' ') },
@@ -43,6 +44,7 @@ suite('lists', () => {
     ca.override('newOrder', problem('rejectedIdentifier', `\u001b[2J${longText}`));
     const failing = commandWords('certificate create --name fails --domain fails.test --issuer ca --wait');
     assert.equal((await run(...failing)).code, 1);
+    await done('acme-client', 'create', '--name', 'wide', ...all);
     const zones = domains.flatMap((name) => ['--zone', name]);
     await done('dns-provider', 'add', '--name', 'dns', '--type', 'manual', ...zones);
     const only = domains.flatMap((name) => ['--certificate', name]);
@@ -87,7 +89,7 @@ suite('lists', () => {
         ['東京の鍵', 'x\u202etxt.exe'],
       );
       const { stdout } = await line.done('api-key', 'list', '--table');
-      assert.match(stdout, /^ID {2}NAME +STATE +SCOPES +CERTIFICATES +EXPIRES +LAST USED\n/);
+      assert.match(stdout, /^ID {2}NAME +STATE +SCOPES +CERTIFICATES +PROFILES +EXPIRES +LAST USED\n/);
       assert.match(stdout, /\n2 {3}x\?txt\.exe {2}active/);
       assert.match(stdout, new RegExp(`certificates:read  ${longName} wide`));
       for (const columns of [80, 120]) await assertFits(line, 'api-key list --table', 'ID', columns);

@@ -51,6 +51,21 @@ test('a key that a command revokes is refused by every worker at its next reques
   }
 });
 
+test('a revocation by a command is on the CRL of every worker at the next request', async (t) => {
+  const { server, done } = await workersVault(t, { workers: 3 });
+  const agents = await agentsToAll(t, server.url, 3);
+  const all = async (headers: Readonly<Record<string, string>> = {}) =>
+    Promise.all(agents.map((agent) => ask(`${server.url}/client/ca-crls.pem`, { headers, agent })));
+  const [before] = await all();
+  const tag = { 'If-None-Match': String(before?.headers.etag) };
+  assert.deepEqual(new Set((await all(tag)).map(({ status }) => status)), new Set([304]));
+  await done('certificate', 'revoke', '--name=web');
+  const after = await all(tag);
+  assert.deepEqual(new Set(after.map(({ status }) => status)), new Set([200]));
+  assert.equal(new Set(after.map(({ body }) => body)).size, 1, 'all workers have the same list');
+  assert.notEqual(after[0]?.body, before?.body);
+});
+
 test('passwords are counted for all workers together, and a session begun at one ends at all', async (t) => {
   const { url, one, two } = await withAda(t);
   const { status, headers } = await signIn(url, password, one);

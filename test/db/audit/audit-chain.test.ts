@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import fc from 'fast-check';
 import {
   type ChainedEvent,
@@ -16,9 +15,12 @@ import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { Database } from '../../../src/db/database.ts';
 import { migrations } from '../../../src/db/sqlite/migrations/migrations.ts';
 import { bound, testIntegrity } from '../../harness/bound-database.ts';
+import { type MadeDatabase, makeDatabase } from '../../harness/database-maker.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { race, sourceUrl } from '../../harness/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
+import { ofFiles } from '../../harness/tested-engine.ts';
 
 const world = new TestWorld();
 const zeros = chainBeginning.link;
@@ -36,13 +38,8 @@ const download: ChainedEvent = {
 
 type Row = ChainedEvent & { readonly link: Buffer };
 
-function rowsIn(path: string): Row[] {
-  const database = new BetterSqlite3(path);
-  try {
-    return database.prepare('select * from audit_events order by id').all() as Row[];
-  } finally {
-    database.close();
-  }
+function rowsIn(dataDir: string): Row[] {
+  return outside(dataDir, (db) => db.prepare('select * from audit_events order by id').all()) as Row[];
 }
 
 function assertChained(rows: readonly Row[]): void {
@@ -53,11 +50,10 @@ function assertChained(rows: readonly Row[]): void {
   }
 }
 
-async function opened(t: TestContext): Promise<{ db: Database; path: string }> {
-  const path = join(tempDir(t), 'vault.db');
-  const db = await bound(await Database.open(path, world));
-  t.after(() => db.close());
-  return { db, path };
+async function opened(t: TestContext): Promise<MadeDatabase> {
+  const made = await makeDatabase(t);
+  await bound(made.db);
+  return made;
 }
 
 const { id: _, ...newEvent } = download;
@@ -100,16 +96,17 @@ test('no two events have the same link: what moves from one field to the next ch
 });
 
 test('what the database hands back has the link that it was stored with, for any text', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   const odd = ['\u0000', 'a\u0000b', '\ud800 alone', '🔑', '\uffff', 'e\u0301', '\r\n'];
   const rows = odd.map((resource) => ({ ...newEvent, resource }));
-  await db.write((writer) => insertAuditEvents(writer, rows));
-  assert.equal(rowsIn(path).length, odd.length);
-  assertChained(rowsIn(path));
+  // As the vault does it: an engine may not keep every text as it is.
+  await db.write(async (writer) => void writer.events.push(...rows));
+  assert.equal(rowsIn(dataDir).length, odd.length);
+  assertChained(rowsIn(dataDir));
 });
 
 test('however many events come at once, they stand in their order', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   const counts = [0, 1, 3, 4, 5, 15, 16, 17, 22, 39];
   let at = 0;
   for (const count of counts) {
@@ -117,7 +114,7 @@ test('however many events come at once, they stand in their order', async (t) =>
     at += count;
     await db.write((writer) => insertAuditEvents(writer, rows));
   }
-  const rows = rowsIn(path);
+  const rows = rowsIn(dataDir);
   assert.deepEqual(
     rows.map((row) => [row.id, row.at]),
     Array.from({ length: at }, (_, index) => [index + 1, index + 1]),
@@ -126,7 +123,7 @@ test('however many events come at once, they stand in their order', async (t) =>
 });
 
 test('a transaction that is rolled back leaves no gap', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, [newEvent, newEvent]));
   await assert.rejects(
     db.write(async (writer) => {
@@ -137,19 +134,19 @@ test('a transaction that is rolled back leaves no gap', async (t) => {
   );
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
   assert.deepEqual(
-    rowsIn(path).map(({ id }) => id),
+    rowsIn(dataDir).map(({ id }) => id),
     [1, 2, 3],
   );
-  assertChained(rowsIn(path));
+  assertChained(rowsIn(dataDir));
 });
 
 const writer = `
-  const { Database } = await import(process.argv[1]);
+  const { openDatabase } = await import(process.argv[1]);
   const { insertAuditEvents } = await import(process.argv[2]);
   const { realWorld } = await import(process.argv[3]);
   const { bound } = await import(process.argv[6]);
   const event = JSON.parse(process.argv[5]);
-  const db = await bound(await Database.open(process.argv[4], realWorld));
+  const db = await bound(await openDatabase(process.argv[4], realWorld));
   await start();
   for (let n = 0; n < 40; n += 1) {
     await db.write((writer) => insertAuditEvents(writer, Array(1 + (n % 3)).fill(event)));
@@ -159,56 +156,53 @@ const writer = `
 `;
 
 test('processes that write at the same time write one chain', async (t) => {
-  const { path } = await opened(t);
-  const modules = ['db/database.ts', 'db/audit/audit-insertion.ts', 'base/world.ts'].map(sourceUrl);
+  const { dataDir } = await opened(t);
+  const harness = (name: string) => new URL(`../../harness/${name}`, import.meta.url).href;
   const said = await race(t, 3, writer, [
-    ...modules,
-    path,
-    JSON.stringify(newEvent),
-    new URL('../../harness/bound-database.ts', import.meta.url).href,
+    harness('database-maker.ts'),
+    ...['db/audit/audit-insertion.ts', 'base/world.ts'].map(sourceUrl),
+    ...[dataDir, JSON.stringify(newEvent), harness('bound-database.ts')],
   ]);
   assert.deepEqual(said, Array(3).fill('done'));
-  assert.equal(rowsIn(path).length, 3 * 79);
-  assertChained(rowsIn(path));
+  assert.equal(rowsIn(dataDir).length, 3 * 79);
+  assertChained(rowsIn(dataDir));
 });
 
-const insertion =
-  'insert into audit_events (at, actor, action, resource, detail, ip, request_id) values (?, ?, ?, ?, ?, ?, ?)';
-
-function insertAsBefore(path: string, count: number): void {
-  const database = new BetterSqlite3(path);
-  const insert = database.prepare(insertion);
-  database.transaction(() => {
-    for (let n = 0; n < count; n += 1) insert.run(n, 'a', 'b', `resource ${n}`, '{}', null, null);
-  })();
-  database.close();
+/** Adds events as they were before there were links. */
+function insertAsBefore(dataDir: string, count: number): void {
+  outside(dataDir, (db) =>
+    db.exec(`insert into audit_events (id, at, actor, action, resource, detail)
+      with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})
+      select n + (select coalesce(max(id), 0) from audit_events), n, 'a', 'b', 'resource ' || n, '{}' from numbers`),
+  );
 }
 
-test('the migration chains the events that are there', async (t) => {
-  const path = join(tempDir(t), 'vault.db');
+test('the migration chains the events that are there', ofFiles('its older schemas'), async (t) => {
+  const dataDir = tempDir(t);
+  const path = join(dataDir, 'vault.db');
   const { '0006-audit-chain': chain, ...before } = migrations;
   assert(chain);
   const earlier = Object.fromEntries(Object.entries(before).filter(([name]) => name < '0006'));
   await (await Database.open(path, world, { migrations: earlier })).close();
-  insertAsBefore(path, 1001);
+  insertAsBefore(dataDir, 1001);
   await (await Database.open(path, world)).close();
-  assert.equal(rowsIn(path).length, 1001);
-  assertChained(rowsIn(path));
+  assert.equal(rowsIn(dataDir).length, 1001);
+  assertChained(rowsIn(dataDir));
 });
 
 test('every event that is written has a tag, and those that the migration chained have none', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, Array(23).fill(newEvent)));
-  const states = rowsIn(path).map(({ link }) => tagState(testIntegrity, link));
+  const states = rowsIn(dataDir).map(({ link }) => tagState(testIntegrity, link));
   assert.deepEqual(states, Array(23).fill('tagged'));
 });
 
 test('an event without a link never gets one: the next continues from the previous one', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
-  insertAsBefore(path, 3);
+  insertAsBefore(dataDir, 3);
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
-  const rows = rowsIn(path);
+  const rows = rowsIn(dataDir);
   assert.deepEqual(
     rows.map(({ id, link }) => [id, link.length]),
     [
@@ -225,24 +219,22 @@ test('an event without a link never gets one: the next continues from the previo
 });
 
 test('nothing is recorded in a database whose key is not known', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   db.integrity = undefined;
   await assert.rejects(
     db.write((writer) => insertAuditEvents(writer, [newEvent])),
     /has no integrity key yet/,
   );
-  assert.deepEqual(rowsIn(path), []);
+  assert.deepEqual(rowsIn(dataDir), []);
 });
 
 test('if the newest events were removed, a gap stays', async (t) => {
-  const { db, path } = await opened(t);
+  const { db, dataDir } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, Array(5).fill(newEvent)));
-  const database = new BetterSqlite3(path);
-  database.exec('delete from audit_events where id > 3');
-  database.close();
+  outside(dataDir, (other) => other.exec('delete from audit_events where id > 3'));
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
   assert.deepEqual(
-    rowsIn(path).map(({ id }) => id),
+    rowsIn(dataDir).map(({ id }) => id),
     [1, 2, 3, 6],
   );
 });

@@ -1,6 +1,6 @@
 /** Locks of processes: held while the process lives, however it ends, and no proof of death where nothing can be read. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,6 +56,8 @@ test('what is not a readable lock says nothing about any process', (t) => {
   mkdirSync(join(directory, 'vault.lock-aa'));
   writeFileSync(join(directory, 'vault.lock-bb'), 'not an empty file');
   symlinkSync('missing', join(directory, 'vault.lock-cc'));
+  // A process that opens a pipe waits for its other end.
+  assert.equal(spawnSync('mkfifo', [join(directory, 'vault.lock-dd')]).status, 0);
   writeFileSync(join(directory, 'vault.other'), '');
   assert.deepEqual(abandonedLocks(directory), []);
   assert.deepEqual(abandonedLocks(join(directory, 'missing')), []);

@@ -15,6 +15,23 @@ import {
   listLeftoverChallenges,
   listRenewalChallenges,
 } from '../../../src/db/tables/acme-challenges.ts';
+import { findClientAccountByKey } from '../../../src/db/tables/acme-client-accounts.ts';
+import {
+  deleteClientOrders,
+  findClientOrder,
+  firstOrderExpiry,
+  hasOpenOrders,
+  isReplaced,
+  orderedBeforeLast,
+  pageClientOrders,
+} from '../../../src/db/tables/acme-client-orders.ts';
+import {
+  findAcmeClientByKid,
+  findAcmeClientByName,
+  findAcmeClientRow,
+  pageAcmeClientRows,
+} from '../../../src/db/tables/acme-clients.ts';
+import { deleteNonces, firstNonceExpiry } from '../../../src/db/tables/acme-nonces.ts';
 import { findAdministrator } from '../../../src/db/tables/administrators.ts';
 import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/api-key-certificates.ts';
 import {
@@ -23,23 +40,31 @@ import {
   pageApiKeys,
   pageApiKeysOf,
 } from '../../../src/db/tables/api-keys.ts';
-import { findCaCertificate } from '../../../src/db/tables/ca-certificates.ts';
-import { pageWatched, searchCertificates } from '../../../src/db/tables/certificate-search.ts';
+import { findRoot, listIntermediates } from '../../../src/db/tables/ca-certificates.ts';
+import { matchesIn, nextSpan, pageCertificates } from '../../../src/db/tables/certificate-search.ts';
+import { countByStatus, pageWatched } from '../../../src/db/tables/certificate-statuses.ts';
 import {
   findCertificateSummary,
   listCertificateSummaries,
   listPlanned,
   pagePlanned,
 } from '../../../src/db/tables/certificate-summaries.ts';
-import { findVersion, lastVersionNumber, listVersions } from '../../../src/db/tables/certificate-versions.ts';
+import {
+  findVersion,
+  lastVersionNumber,
+  listVersions,
+  listVersionsWithSerial,
+} from '../../../src/db/tables/certificate-versions.ts';
 import {
   findCertificate,
   findCertificateById,
+  findOwnedCertificate,
   listAriDue,
   listCertificateNames,
   listDueCertificates,
   nextMoment,
 } from '../../../src/db/tables/certificates.ts';
+import { nextRange } from '../../../src/db/tables/id-ranges.ts';
 import {
   failedOrders,
   issuedForNames,
@@ -49,11 +74,8 @@ import {
 } from '../../../src/db/tables/issuance-holds.ts';
 import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuers.ts';
 import { endLeases, listLeaseOwners } from '../../../src/db/tables/leases.ts';
-import {
-  listExpiringApiKeys,
-  listExpiringCertificates,
-  nextRange,
-} from '../../../src/db/tables/notification-watch.ts';
+import { listExpiringApiKeys, listExpiringCertificates } from '../../../src/db/tables/notification-watch.ts';
+import { findPrivateCa } from '../../../src/db/tables/private-cas.ts';
 import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewal-lanes.ts';
 import {
   findClaimableRenewal,
@@ -61,10 +83,16 @@ import {
   findOpenRenewal,
   findRenewal,
   listRenewals,
+  pageQueuedRenewals,
   renewalsState,
   shortenLeases,
 } from '../../../src/db/tables/renewals.ts';
 import { findSessionByToken, listSessions } from '../../../src/db/tables/sessions.ts';
+import {
+  findOpenForNames,
+  listOrdersOf,
+  updateWaitingOrders,
+} from '../../../src/db/tables/upstream-orders.ts';
 import { listEndedRenewals } from '../../../src/db/tables/waiting-renewals.ts';
 import { bound } from '../../harness/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -97,6 +125,10 @@ async function plansOf(t: TestContext, query: Query): Promise<string[]> {
   }
 }
 
+/** Parts of all certificates, and of an allowlist or of those of an issuer. */
+const names = { by: 'name', after: 'a', last: 'm', count: 100 } as const;
+const ids = { by: 'id', after: 1, last: 100, count: 100 } as const;
+
 /** Each with a step of its plan that answers it. */
 const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   'a key by its prefix': [
@@ -108,9 +140,65 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     /SEARCH api_keys USING INDEX api_keys_by_previous_prefix \(previous_prefix=\?\)/,
   ],
   'a key by its id': [(db) => findApiKey(db, 1), /SEARCH api_keys USING INTEGER PRIMARY KEY/],
+  'an ACME client by its id': [
+    (db) => findAcmeClientRow(db, 1),
+    /SEARCH acme_clients USING INTEGER PRIMARY KEY/,
+  ],
+  'an ACME client by its kid': [
+    (db) => findAcmeClientByKid(db, 'x'),
+    /SEARCH acme_clients USING INDEX .*\(kid=\?\)/,
+  ],
+  'an ACME client by its name': [
+    (db) => findAcmeClientByName(db, 'x'),
+    /SEARCH acme_clients USING INDEX .*\(name=\?\)/,
+  ],
+  'a page of ACME clients': [
+    (db) => pageAcmeClientRows(db, { after: 1, limit: 2 }),
+    /SEARCH acme_clients USING INTEGER PRIMARY KEY \(rowid>\?\)/,
+  ],
+  'an order of an ACME client by its id': [
+    (db) => findClientOrder(db, 1),
+    /SEARCH acme_client_orders USING INTEGER PRIMARY KEY \(rowid=\?\)/,
+  ],
+  'the orders of a renewal': [
+    (db) => listOrdersOf(db, 1),
+    /SEARCH acme_client_orders USING INDEX acme_client_orders_by_renewal \(renewal_id=\?\)/,
+  ],
+  'past orders that are due to be pruned': [
+    (db) => deleteClientOrders(db as Writer, 1, 10),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_expiry \(expires_at<\?\)/,
+  ],
+  'whether orders are due to be pruned': [
+    (db) => firstOrderExpiry(db),
+    /SCAN acme_client_orders USING COVERING INDEX acme_client_orders_by_expiry/,
+  ],
+  'used nonces that are due to be pruned': [
+    (db) => deleteNonces(db as Writer, 1, 10),
+    /SEARCH acme_nonces USING COVERING INDEX acme_nonces_by_expiry \(expires_at<\?\)/,
+  ],
+  'whether nonces are due to be pruned': [
+    (db) => firstNonceExpiry(db),
+    /SCAN acme_nonces USING COVERING INDEX acme_nonces_by_expiry/,
+  ],
   'the allowlist of a key': [
     (db) => findApiKeyByPrefix(db, 'vk_x'),
     /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\?\)/,
+  ],
+  'the certificate of an ACME client': [
+    (db) => findOwnedCertificate(db, 1, 1, 'x'),
+    /SEARCH certificates USING INDEX certificates_by_owner \(acme_client_id=\? AND issuer_id=\? AND owned_names=\?\)/,
+  ],
+  'versions by their serial number': [
+    (db) => listVersionsWithSerial(db, '01'),
+    /SEARCH certificate_versions USING INDEX certificate_versions_by_serial \(serial=\?\)/,
+  ],
+  'a renewal under way for a set of names': [
+    (db) => findOpenForNames(db, 1, 'x'),
+    /renewals USING INDEX renewals_(?:open|queued|queue)/,
+  ],
+  'the orders that wait for a renewal': [
+    (db) => updateWaitingOrders(db as Writer, 1, { version: 1 }),
+    /acme_client_orders USING INDEX acme_client_orders_by_renewal \(renewal_id=\?\)/,
   ],
   'the keys that name a certificate': [
     (db) => apiKeysNaming(db, 1),
@@ -152,17 +240,37 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => listCertificateSummaries(db, { limit: 10, after: 'a' }),
     /SEARCH certificates USING INDEX .*\(name>\?\)/,
   ],
-  'the first page of a search': [
-    (db) => searchCertificates(db, { now: 1, limit: 10, search: 'x', status: 'expiring' }),
-    /SCAN certificates USING INDEX sqlite_autoindex_certificates_1/,
-  ],
-  'a search among the certificates of an issuer': [
-    (db) => searchCertificates(db, { now: 1, limit: 10, search: 'x', issuer: 'ca' }),
-    /SEARCH certificates USING INDEX certificates_by_issuer \(issuer_id=\?\)/,
-  ],
   'a further page of all certificates for administrators': [
-    (db) => searchCertificates(db, { now: 1, limit: 10, after: { name: 'a' } }),
+    (db) => pageCertificates(db, 'a', 10),
     /SEARCH certificates USING INDEX .*\(name>\?\)/,
+  ],
+  'the part of all certificates that a search looks through next': [
+    (db) => nextSpan(db, { now: 1, limit: 10 }, undefined, 100),
+    /SEARCH certificates USING COVERING INDEX .*\(name>\?\)/,
+  ],
+  'a search in a part of all certificates': [
+    (db) => matchesIn(db, { now: 1, limit: 10, search: 'x', status: 'expiring', issuer: 'ca' }, names),
+    /SEARCH certificates USING INDEX .*\(name>\? AND name<\?\)/,
+  ],
+  'the part of the certificates of an issuer that a search looks through next': [
+    (db) => nextSpan(db, { now: 1, limit: 10, issuer: 'ca' }, undefined, 100),
+    /SEARCH own USING COVERING INDEX certificates_by_issuer \(issuer_id=\? AND rowid>\? AND rowid<\?\)/,
+  ],
+  'a search in a part of the certificates of an issuer': [
+    (db) => matchesIn(db, { now: 1, limit: 10, search: 'x', issuer: 'ca' }, ids),
+    /SEARCH certificates USING INTEGER PRIMARY KEY \(rowid=\?\)/,
+  ],
+  'the part of an allowlist that a search looks through next': [
+    (db) => nextSpan(db, { now: 1, limit: 10, allowlistOf: 1 }, undefined, 100),
+    /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\? AND certificate_id>\? AND certificate_id<\?\)/,
+  ],
+  'a search in a part of an allowlist': [
+    (db) => matchesIn(db, { now: 1, limit: 10, allowlistOf: 1, issuer: 'ca', sort: 'expiry' }, ids),
+    /SEARCH certificates USING INTEGER PRIMARY KEY \(rowid=\?\)/,
+  ],
+  'the status of a part of all certificates': [
+    (db) => countByStatus(db, 1, { after: 1, last: 100 }),
+    /SEARCH certificates USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'a page of API keys': [
     (db) => pageApiKeys(db, { after: 7, limit: 10 }),
@@ -181,23 +289,23 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     /SEARCH api_key_certificates USING PRIMARY KEY \(api_key_id=\?\)/,
   ],
   'a page of audit events': [
-    (db) => listAuditEvents(db, {}, { before: 9, limit: 3 }),
+    (db) => listAuditEvents(db, new TestWorld(), {}, { before: 9, limit: 3 }),
     /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'a page of the audit events of a time': [
-    (db) => listAuditEvents(db, { since: 1, until: 2 }, { limit: 3 }),
+    (db) => listAuditEvents(db, new TestWorld(), { since: 1, until: 2 }, { limit: 3 }),
     /SEARCH audit_events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'the audit events of an actor, in blocks': [
-    (db) => listAuditEvents(db, { actor: 'x', since: 1 }, { before: 9, limit: 3 }),
+    (db) => listAuditEvents(db, new TestWorld(), { actor: 'x', since: 1 }, { before: 9, limit: 3 }),
     /SEARCH audit_events USING INDEX audit_events_by_actor \(<expr>=\? AND actor=\?\)/,
   ],
   'a page of the audit events of an action': [
-    (db) => listAuditEvents(db, { action: 'x' }, { limit: 3 }),
+    (db) => listAuditEvents(db, new TestWorld(), { action: 'x' }, { limit: 3 }),
     /SEARCH audit_events USING INDEX audit_events_by_action \(action=\? AND id>\? AND id<\?\)/,
   ],
   'the audit events about something, in blocks': [
-    (db) => listAuditEvents(db, { resource: 'x' }, { before: 9, limit: 3 }),
+    (db) => listAuditEvents(db, new TestWorld(), { resource: 'x' }, { before: 9, limit: 3 }),
     /SEARCH audit_events USING INDEX audit_events_by_resource \(<expr>=\? AND resource=\?\)/,
   ],
   'the first page of renewals': [
@@ -217,8 +325,16 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     /SEARCH renewals USING INDEX renewals_failed \(id<\?\)/,
   ],
   'the renewals that are queued': [
-    (db) => listRenewals(db, { status: 'queued', limit: 3 }),
-    /SCAN renewals USING INDEX renewals_open/,
+    (db) => pageQueuedRenewals(db, 1, 3),
+    /SEARCH renewals USING INDEX renewals_open \(certificate_id>\?\)/,
+  ],
+  'the renewals that run': [
+    (db) => listRenewals(db, { status: 'running', limit: 3 }),
+    /SCAN renewals USING INDEX renewals_running/,
+  ],
+  'a part of the renewals that succeeded': [
+    (db) => listRenewals(db, { status: 'succeeded', from: 2, before: 9, limit: 3 }),
+    /SEARCH renewals USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'a renewal with the names': [(db) => findNamedRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
   'whether renewals have moved': [renewalsState, /SCAN renewals USING INDEX renewals_open/],
@@ -346,6 +462,26 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => pagePlanned(db, 1, 10),
     /SEARCH certificates USING INTEGER PRIMARY KEY \(rowid>\?\)/,
   ],
+  'an account of an ACME client by its key': [
+    (db) => findClientAccountByKey(db, 1, 'x'),
+    /SEARCH acme_client_accounts USING INDEX .*\(issuer_id=\? AND thumbprint=\?\)/,
+  ],
+  'a page of the orders of an account': [
+    (db) => pageClientOrders(db, 1, { before: 5, limit: 10 }),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_account \(account_id=\? AND id<\?\)/,
+  ],
+  'the order that counts last for the rate of an ACME client': [
+    (db) => orderedBeforeLast(db, 1, 300),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_client \(acme_client_id=\?\)/,
+  ],
+  'the open orders of an ACME client': [
+    (db) => hasOpenOrders(db, 1, { count: 1000, now: 1 }),
+    /SEARCH acme_client_orders USING INDEX acme_client_orders_open \(acme_client_id=\?\)/,
+  ],
+  'the order that replaces a certificate': [
+    (db) => isReplaced(db, 'x', 1),
+    /SEARCH acme_client_orders USING INDEX acme_client_orders_by_replaced \(replaces=\?\)/,
+  ],
   'the challenge for a token': [
     (db) => findHttpChallenge(db, 'x'),
     /SEARCH acme_challenges USING INDEX acme_challenges_by_token \(token=\?\)/,
@@ -365,9 +501,17 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
   'the CA behind an issuer': [(db) => findAcmeIssuer(db, 1), /SEARCH acme_issuers USING INTEGER PRIMARY KEY/],
   'an issuer by its id': [(db) => findIssuerById(db, 1), /SEARCH issuers USING INTEGER PRIMARY KEY/],
   'a renewal': [(db) => findRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
-  'the newest authority': [
-    (db) => findCaCertificate(db, 1, 'intermediate'),
+  'the roots of a private CA': [
+    (db) => findRoot(db, 1),
     /SEARCH ca_certificates USING INDEX ca_certificates_by_role/,
+  ],
+  'the newest intermediates of a root': [
+    (db) => listIntermediates(db, { id: 1 }),
+    /SEARCH ca_certificates USING INDEX ca_certificates_by_signer/,
+  ],
+  'the settings of a private CA': [
+    (db) => findPrivateCa(db, 1),
+    /SEARCH private_cas USING INTEGER PRIMARY KEY/,
   ],
 };
 
@@ -376,6 +520,8 @@ const mayBeWhole = new Set([
   ...['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW'],
   // Issuers and lanes of the queue, which the query itself has just listed.
   ...['SCAN asked', 'SCAN lanes', 'SCAN heads'],
+  // The limited part that it counts.
+  'SCAN span',
 ]);
 
 for (const [what, [query, step]] of Object.entries(searches)) {

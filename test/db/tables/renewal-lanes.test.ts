@@ -21,20 +21,22 @@ async function prepared(t: TestContext) {
       const row = await writer
         .insertInto('certificates')
         .values({ ...copy, name })
+        .returning('id')
         .executeTakeFirstOrThrow();
       const renewal = await writer
         .insertInto('renewals')
         .values({
           ...{
-            certificate_id: Number(row.insertId),
+            certificate_id: row.id,
             status: 'queued',
             requested_by: 'system',
             requested_at: 0,
           },
           ...{ issuer_id, dns_lane, urgent_at },
         })
+        .returning('id')
         .executeTakeFirstOrThrow();
-      ids.set(name, Number(renewal.insertId));
+      ids.set(name, renewal.id);
     });
   let urgent = 100;
   for (let n = 1; n <= 4; n += 1) {

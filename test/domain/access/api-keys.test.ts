@@ -1,9 +1,7 @@
 /** API keys: what is refused and why, what is shown, and that every change has its audit event or did not happen. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { day } from '../../../src/base/duration.ts';
 import { Problem, type ProblemCode } from '../../../src/base/problem.ts';
 import {
@@ -16,6 +14,7 @@ import { type Actor, localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
+import { refuse } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const actor: Actor = { name: 'admin:eve', ip: '192.0.2.1', requestId: 'r1' };
@@ -61,6 +60,7 @@ test('a key is kept as its hash, and neither the list nor the audit log has the 
     scopes: ['certificates:read'],
     certificates: ['a', 'b'],
     allowed_networks: [],
+    profiles: [],
     created_at: '2026-11-21T12:00:00Z',
     expires_at: '2027-01-01T00:00:00Z',
     revoked_at: null,
@@ -91,6 +91,7 @@ test('the audit event of a new key says who created it, from where, and what it 
         scopes: ['certificates:read'],
         certificates: ['*'],
         allowed_networks: [],
+        profiles: [],
         expires_at: null,
       },
       ip: '192.0.2.1',
@@ -123,9 +124,7 @@ for (const action of ['create', 'revoke', 'delete'] as const) {
     const { id } = await create(vault, { certificates: ['a'] });
     if (action === 'delete') await revokeApiKey(vault, actor, id);
     const before = await pageOfApiKeys(vault, { limit: 10 });
-    const other = new BetterSqlite3(join(dataDir, 'vault.db'));
-    t.after(() => other.close());
-    other.exec(`create trigger full before insert on audit_events begin select raise(abort, 'no room'); end`);
+    refuse(dataDir, 'insert', 'audit_events', { message: 'no room' });
     const work = { create, revoke: revokeApiKey, delete: deleteApiKey } as const;
     const trying = action === 'create' ? create(vault, { name: 'other' }) : work[action](vault, actor, id);
     await assert.rejects(trying, /no room/);

@@ -1,8 +1,6 @@
 /** Authentication: a raw value is somebody's or nobody's, and a change of rights counts from the next look on. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { day } from '../../../src/base/duration.ts';
 import { rotateApiKey } from '../../../src/domain/access/api-key-rotation.ts';
 import { createApiKey, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
@@ -10,6 +8,7 @@ import { Authenticator, apiKeyState } from '../../../src/domain/access/authentic
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** A vault with the certificates a and b and one key for a, and a way of asking as a request does. */
@@ -46,6 +45,7 @@ test('a key is known with its scopes and its allowlist', async (t) => {
       scopes: new Set(['certificates:read']),
       certificates: new Set(['a']),
       networks: 'any',
+      profiles: 'any',
       expiresAt: null,
       replacedAt: null,
     },
@@ -104,9 +104,7 @@ test('a revocation by another process counts at the next look', async (t) => {
 test('a key that was deleted by another process is rejected at the next look', async (t) => {
   const { ask, dataDir } = await vaultWithKey(t);
   await ask();
-  const other = new BetterSqlite3(join(dataDir, 'vault.db'));
-  other.exec('delete from api_key_certificates; delete from api_keys');
-  other.close();
+  outside(dataDir, (db) => db.exec('delete from api_key_certificates; delete from api_keys'));
   assert.equal(await ask(), undefined);
 });
 

@@ -21,6 +21,7 @@ const identity = (rights: readonly Scope[], certificates: 'any' | readonly strin
   scopes: new Set(rights),
   certificates: certificates === 'any' ? 'any' : new Set(certificates),
   networks: 'any',
+  profiles: 'any',
 });
 
 type Case = readonly [

@@ -1,12 +1,11 @@
 /** The last use of keys: written behind, at most once a minute per key, and not lost when it cannot be written. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { minute, second } from '../../../src/base/duration.ts';
 import { createApiKey, pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../../src/domain/inputs.ts';
+import { refuse } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {
@@ -67,15 +66,11 @@ test('a clock that was set back does not stop the notes', async (t) => {
 
 test('what could not be written is written the next time, unless a newer use was noted', async (t) => {
   const { vault, world, dataDir, uses } = await vaultWithKeys(t);
-  const other = new BetterSqlite3(join(dataDir, 'vault.db'));
-  t.after(() => other.close());
-  other.exec(
-    `create trigger full before update of last_used_at on api_keys begin select raise(abort, 'no room'); end`,
-  );
+  const full = refuse(dataDir, 'update', 'api_keys', { message: 'no room' });
   vault.keyUse.note(1, '192.0.2.1');
   vault.keyUse.note(2, '192.0.2.2');
   await assert.rejects(vault.keyUse.write(), /no room/);
-  other.exec('drop trigger full');
+  full.allow();
   world.advance(minute);
   vault.keyUse.note(2, '192.0.2.3');
   await vault.keyUse.write();

@@ -9,7 +9,8 @@ import { Sessions } from '../../../src/domain/access/sessions.ts';
 import { SignIn } from '../../../src/domain/access/sign-in.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { cheapHash, goodPassword, makeAdministrator } from '../../harness/sign-in-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

@@ -13,8 +13,9 @@ import {
   readCheckpoint,
   replaceCheckpointKey,
 } from '../../../src/domain/audit/audit-checkpoint.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
 import { needs } from '../../harness/missing-program.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
@@ -114,7 +115,8 @@ test('an event that the vault did not write is not signed', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeCheckpoint(vault, localCli);
   outside(dataDir, (db) =>
-    db.exec("insert into audit_events (at, actor, action, resource, detail) values (1, 'a', 'b', 'c', '{}')"),
+    db.exec(`insert into audit_events (id, at, actor, action, resource, detail)
+      select max(id) + 1, 1, 'a', 'b', 'c', '{}' from audit_events`),
   );
   await assert.rejects(
     makeCheckpoint(vault, localCli),

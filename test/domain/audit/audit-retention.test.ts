@@ -4,7 +4,8 @@ import { type TestContext, test } from 'node:test';
 import { hashIn } from '../../../src/db/audit/audit-chain.ts';
 import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const day = 86_400_000;
@@ -127,7 +128,8 @@ test('events that the vault did not write are pruned too, and the event that say
   const { vault, dataDir, world, prune, log: add, ids, whole } = await logged(t);
   world.advance(40 * day);
   outside(dataDir, (db) =>
-    db.exec("insert into audit_events (at, actor, action, resource, detail) values (1, 'a', 'b', 'c', '{}')"),
+    db.exec(`insert into audit_events (id, at, actor, action, resource, detail)
+      select max(id) + 1, 1, 'a', 'b', 'c', '{}' from audit_events`),
   );
   assert.equal(await prune(30 * day), 0, 'the rest could not be held against one without a link');
   await add(1);

@@ -1,5 +1,6 @@
 /** The verification of the audit log: each way to change it shows, and at which event; what is allowed does not. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { hashIn, linkOf } from '../../../src/db/audit/audit-chain.ts';
 import type { AuditEventRow } from '../../../src/db/audit/audit-events.ts';
@@ -7,7 +8,8 @@ import { localCli, system } from '../../../src/domain/audit/audit.ts';
 import { makeCheckpoint, readCheckpoint } from '../../../src/domain/audit/audit-checkpoint.ts';
 import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
-import { outside } from '../../harness/http-fixtures.ts';
+import { setCounter } from '../../harness/outside-counter.ts';
+import { outside, putOutside } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const day = 86_400_000;
@@ -27,12 +29,20 @@ async function logged(t: TestContext, count = 20) {
   const change = (sql: string) => outside(dataDir, (db) => db.exec(sql));
   const rows = () =>
     outside(dataDir, (db) => db.prepare('select * from audit_events order by id').all()) as AuditEventRow[];
+  /** Removes the events up to this one, as the vault does after it has said so. */
+  const pruneThrough = (id: number) => {
+    const link = outside(dataDir, (db) =>
+      db.prepare('select link from audit_events where id = ?').pluck().get(id),
+    ) as Buffer;
+    putOutside(dataDir, 'audit-pruned-through', `${id} ${link.toString('hex')}`);
+    change(`delete from audit_events where id <= ${id}`);
+  };
   const faults = async (...texts: readonly string[]) => {
     const checkpoints = await Promise.all(texts.map((text) => readCheckpoint(vault, text, 'it')));
     const { faults: found } = await verifyChain(vault, checkpoints);
     return found.map(({ id, kind }) => `${id} ${kind}`);
   };
-  return { ...opened, download, change, rows, faults };
+  return { ...opened, download, change, pruneThrough, rows, faults };
 }
 
 test('an unmodified log is intact', async (t) => {
@@ -43,13 +53,17 @@ test('an unmodified log is intact', async (t) => {
   assert.deepEqual(last?.link, hashIn(rows().at(-1)?.link ?? Buffer.alloc(0)));
 });
 
-for (const [title, sql, expected] of [
+for (const [title, sql, expected, counter] of [
   ['an actor', "update audit_events set actor = 'api-key:2:db' where id = 10", ['10 changed']],
   ['a time', 'update audit_events set at = at + 1 where id = 10', ['10 changed']],
   ['a detail', "update audit_events set detail = '{}' where id = 10", ['10 changed']],
   ['an address that goes', 'update audit_events set ip = null where id = 10', ['10 changed']],
   ['the first event', "update audit_events set action = 'x' where id = 1", ['1 changed']],
-  ['a link', 'update audit_events set link = zeroblob(32) where id = 10', ['10 changed', '11 changed']],
+  [
+    'a link',
+    `update audit_events set link = x'${'00'.repeat(32)}' where id = 10`,
+    ['10 changed', '11 changed'],
+  ],
   [
     'a link that is emptied',
     "update audit_events set link = x'' where id = 10",
@@ -62,29 +76,33 @@ for (const [title, sql, expected] of [
   [
     'two that change places',
     `update audit_events set id = 1000 where id = 10; update audit_events set id = 10 where id = 11;
-     update audit_events set id = 11 where id = 1000;
-     update sqlite_sequence set seq = 21 where name = 'audit_events'`,
+     update audit_events set id = 11 where id = 1000`,
     ['10 changed', '11 changed', '12 changed'],
+    21,
   ],
   [
     'one removed and the rest moved up',
     `delete from audit_events where id = 10;
-     update audit_events set id = id - 1 where id > 10; update sqlite_sequence set seq = 20 where name = 'audit_events'`,
+     update audit_events set id = id - 1 where id > 10`,
     [...[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20].map((id) => `${id} changed`), '21 missing'],
+    20,
   ],
 ] as const) {
   test(`a change is found at its event: ${title}`, async (t) => {
-    const { change, faults, rows } = await logged(t);
+    const { change, faults, rows, dataDir } = await logged(t);
     assert.equal(rows().length, 21);
     change(sql);
+    if (counter !== undefined) setCounter(dataDir, 'audit_events', counter);
     assert.deepEqual(await faults(), expected);
   });
 }
 
+const randomLink = () => `x'${randomBytes(32).toString('hex')}'`;
+
 test('an inserted row is found, even at the end', async (t) => {
   const { change, faults } = await logged(t);
   change(`insert into audit_events (id, at, actor, action, resource, detail, link)
-    values (22, 1, 'a', 'b', 'c', '{}', randomblob(32))`);
+    values (22, 1, 'a', 'b', 'c', '{}', ${randomLink()})`);
   assert.deepEqual(await faults(), ['22 changed']);
 });
 
@@ -137,9 +155,9 @@ test('an event whose link was emptied stays found after the next event: nothing 
 });
 
 test('an end that was cut off with its counter is found by the mark, and a gap stays', async (t) => {
-  const { change, faults, download, rows } = await logged(t);
-  change(`delete from audit_events where id > 15;
-    update sqlite_sequence set seq = 15 where name = 'audit_events'`);
+  const { change, faults, download, rows, dataDir } = await logged(t);
+  change('delete from audit_events where id > 15');
+  setCounter(dataDir, 'audit_events', 15);
   assert.deepEqual(await faults(), ['16 missing']);
   await download(1);
   assert.equal(rows().at(-1)?.id, 22);
@@ -147,10 +165,9 @@ test('an end that was cut off with its counter is found by the mark, and a gap s
 });
 
 test('a log that was emptied with its counter and its mark does not begin as a new one', async (t) => {
-  const { change, faults, download } = await logged(t);
-  change(
-    "delete from audit_events; delete from sqlite_sequence; delete from settings where key = 'audit-mark'",
-  );
+  const { change, faults, download, dataDir } = await logged(t);
+  change("delete from audit_events; delete from settings where key = 'audit-mark'");
+  setCounter(dataDir, 'audit_events', 0);
   assert.deepEqual(await faults(), ['0 mark']);
   await download(1);
   await download(2);
@@ -158,35 +175,33 @@ test('a log that was emptied with its counter and its mark does not begin as a n
 });
 
 test('a mark of another event is none', async (t) => {
-  const { change, faults, rows } = await logged(t);
+  const { change, faults, rows, dataDir } = await logged(t);
   const { id, link } = rows()[14] ?? { id: 0, link: Buffer.alloc(0) };
   // The tag of an event is none of a mark: it has a key of its own.
-  change(`delete from audit_events where id > 15;
-    update settings set value = '${id} ${hashIn(link).toString('hex')} ${link.subarray(32).toString('hex')}'
-    where key = 'audit-mark'`);
+  change('delete from audit_events where id > 15');
+  const tag = link.subarray(32).toString('hex');
+  putOutside(dataDir, 'audit-mark', `${id} ${hashIn(link).toString('hex')} ${tag}`);
   assert.deepEqual(await faults(), ['15 mark']);
 });
 
 test('an older state that was restored as a whole is found only by a checkpoint', async (t) => {
-  const { vault, faults, download, dataDir, rows } = await logged(t);
+  const { vault, faults, download, change, dataDir, rows } = await logged(t);
   const before = outside(dataDir, (db) =>
     db.prepare("select value from settings where key = 'audit-mark'").pluck().get(),
-  );
+  ) as string;
   await download(1);
   const checkpoint = await makeCheckpoint(vault, localCli);
   assert.deepEqual(await faults(checkpoint), []);
   const { id } = await readCheckpoint(vault, checkpoint, 'it');
   assert.equal(id, rows().length);
-  outside(dataDir, (db) => {
-    db.exec('delete from audit_events where id > 21');
-    db.prepare("update settings set value = ? where key = 'audit-mark'").run(before);
-  });
+  change('delete from audit_events where id > 21');
+  putOutside(dataDir, 'audit-mark', before);
   assert.deepEqual(await faults(), [], 'only what stands beside the database or elsewhere shows it');
   assert.deepEqual(await faults(checkpoint), [`${id} checkpoint`]);
 });
 
 test('what was pruned is no fault, and what was removed without a word is one', async (t) => {
-  const { vault, world, faults, download, change } = await logged(t);
+  const { vault, world, faults, download, pruneThrough } = await logged(t);
   const early = await makeCheckpoint(vault, localCli);
   world.advance(40 * day);
   await download(1);
@@ -202,8 +217,7 @@ test('what was pruned is no fault, and what was removed without a word is one', 
   assert.deepEqual(await faults(early), ['22 checkpoint'], 'no longer there to be compared');
   assert.deepEqual(await faults(late), []);
 
-  change(`update settings set value = (select id || ' ' || lower(hex(link)) from audit_events where id = 25)
-    where key = 'audit-pruned-through'; delete from audit_events where id <= 25`);
+  pruneThrough(25);
   assert.deepEqual(await faults(), ['25 unannounced']);
 });
 
@@ -211,7 +225,7 @@ test('an event that is inserted where the log was pruned is found, and so is one
   const { vault, world, faults, download, change } = await logged(t);
   const put = (id: number) =>
     change(`insert into audit_events (id, at, actor, action, resource, detail, link)
-      values (${id}, 1, 'a', 'b', 'c', '{}', randomblob(32))`);
+      values (${id}, 1, 'a', 'b', 'c', '{}', ${randomLink()})`);
   put(0);
   assert.deepEqual(await faults(), ['0 added']);
   change('delete from audit_events where id = 0');
@@ -224,7 +238,7 @@ test('an event that is inserted where the log was pruned is found, and so is one
 });
 
 test('events that are pruned further before it could look how far are no faults', async (t) => {
-  const { vault, change } = await logged(t, 1300);
+  const { vault, pruneThrough } = await logged(t, 1300);
   const detail = { through: 900 };
   await vault.audit.append({ actor: system, action: 'audit.prune', resource: 'audit-log', detail });
   const { selectFrom } = vault.db.reader;
@@ -235,8 +249,7 @@ test('events that are pruned further before it could look how far are no faults'
     if (args[0] === 'audit_events') pages += 1;
     const through = pages > 1 ? left.shift() : undefined;
     if (through !== undefined) {
-      change(`insert or replace into settings select 'audit-pruned-through', id || ' ' || lower(hex(link)) from audit_events
-        where id = ${through}; delete from audit_events where id <= ${through}`);
+      pruneThrough(through);
     }
     return Reflect.apply(selectFrom, vault.db.reader, args);
   });
@@ -245,24 +258,20 @@ test('events that are pruned further before it could look how far are no faults'
 });
 
 test('events that are pruned and added while it walks are no faults', async (t) => {
-  const { vault, change, download } = await logged(t, 1300);
+  const { vault, pruneThrough, download } = await logged(t, 1300);
   const detail = { through: 900 };
   await vault.audit.append({ actor: system, action: 'audit.prune', resource: 'audit-log', detail });
   const { selectFrom } = vault.db.reader;
-  let looks = 0;
+  let pages = 0;
   t.mock.method(vault.db.reader, 'selectFrom', (...args: Parameters<typeof selectFrom>) => {
-    looks += 1;
-    // The first look is at what was pruned, the second at the first page.
-    if (looks === 3) {
-      change(`insert into settings select 'audit-pruned-through', id || ' ' || lower(hex(link)) from audit_events
-        where id = 900; delete from audit_events where id <= 900`);
-    }
+    if (args[0] === 'audit_events') pages += 1;
+    if (args[0] === 'audit_events' && pages === 2) pruneThrough(900);
     return Reflect.apply(selectFrom, vault.db.reader, args);
   });
   const [{ events, first, faults }] = await Promise.all([verifyChain(vault), download(1)]);
   assert.deepEqual(faults, []);
   assert.equal(first, 1);
-  assert(events < 1000 && looks > 3, `${events} events, ${looks} looks`);
+  assert(events < 1000 && pages > 2, `${events} events, ${pages} pages`);
 });
 
 test('a hundred faults are named and all are counted', async (t) => {

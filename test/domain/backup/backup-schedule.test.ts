@@ -24,6 +24,7 @@ import type { Vault } from '../../../src/domain/vault.ts';
 import { addCertificates } from '../../harness/marked-vault.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
+import { copyDatabase, databaseOf } from '../../harness/tested-engine.ts';
 
 async function planned(t: TestContext, keep = 2) {
   const opened = await testVault(t);
@@ -207,7 +208,9 @@ test('two vaults with one master key in one directory notice each other, and rem
   const { look, names, world, plan, dataDir } = await planned(t, 1);
   await look();
   const copy = tempDir(t);
-  for (const name of ['vault.db', 'master.key']) copyFileSync(join(dataDir, name), join(copy, name));
+  const files = databaseOf(dataDir) === undefined ? ['vault.db', 'master.key'] : ['master.key'];
+  for (const name of files) copyFileSync(join(dataDir, name), join(copy, name));
+  await copyDatabase(dataDir, copy);
   world.advance(minute);
   const clone = await testVault(t, { dataDir: copy, world });
   await clone.vault.db.write((writer) => ensureIdentity(writer, world));

@@ -18,6 +18,7 @@ import { sourceUrl } from '../../harness/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
+import { ofFiles } from '../../harness/tested-engine.ts';
 
 const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url));
 
@@ -63,54 +64,62 @@ async function whichStarts(data: string): Promise<string> {
   }
 }
 
-test('there is the old vault or the new one, whenever the swap is killed', async (t) => {
-  const { template, dir } = await oldAndNew(t);
-  const data = join(dir, 'data');
-  const seen: string[] = [];
-  for (let step = 1; ; step++) {
-    rmSync(data, { recursive: true, force: true });
-    cpSync(template, data, { recursive: true });
-    leaveLog(data);
-    const args = ['--import', killer, '--input-type=module', '-e', script, data];
-    const env = { ...process.env, KILL_AT: String(step), KILL_UNDER: data };
-    const { signal, status, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
-    const isCutOff = signal === 'SIGKILL';
-    assert.ok(isCutOff || status === 0, stderr);
-    const started = await whichStarts(data);
-    seen.push(started);
-    assert.ok(['old', 'new'].includes(started), `step ${step}: ${started}`);
-    assert.equal(existsSync(join(data, 'restore.pending')), false, `step ${step}`);
-    if (started === 'new') {
-      // The other one can be had back by putting the kept files in their places.
-      const back = join(dir, `back-${step}`);
-      mkdirSync(back, { mode: 0o700 });
-      for (const name of ['master.key', 'vault.db']) {
-        cpSync(join(data, `${name}.before-restore-now`), join(back, name));
+test(
+  'there is the old vault or the new one, whenever the swap is killed',
+  ofFiles('the restored one takes its place by renames'),
+  async (t) => {
+    const { template, dir } = await oldAndNew(t);
+    const data = join(dir, 'data');
+    const seen: string[] = [];
+    for (let step = 1; ; step++) {
+      rmSync(data, { recursive: true, force: true });
+      cpSync(template, data, { recursive: true });
+      leaveLog(data);
+      const args = ['--import', killer, '--input-type=module', '-e', script, data];
+      const env = { ...process.env, KILL_AT: String(step), KILL_UNDER: data };
+      const { signal, status, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
+      const isCutOff = signal === 'SIGKILL';
+      assert.ok(isCutOff || status === 0, stderr);
+      const started = await whichStarts(data);
+      seen.push(started);
+      assert.ok(['old', 'new'].includes(started), `step ${step}: ${started}`);
+      assert.equal(existsSync(join(data, 'restore.pending')), false, `step ${step}`);
+      if (started === 'new') {
+        // The other one can be had back by putting the kept files in their places.
+        const back = join(dir, `back-${step}`);
+        mkdirSync(back, { mode: 0o700 });
+        for (const name of ['master.key', 'vault.db']) {
+          cpSync(join(data, `${name}.before-restore-now`), join(back, name));
+        }
+        assert.equal(await whichStarts(back), 'old', `step ${step}`);
       }
-      assert.equal(await whichStarts(back), 'old', `step ${step}`);
+      if (!isCutOff) break;
     }
-    if (!isCutOff) break;
-  }
-  assert.equal(seen[0], 'old');
-  assert.equal(seen.at(-1), 'new');
-  assert.equal(
-    seen.join().replace(/(old,?)+(new,?)+/, ''),
-    '',
-    `first always the old one, then the new: ${seen}`,
-  );
-  assert.ok(seen.length > 8, `${seen.length} steps`);
-});
+    assert.equal(seen[0], 'old');
+    assert.equal(seen.at(-1), 'new');
+    assert.equal(
+      seen.join().replace(/(old,?)+(new,?)+/, ''),
+      '',
+      `first always the old one, then the new: ${seen}`,
+    );
+    assert.ok(seen.length > 8, `${seen.length} steps`);
+  },
+);
 
-test('a restore that is completed by two at once is completed once', async (t) => {
-  const { template, dir } = await oldAndNew(t);
-  const data = join(dir, 'data');
-  cpSync(template, data, { recursive: true });
-  const moves = ['master.key', 'vault.db'].map((name) => ({ from: `${name}.restoring-1`, to: name }));
-  writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
-  assert.deepEqual(await Promise.all([whichStarts(data), whichStarts(data)]), ['new', 'new']);
-  finishRestore(data);
-  assert.equal(await whichStarts(data), 'new');
-});
+test(
+  'a restore that is completed by two at once is completed once',
+  ofFiles('the restored one takes its place by renames'),
+  async (t) => {
+    const { template, dir } = await oldAndNew(t);
+    const data = join(dir, 'data');
+    cpSync(template, data, { recursive: true });
+    const moves = ['master.key', 'vault.db'].map((name) => ({ from: `${name}.restoring-1`, to: name }));
+    writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
+    assert.deepEqual(await Promise.all([whichStarts(data), whichStarts(data)]), ['new', 'new']);
+    finishRestore(data);
+    assert.equal(await whichStarts(data), 'new');
+  },
+);
 
 test('a restore that another process completes just before is no complaint', (t) => {
   const data = tempDir(t);
@@ -141,27 +150,31 @@ test('a note that cannot be followed stops the start, and says where it is', (t)
   assert.equal(readFileSync(join(data, 'restore.pending'), 'utf8'), 'so what');
 });
 
-test('a restore whose master key lies on a disk that is missing waits for it, and leaves the database alone', async (t) => {
-  const { template, dir } = await oldAndNew(t);
-  const data = join(dir, 'data');
-  const [mount, unplugged] = [join(dir, 'mount'), join(dir, 'unplugged')];
-  cpSync(template, data, { recursive: true });
-  mkdirSync(unplugged);
-  mkdirSync(mount);
-  cpSync(join(data, 'master.key.restoring-1'), join(unplugged, 'master.key.restoring-1'));
-  const key = { from: join(mount, 'master.key.restoring-1'), to: join(mount, 'master.key') };
-  const moves = [key, { from: 'vault.db.restoring-1', to: 'vault.db' }];
-  writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
-  assert.throws(
-    () => finishRestore(data),
-    /cannot complete an interrupted restore: \S+ to \S+: no such file or directory$/,
-  );
-  assert.equal(existsSync(join(data, 'vault.db.restoring-1')), true);
-  cpSync(unplugged, mount, { recursive: true });
-  finishRestore(data);
-  assert.deepEqual(readdirSync(mount), ['master.key']);
-  assert.equal(existsSync(join(data, 'restore.pending')), false);
-});
+test(
+  'a restore whose master key lies on a disk that is missing waits for it, and leaves the database alone',
+  ofFiles('the restored one takes its place by renames'),
+  async (t) => {
+    const { template, dir } = await oldAndNew(t);
+    const data = join(dir, 'data');
+    const [mount, unplugged] = [join(dir, 'mount'), join(dir, 'unplugged')];
+    cpSync(template, data, { recursive: true });
+    mkdirSync(unplugged);
+    mkdirSync(mount);
+    cpSync(join(data, 'master.key.restoring-1'), join(unplugged, 'master.key.restoring-1'));
+    const key = { from: join(mount, 'master.key.restoring-1'), to: join(mount, 'master.key') };
+    const moves = [key, { from: 'vault.db.restoring-1', to: 'vault.db' }];
+    writeFileSync(join(data, 'restore.pending'), JSON.stringify({ moves }));
+    assert.throws(
+      () => finishRestore(data),
+      /cannot complete an interrupted restore: \S+ to \S+: no such file or directory$/,
+    );
+    assert.equal(existsSync(join(data, 'vault.db.restoring-1')), true);
+    cpSync(unplugged, mount, { recursive: true });
+    finishRestore(data);
+    assert.deepEqual(readdirSync(mount), ['master.key']);
+    assert.equal(existsSync(join(data, 'restore.pending')), false);
+  },
+);
 
 test('a damaged database is kept with its logs, and none of them is taken for the new one', (t) => {
   const data = tempDir(t);

@@ -14,7 +14,8 @@ import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion, versionPrivateKey } from '../../../src/domain/versions/versions.ts';
 import { countOf, type Engine, engine, tryWork } from '../../harness/engine-vault.ts';
 import { workerOn } from '../../harness/engine-worker.ts';
-import { forever, giveVersion, makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
+import { importOne } from '../../harness/http-fixtures.ts';
+import { forever, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
 import { problem, type ScriptedReply } from '../../harness/scripted-acme.ts';
 
 async function issued(opened: Engine) {
@@ -174,15 +175,15 @@ test('what the CA rejects is reported in its words, and nothing is marked', asyn
   assert.deepEqual(await statusesOf(vault), ['succeeded']);
 });
 
-test('a version that no ACME CA issued, or that does not exist, is refused before the CA is contacted', async (t) => {
+test('a version of a CA that the vault does not know, or that does not exist, is refused before the CA is contacted', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await assert.rejects(revoke(vault), { code: 'no_current_version' });
   await assert.rejects(revoke(vault, 7), { code: 'version_not_found' });
-  await makeCertificate(vault, 'own');
-  await giveVersion(vault, 'www');
-  await assert.rejects(revoke(vault), { code: 'not_renewable' });
-  const own = { version: undefined, reason: 'superseded' } as const;
-  await assert.rejects(revokeVersion(vault, localCli, 'own', own, forever), { code: 'not_renewable' });
+  await importOne(vault, 'imported', { chain: false });
+  const imported = { version: undefined, reason: 'superseded' } as const;
+  await assert.rejects(revokeVersion(vault, localCli, 'imported', imported, forever), {
+    code: 'not_renewable',
+  });
   assert.equal(countOf(ca, 'revokeCert'), 0);
 });

@@ -1,18 +1,18 @@
 /** Freshness: what is remembered is never older than the last look at the database. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import type { Database } from '../../../src/db/database.ts';
 import { FreshCache, Freshness } from '../../../src/domain/changes/freshness.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { type TestVault, testVault } from '../../harness/test-vault.ts';
 
-/** A change that caches have to notice, made by another process as far as SQLite can tell. */
+/** A change that caches have to notice, made by another process as far as the database can tell. */
 function changeOutside({ dataDir }: TestVault): void {
-  const other = new BetterSqlite3(`${dataDir}/vault.db`);
-  other.exec(
-    "insert into certificates (name, domains, key_type, auto_renew, reuse_key, created_at) values (hex(randomblob(8)), '[]', 'x', 0, 0, 0)",
+  outside(dataDir, (db) =>
+    db.exec(`insert into certificates (name, domains, key_type, auto_renew, reuse_key, created_at)
+      values ('${randomUUID()}', '[]', 'x', 0, 0, 0)`),
   );
-  other.close();
 }
 
 async function cache(t: Parameters<typeof testVault>[0], limit = 10) {

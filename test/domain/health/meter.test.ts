@@ -43,3 +43,21 @@ test('the sums of several have each series that any has', () => {
   assert.deepEqual(addedSeries([{ a: 1, b: 2 }, { b: 3, c: 4 }, {}]), { a: 1, b: 5, c: 4 });
   assert.deepEqual(addedSeries([]), {});
 });
+
+test('orders are counted by result, client and issuer, up to a number of pairs, and their time to the certificate', () => {
+  const meter = new Meter();
+  const web = { client: 'web', issuer: 'local-ca' };
+  meter.ordered('issued', web, 1500);
+  meter.ordered('issued', web, -1);
+  meter.ordered('refused', web);
+  for (let at = 0; at < 500; at += 1) meter.ordered('failed', { client: `c${at}`, issuer: 'local-ca' });
+  meter.ordered('issued', web, 10);
+  const series = meter.series();
+  const count = (client: string, issuer: string, result: string) =>
+    series[`vault_acme_orders_total{client="${client}",issuer="${issuer}",result="${result}"}`];
+  assert.deepEqual([count('web', 'local-ca', 'issued'), count('web', 'local-ca', 'refused')], [3, 1]);
+  assert.equal(count('other', 'other', 'failed'), 301);
+  assert.equal(Object.keys(series).filter((name) => name.startsWith('vault_acme_orders_total')).length, 202);
+  assert.equal(series.vault_acme_order_duration_seconds_count, 3);
+  assert.equal(series['vault_acme_order_duration_seconds_bucket{le="0.05"}'], 2);
+});

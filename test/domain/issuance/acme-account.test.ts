@@ -1,8 +1,6 @@
 /** Accounts as the engine uses them: registered once, shared, found again after anything, and never in clear anywhere. */
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../../src/base/secret.ts';
 import { findAcmeAccount, listAcmeAccounts } from '../../../src/db/tables/acme-accounts.ts';
@@ -16,6 +14,7 @@ import { issues, issuesAnother } from '../../harness/engine-outcomes.ts';
 import { challengeRows, countOf, type Engine, engine, tryWork } from '../../harness/engine-vault.ts';
 import { forever, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
 import { problem, scriptedAcme } from '../../harness/scripted-acme.ts';
+import { storedValues } from '../../harness/stored-values.ts';
 
 const accepted = { acceptsTerms: true } as const;
 
@@ -206,12 +205,7 @@ test('keys of accounts, customers and certificates are neither in the log nor in
     });
     return Buffer.from(d, 'base64url');
   });
-  const files = readdirSync(dataDir).filter((name) => name !== 'master.key');
-  assert(files.includes('vault.db'));
-  const texts = [
-    ...files.map((name) => readFileSync(join(dataDir, name))),
-    Buffer.from(log.lines.join('\n')),
-  ];
+  const texts = [...storedValues(dataDir), Buffer.from(log.lines.join('\n'))];
   for (const secret of [eabKey, ...numbers]) {
     assert(secret.length >= 32);
     for (const form of [

@@ -5,7 +5,8 @@ import { Problem } from '../../../src/base/problem.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { acmeAccountView, deleteAccount, listAccounts } from '../../../src/domain/issuance/acme-accounts.ts';
 import { makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside, refuse } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 test('an account is current while an issuer names it, and goes by the names of those that do', async (t) => {
@@ -36,12 +37,10 @@ test('a page begins after an id and ends at its limit', async (t) => {
 test('a deletion is one transaction with its audit event', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const id = await makeAccount(vault);
-  outside(dataDir, (db) =>
-    db.exec("create trigger full before insert on audit_events begin select raise(abort, 'no room'); end"),
-  );
-  await assert.rejects(deleteAccount(vault, localCli, String(id)));
+  const full = refuse(dataDir, 'insert', 'audit_events', { message: 'no room' });
+  await assert.rejects(deleteAccount(vault, localCli, String(id)), /no room/);
   assert.equal((await listAccounts(vault)).length, 1);
-  outside(dataDir, (db) => db.exec('drop trigger full'));
+  full.allow();
   await deleteAccount(vault, localCli, String(id));
   assert.deepEqual(await listAccounts(vault), []);
   assert.deepEqual(

@@ -10,11 +10,17 @@ import { addIssuer } from '../../../src/domain/issuance/issuer-changes.ts';
 import { queueDueRenewals } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
-import { anotherOrder, type OwnOrders, runWatched, undisturbed } from '../../harness/engine-orders.ts';
+import {
+  anotherOrder,
+  nonceRequest,
+  type OwnOrders,
+  runWatched,
+  stepsOf,
+} from '../../harness/engine-orders.ts';
 import { challengeRows, type Engine, engine, workOn } from '../../harness/engine-vault.ts';
 import { forever, rowOf } from '../../harness/renewal-fixtures.ts';
 
-type Step = OwnOrders & {
+type Changed = OwnOrders & {
   /** Whether nobody could have known that the request for the certificate should not be sent. */
   readonly isTooLate: boolean;
   readonly where: string;
@@ -24,24 +30,36 @@ type Step = OwnOrders & {
 async function walkChanges(
   t: TestContext,
   change: (vault: Vault, name: string) => Promise<unknown>,
-  look: (opened: Engine, step: Step) => Promise<void>,
+  look: (opened: Engine, changed: Changed) => Promise<void>,
 ) {
   const opened = await engine(t, { certificate: null, zones: ['example.test'] });
   const { vault, zone, ca } = opened;
   const other = { name: 'other', directory_url: ca.directoryUrl, email: 'other@example.test' };
   await addIssuer(vault, localCli, parseInput(createIssuerInput, other), { acceptsTerms: true }, forever);
-  const operations = await undisturbed(opened);
-  const finalize = operations.indexOf('POST /order/N/finalize');
-  for (const [index, what] of operations.entries()) {
-    const where = `before operation ${index + 1}, ${what}`;
+  for (const [index, step] of (await stepsOf(opened)).entries()) {
+    const where = `before ${step.where}`;
     const own = await anotherOrder(opened, `www${index}`);
-    await runWatched(opened, () => async ({ number, moment }) => {
-      if (number === index + 1 && moment === 'before') await change(vault, own.name);
+    let at: number | undefined;
+    let changing: Promise<unknown> | undefined;
+    const { operations } = await runWatched(opened, () => async (now) => {
+      if (now.moment !== 'before') return;
+      if (step.isAt(now, own.name)) {
+        at = now.number - 1;
+        changing = change(vault, own.name);
+      }
+      // Also what goes on beside it goes on after the change.
+      await changing;
     });
+    if (at === undefined) {
+      assert.equal(step.what, nonceRequest, where);
+      continue;
+    }
+    const finalize = operations.indexOf('POST /order/N/finalize');
+    // After the CA has said that the order is ready there is the last look at the certificate, and the step that says so.
+    const isTooLate = finalize !== -1 && at > operations.indexOf('POST /order/N');
     await drain(vault);
     await removeLeftoverChallenges(vault);
-    // Between the last look at the certificate and the request there is the step that says so.
-    await look(opened, { ...own, where, isTooLate: index >= finalize - 1 });
+    await look(opened, { ...own, where, isTooLate });
     assert.deepEqual(await challengeRows(vault), [], where);
     assert.deepEqual([...zone.records], [], where);
   }

@@ -20,24 +20,36 @@ async function shared(t: TestContext) {
   return { ...(await engine(t, { certificate: null, world })), catchUp };
 }
 
+/** The requests of an undisturbed order; a further nonce may be needed or not. */
+async function requestsOf(opened: Awaited<ReturnType<typeof shared>>) {
+  const { vault, ca, zone } = opened;
+  const before = ca.kinds().length;
+  await anotherOrder(opened, 'calm', ['calm.a.test', 'calm.b.test']);
+  const ended = await workOn((await workerOn(vault, zone)).vault);
+  assert.equal(ended.status, 'succeeded', String(ended.error));
+  const kinds = ca.kinds().slice(before);
+  const requests = kinds.map((kind, index) => ({
+    kind,
+    nth: kinds.slice(0, index + 1).filter((one) => one === kind).length,
+  }));
+  return requests.filter(({ kind, nth }) => kind !== 'newNonce' || nth === 1);
+}
+
 async function walkKills(t: TestContext, moment: 'lost' | 'unanswered') {
   const opened = await shared(t);
   const { vault, ca, dataDir, zone, catchUp } = opened;
   let next = workerProcess(t, dataDir);
-  const seen: string[] = [];
-  for (let number = 1, isOver = false; !isOver; number += 1) {
+  const steps = await requestsOf(opened);
+  for (const [index, { kind, nth }] of steps.entries()) {
     catchUp();
-    const name = `www${number}`;
+    const name = `www${index}`;
     const own = await anotherOrder(opened, name, [`${name}.a.test`, `${name}.b.test`]);
     const { begin, kill, complaints } = await next;
     next = workerProcess(t, dataDir);
     const done = Promise.withResolvers<void>();
-    let where = '';
-    const end = atRequests(ca, async (count, kind, now) => {
-      if (count !== number || now !== moment) return undefined;
-      where = `${moment} request ${number}, ${kind}`;
-      seen.push(kind);
-      isOver = kind === 'certificate';
+    const where = `${moment} request ${index + 1}, ${kind} (${nth})`;
+    const end = atRequests(ca, async (at, now) => {
+      if (at.kind !== kind || at.nth !== nth || now !== moment) return undefined;
       await kill('SIGKILL');
       done.resolve();
       return 'gone';
@@ -57,7 +69,7 @@ async function walkKills(t: TestContext, moment: 'lost' | 'unanswered') {
     const [order, ...others] = own.issued();
     assert(order?.leaf && others.length === 0, where);
     if (left.order_url !== null) assert.equal(order.url, left.order_url, where);
-    const isLost = moment === 'unanswered' && seen.at(-1) === 'newOrder';
+    const isLost = moment === 'unanswered' && kind === 'newOrder';
     assert.equal(own.orders().length, isLost ? 2 : 1, where);
     assert.equal(own.accounts().length, 1, where);
     const version = await requireVersion(vault.db.reader, await rowOf(vault, name), undefined);
@@ -77,7 +89,8 @@ async function walkKills(t: TestContext, moment: 'lost' | 'unanswered') {
     'challenge',
     'finalize',
   ];
-  for (const kind of expected) assert(seen.includes(kind), `${kind} was never reached: ${seen.join()}`);
+  const kinds = steps.map(({ kind }) => kind);
+  for (const kind of expected) assert(kinds.includes(kind as never), `${kind} was never reached: ${kinds}`);
 }
 
 test('kill -9 before any request of an order reaches the CA: the next process continues the order', (t) =>

@@ -1,31 +1,38 @@
 /** A vault that is stopped at every step of an order: the renewal is queued again at once, as it stands. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { anotherOrder, runWatched, undisturbed } from '../../harness/engine-orders.ts';
+import { anotherOrder, nonceRequest, runWatched, stepsOf } from '../../harness/engine-orders.ts';
 import { challengeRows, engine, workOn } from '../../harness/engine-vault.ts';
-import { type Moment, workerOn } from '../../harness/engine-worker.ts';
+import { type Moment, type Watcher, type Worker, workerOn } from '../../harness/engine-worker.ts';
 
 async function walkShutdowns(t: TestContext, moment: Moment) {
   const opened = await engine(t, { certificate: null, zones: ['example.test'] });
   const { vault, world, zone } = opened;
-  const operations = await undisturbed(opened);
-  // The first is the claim: who was stopped before it claims nothing.
-  for (const [index, what] of operations.slice(0, -1).entries()) {
-    const where = `${moment} operation ${index + 1}, ${what}`;
-    const { renewals, orders, issued, accounts } = await anotherOrder(opened, `www${index}`);
+  // After the last one there is nothing to return.
+  for (const [index, step] of (await stepsOf(opened)).slice(0, -1).entries()) {
+    const where = `${moment} ${step.where}`;
+    const { name, renewals, orders, issued, accounts } = await anotherOrder(opened, `www${index}`);
     const stop = new AbortController();
     let putUp = new Set<string>();
     const before = world.now();
-    const watch = () => (at: { number: number; moment: Moment }) => {
-      if (at.number !== index + 1 || at.moment !== moment) return;
-      putUp = new Set(zone.records.keys());
-      stop.abort();
-    };
+    let begun: readonly string[] = [];
+    const watch =
+      ({ operations }: Worker): Watcher =>
+      (at) => {
+        if (!step.isAt(at, name) || at.moment !== moment) return;
+        begun = [...operations];
+        putUp = new Set(zone.records.keys());
+        stop.abort();
+      };
     await runWatched(opened, watch, stop.signal);
+    if (!stop.signal.aborted) {
+      assert.equal(step.what, nonceRequest, where);
+      continue;
+    }
     const [left] = await renewals();
     assert(left, where);
     if (left.status === 'succeeded') {
-      assert(index > operations.indexOf('POST /order/N/finalize'), where);
+      assert(begun.includes('POST /order/N/finalize'), where);
     } else {
       assert.deepEqual(
         [left.status, left.claims, left.lease_owner, left.error],
@@ -47,7 +54,7 @@ async function walkShutdowns(t: TestContext, moment: Moment) {
     assert.equal(issued().length, 1, where);
     const isLost = left.order_url === null && orders().length === 2;
     assert(
-      orders().length === 1 || (isLost && /new-order/.test(what)),
+      orders().length === 1 || (isLost && /new-order/.test(step.what)),
       `${where}: ${orders().length} orders`,
     );
     assert.equal(accounts().length, 1, where);

@@ -216,7 +216,10 @@ test('an issuer is removed when no certificate uses it any more, also not as its
       hint,
     });
   }
-  await assert.rejects(removeIssuer(vault, localCli, 'local-ca'), /the private CA cannot be removed/);
+  await assert.rejects(
+    removeIssuer(vault, localCli, 'local-ca'),
+    /the built-in private CA cannot be removed/,
+  );
   await assert.rejects(removeIssuer(vault, localCli, 'nobody'), { code: 'invalid_request' });
   assert.equal((await rowOf(vault, 'one')).issuer_id !== null, true);
   await deleteCertificate(vault, localCli, 'one', { force: true });

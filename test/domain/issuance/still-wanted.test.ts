@@ -53,3 +53,20 @@ test('deleted: it ends with its certificate', async (t) => {
   assert.equal(ended, undefined);
   assert.deepEqual(await statusesOf(vault), []);
 });
+
+test('deleted while its record is presented: the record is removed', async (t) => {
+  const { vault, zone, ca } = await engine(t, { zones: ['example.test'] });
+  const { present } = zone.provider;
+  const presentAndDelete: typeof present = async (record, signal) => {
+    await present(record, signal);
+    await deleteCertificate(vault, localCli, 'www', { force: true });
+  };
+  Object.assign(zone.provider, { present: presentAndDelete });
+  assert.equal(await tryWork(vault), undefined);
+  assert.deepEqual(zone.done, [
+    'present _acme-challenge.www.example.test',
+    'remove _acme-challenge.www.example.test',
+  ]);
+  assert.deepEqual(await challengeRows(vault), []);
+  assert.equal(issuedBy(ca), 0);
+});

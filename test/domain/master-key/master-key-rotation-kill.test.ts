@@ -13,6 +13,7 @@ import { openEverything, sealEverything } from '../../harness/sealed-everything.
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
+import { copyDatabase, databaseOf } from '../../harness/tested-engine.ts';
 import { fromSource } from '../../harness/vault-process.ts';
 
 const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url));
@@ -30,8 +31,10 @@ test('a rotation that is killed before any of its steps is resumed, and loses no
   for (; ; step += 1) {
     const dataDir = join(tempDir(t), 'data');
     cpSync(origin, dataDir, { recursive: true });
+    await copyDatabase(origin, dataDir);
     const args = ['--import', killer, main, 'master-key', 'rotate', '--data-dir', dataDir];
-    const env = { ...process.env, KILL_AT: String(step), KILL_UNDER: dataDir, KILL_COMMITS: '1' };
+    const kill = { KILL_AT: String(step), KILL_UNDER: dataDir, KILL_COMMITS: '1' };
+    const env = { ...process.env, ...kill, CERTVAULT_DATABASE: databaseOf(dataDir) };
     const { signal, status, stderr } = spawnSync(node, args, { env, encoding: 'utf8' });
     assert.ok(signal === 'SIGKILL' || status === 0, `step ${step}: ${stderr}`);
     const { vault, close } = await testVault(t, { dataDir, world });

@@ -46,5 +46,6 @@ test('a channel that gets an alarm is notified of its end', () => {
   assert.equal(subscribedEvent('renewal.recovered'), 'renewal.failed');
   assert.equal(subscribedEvent('certificate.recovered'), 'certificate.expiring');
   assert.equal(subscribedEvent('backup.recovered'), 'backup.overdue');
+  assert.equal(subscribedEvent('private_ca.recovered'), 'private_ca.expiring');
   assert.equal(subscribedEvent('certificate.issued'), 'certificate.issued');
 });

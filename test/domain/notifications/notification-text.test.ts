@@ -35,6 +35,35 @@ test('every notice has a subject that says what happened', () => {
       { api_key: key, certificates: ['*'], expires_at: '2026-11-21T11:30:00Z', urgency: 'over' },
       'API key agent has expired',
     ],
+    [
+      'private_ca.expiring',
+      {
+        private_ca: 'dev',
+        role: 'root',
+        expires_at: web.expires_at,
+        urgency: 'emergency',
+        advice: 'Replace it.',
+        fix: 'do',
+      },
+      'private CA dev: root expires in 10 days',
+    ],
+    [
+      'private_ca.expiring',
+      {
+        private_ca: 'dev',
+        role: 'intermediate',
+        expires_at: web.expires_at,
+        urgency: 'over',
+        advice: 'Do.',
+        fix: 'x',
+      },
+      'private CA dev: intermediate has expired',
+    ],
+    [
+      'private_ca.recovered',
+      { private_ca: 'dev', role: 'root', expires_at: web.expires_at, since: web.expires_at },
+      'private CA dev: renewed',
+    ],
     ['backup.overdue', { last_backup_at: null, every_seconds: 3600, directory: '/b' }, 'no backup yet'],
     ['backup.overdue', { last_backup_at: '2026-11-20T12:00:00Z', every_seconds: 1 }, 'backup is overdue'],
     [

@@ -7,6 +7,7 @@ import { putSetting } from '../../../src/db/tables/settings.ts';
 import { revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { BackupHealth } from '../../../src/domain/backup/backup-health.ts';
+import { messageText } from '../../../src/domain/notifications/notification-text.ts';
 import {
   isBackupOverdue,
   notifyBackups,
@@ -14,6 +15,7 @@ import {
 } from '../../../src/domain/notifications/notification-watch.ts';
 import { importOne, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
 import { addWebhook, deliveriesOf, toldIn } from '../../harness/notification-fixtures.ts';
+import { issueOwned } from '../../harness/owned-certificate.ts';
 import { change, makeCertificate } from '../../harness/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
@@ -59,6 +61,32 @@ suite('the end of a certificate', () => {
         [100, 'over'],
       ]);
     }
+  });
+
+  test('that its ACME client did not renew is notified in the last quarter, with the name of the client', async (t) => {
+    const opened = await prepared(t);
+    const { vault, world } = opened;
+    await issueOwned(vault, ['www.example.com'], { lifetime: 100 * day, client: 'proxy' });
+    world.advance(74 * day);
+    assert.equal(await notifyExpiries(vault), 0);
+    world.advance(2 * day);
+    assert.equal(await notifyExpiries(vault), 1);
+    const { data: stored, at } = await vault.db.reader
+      .selectFrom('notifications')
+      .select(['data', 'at'])
+      .executeTakeFirstOrThrow();
+    const data = JSON.parse(stored);
+    const { text } = messageText('certificate.expiring', data, at);
+    assert.deepEqual([data.acme_client, data.urgency], ['proxy', 'near']);
+    assert.match(text, /^ +ACME client: +proxy$/m);
+    assert.match(text, /ACME client proxy should have renewed it and did not\./);
+    assert.match(text, /^ {2}vault certificate delete --name www\.example\.com$/m);
+    assert.doesNotMatch(text, /certificate renew/);
+    await issueOwned(vault, ['www.example.com'], { client: 'proxy' });
+    assert.deepEqual(await toldIn(vault), [
+      'certificate.expiring www.example.com',
+      'certificate.recovered www.example.com',
+    ]);
   });
 
   test('that does not renew is notified earlier: in the last quarter, and not before thirty days', async (t) => {

@@ -8,6 +8,7 @@ import { readSettings } from '../../../src/cli/settings/settings.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
+import { ofFiles } from '../../harness/tested-engine.ts';
 import { namesIn } from '../../harness/vault-files.ts';
 import { runInside } from '../../harness/vault-process.ts';
 
@@ -84,15 +85,19 @@ test('a mark without its database is no new vault; an empty mark and an empty da
   assert.equal((await create(data)).code, 0);
 });
 
-test('the file alone is a vault as soon as it is created, and once its server has stopped', async (t) => {
-  const { dataDir, close } = await testVault(t);
-  const copy = directory(t);
-  for (const name of ['vault.db', 'master.key']) {
-    writeFileSync(join(copy, name), readFileSync(join(dataDir, name)), { mode: 0o600 });
-  }
-  const issuers = await runInside(['issuer', 'list', '--data-dir', copy]);
-  assert.equal(issuers.code, 0, issuers.stderr);
-  await close();
-  rmSync(join(dataDir, 'vault.db-wal'), { force: true });
-  assert.deepEqual(await namesIn(dataDir), []);
-});
+test(
+  'the file alone is a vault as soon as it is created, and once its server has stopped',
+  ofFiles('it is copied without its log'),
+  async (t) => {
+    const { dataDir, close } = await testVault(t);
+    const copy = directory(t);
+    for (const name of ['vault.db', 'master.key']) {
+      writeFileSync(join(copy, name), readFileSync(join(dataDir, name)), { mode: 0o600 });
+    }
+    const issuers = await runInside(['issuer', 'list', '--data-dir', copy]);
+    assert.equal(issuers.code, 0, issuers.stderr);
+    await close();
+    rmSync(join(dataDir, 'vault.db-wal'), { force: true });
+    assert.deepEqual(await namesIn(dataDir), []);
+  },
+);

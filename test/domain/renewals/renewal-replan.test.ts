@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
-import { insertVersion } from '../../../src/db/tables/certificate-versions.ts';
-import { insertCertificate } from '../../../src/db/tables/certificates.ts';
 import { findAcmeIssuer, findIssuer, updateAcmeIssuer } from '../../../src/db/tables/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
@@ -165,6 +163,9 @@ test('a renewal that finishes during rescheduling is not scheduled by outdated f
   assert(((await next(vault, 'a')) ?? 0) > world.now() + 50 * day);
 });
 
+/** Rows of one statement. */
+const atOnce = 500;
+
 /** Certificates with a version each, straight into the database: what their bytes are does not matter here. */
 async function fill(vault: Vault, count: number): Promise<void> {
   const issuer = await findIssuer(vault.db.reader, 'local-ca');
@@ -172,16 +173,19 @@ async function fill(vault: Vault, count: number): Promise<void> {
   const text = { issuer: '', subject: '', domains: '[]', key_type: 'ec256', fingerprint_sha256: '' };
   const etags = { certificate_etag: '', chain_etag: '', fullchain_etag: '', private_key_etag: '' };
   await vault.db.write(async (writer) => {
-    for (let n = 1; n <= count; n += 1) {
-      const certificate_id = await insertCertificate(writer, {
-        ...{ name: `c${n}`, domains: '[]', key_type: 'ec256', issuer_id: issuer?.id ?? null, auto_renew: 1 },
-        ...{ reuse_key: 0, current_version: 1, next_renewal_at: now + year, created_at: now },
-      });
-      await insertVersion(writer, {
-        ...{ certificate_id, version: 1, serial: String(n), ...text, ...etags, source: 'local-ca' },
+    for (let n = 1; n <= count; n += atOnce) {
+      const certificates = Array.from({ length: atOnce }, (_, index) => ({
+        ...{ name: `c${n + index}`, domains: '[]', key_type: 'ec256', issuer_id: issuer?.id ?? null },
+        ...{ auto_renew: 1 as const, reuse_key: 0 as const, current_version: 1 },
+        ...{ next_renewal_at: now + year, created_at: now },
+      }));
+      const inserted = await writer.insertInto('certificates').values(certificates).returning('id').execute();
+      const versions = inserted.map(({ id: certificate_id }) => ({
+        ...{ certificate_id, version: 1, serial: '1', ...text, ...etags, source: 'local-ca' as const },
         ...{ not_before: now, not_after: now + 90 * day, created_at: now },
         ...{ certificate_pem: '', chain_pem: '', sealed_private_key: Buffer.alloc(0) },
-      });
+      }));
+      await writer.insertInto('certificate_versions').values(versions).execute();
     }
   });
 }

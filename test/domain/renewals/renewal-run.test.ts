@@ -1,9 +1,8 @@
 /** Renewals as they are carried out: what they make, and what they leave behind when they fail. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { hour, minute } from '../../../src/base/duration.ts';
+import { StorageError } from '../../../src/base/storage-error.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate, deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
@@ -13,6 +12,8 @@ import { requestRenewal, requireRenewal } from '../../../src/domain/renewals/ren
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireCertificate } from '../../../src/domain/versions/certificate-lookup.ts';
 import { openVersionKey, requireVersion } from '../../../src/domain/versions/versions.ts';
+import { runClaimed } from '../../../src/jobs/renewal-worker.ts';
+import { refuse } from '../../harness/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const { signal: forever } = new AbortController();
@@ -21,15 +22,9 @@ async function vaultWith(t: Parameters<typeof testVault>[0], others: object = {}
   const opened = await testVault(t);
   const input = parseInput(createCertificateInput, { name: 'www', domains: ['www.example.com'], ...others });
   await createCertificate(opened.vault, localCli, input);
-  const other = new BetterSqlite3(join(opened.dataDir, 'vault.db'));
-  t.after(() => other.close());
-  const versionsAllowed = (allowed: 'yes' | 'no') =>
-    other.exec(
-      allowed === 'yes'
-        ? 'drop trigger broken'
-        : `create trigger broken before insert on certificate_versions begin select raise(abort, 'broken'); end`,
-    );
-  return { ...opened, versionsAllowed };
+  const refuseVersions = () =>
+    refuse(opened.dataDir, 'insert', 'certificate_versions', { message: 'broken' });
+  return { ...opened, refuseVersions };
 }
 
 async function renew(vault: Vault): Promise<number> {
@@ -101,8 +96,8 @@ test('a certificate that keeps its key has the same key in every version', async
 });
 
 test('a failure leaves the old version current and says what failed, when, and when it is tried again', async (t) => {
-  const { vault, world, log, versionsAllowed } = await vaultWith(t);
-  versionsAllowed('no');
+  const { vault, world, log, refuseVersions } = await vaultWith(t);
+  refuseVersions();
   world.advance(hour);
   const id = await renew(vault);
   const reason = 'Internal error; see the log of the vault.';
@@ -124,16 +119,46 @@ test('a failure leaves the old version current and says what failed, when, and w
   assert(log.lines.some((line) => line.includes('broken') && line.includes('renewal failed')));
 });
 
+test('a database that fails meanwhile interrupts a renewal, which goes on with its key and counts as no failure', async (t) => {
+  const { vault, world, log } = await vaultWith(t);
+  const { id } = await requestRenewal(vault, localCli, 'www');
+  const claimed = await claimRenewal(vault, 'worker');
+  assert(claimed);
+  let writes = 0;
+  const write: typeof vault.db.write = async (work) => {
+    writes += 1;
+    if (writes === 2) throw new StorageError('connection reset');
+    return vault.db.write(work);
+  };
+  const failing = new Proxy(vault.db, {
+    get: (db, property) => (property === 'write' ? write : Reflect.get(db, property, db)),
+  });
+  await runClaimed({ ...vault, db: failing }, claimed, forever);
+  const interrupted = await requireRenewal(vault, 'www', id);
+  assert.deepEqual([interrupted.status, interrupted.error], ['running', null]);
+  assert(interrupted.sealed_private_key);
+  assert(log.lines.some((line) => line.includes('connection reset') && line.includes('renewal interrupted')));
+  assert.equal(await claimRenewal(vault, 'worker'), undefined, 'its lease is not over');
+  world.advance(minute);
+  const again = await claimRenewal(vault, 'worker');
+  assert.deepEqual(again?.renewal.sealed_private_key, interrupted.sealed_private_key);
+  assert(again);
+  await runClaimed(vault, again, forever);
+  const certificate = await certificateOf(vault);
+  assert.deepEqual([certificate.current_version, certificate.failed_attempts], [2, 0]);
+  assert.equal((await requireRenewal(vault, 'www', id)).status, 'succeeded');
+});
+
 test('failures are tried again ever later, and a success forgets them', async (t) => {
-  const { vault, world, versionsAllowed } = await vaultWith(t);
-  versionsAllowed('no');
+  const { vault, world, refuseVersions } = await vaultWith(t);
+  const refused = refuseVersions();
   for (const wait of [1, 10, 100, 24 * 60, 24 * 60]) {
     await renew(vault);
     assert.equal((await certificateOf(vault)).next_renewal_at, world.now() + wait * minute);
     world.advance(wait * minute);
   }
   assert.equal((await certificateOf(vault)).failed_attempts, 5);
-  versionsAllowed('yes');
+  refused.allow();
   await renew(vault);
   const { current_version, failed_attempts, last_error } = await certificateOf(vault);
   assert.deepEqual([current_version, failed_attempts, last_error], [2, 0, null]);

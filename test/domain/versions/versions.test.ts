@@ -7,7 +7,7 @@ import { SealError } from '../../../src/crypto/sealing.ts';
 import { findVersion } from '../../../src/db/tables/certificate-versions.ts';
 import { findCertificateById, insertCertificate } from '../../../src/db/tables/certificates.ts';
 import { findIssuer } from '../../../src/db/tables/issuers.ts';
-import { localCaName } from '../../../src/domain/issuance/local-ca.ts';
+import { localCaName } from '../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { neverRenewed, type PlannedCertificate } from '../../../src/domain/versions/renewal-plan.ts';
 import { renewAt } from '../../../src/domain/versions/renewal-policy.ts';

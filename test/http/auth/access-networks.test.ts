@@ -1,10 +1,12 @@
 /** Keys that are bound to networks: they count there, and nowhere else, at every endpoint and in every way of asking. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { hour } from '../../../src/base/duration.ts';
 import { administration } from '../../harness/http-administration.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import { administratorEndpoints, guardedEndpoints, openRenewal } from '../../harness/http-credentials.ts';
-import { eventsOf, makeCertificate, makeKey, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { ownRows } from '../../harness/own-rows.ts';
 
 const file = '/api/v1/certificates/www/private.key';
@@ -50,7 +52,9 @@ suite('a key that is bound to networks', () => {
       { method: 'GET', path: '/api/v1/session' },
     ];
     const bodies = new Set<string>();
-    for (const { method, path } of endpoints) {
+    for (const [index, { method, path }] of endpoints.entries()) {
+      // A hundred in an hour are answered alike and recorded one by one; there are more endpoints.
+      if (index % 50 === 49) server.world.advance(hour);
       const { status, body } = await ask(key.raw, '198.51.100.7', path, ['If-None-Match: *'], method);
       assert.equal(status, 403, `${method} ${path}`);
       bodies.add(body);

@@ -1,19 +1,13 @@
 /** Which refusals are recorded, and that what another process does to rights counts at the very next request. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { StorageError } from '../../../src/base/storage-error.ts';
 import { deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { checkedServer, codeOf } from '../../harness/http-checked.ts';
 import { expiredKey, revokedKey, strangers } from '../../harness/http-credentials.ts';
-import {
-  eventsOf,
-  makeCertificate,
-  makeKey,
-  outside,
-  renewCertificate,
-} from '../../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
+import { outside, refuse } from '../../harness/outside-database.ts';
 import { ownRows } from '../../harness/own-rows.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
@@ -90,9 +84,7 @@ suite('a refusal', () => {
   test('that cannot be recorded is 503 and says nothing of the key', async (t) => {
     const { server, refusals } = await prepared(t);
     const { raw } = await revokedKey(server);
-    t.mock.method(server.vault.db, 'write', async () => {
-      throw new StorageError('the disk with the database is full');
-    });
+    refuse(server.dataDir, 'insert', 'audit_events');
     const response = await server.get(file, raw);
     assert.deepEqual([response.status, await codeOf(response)], [503, 'unavailable']);
     assert.deepEqual(refusals(), []);

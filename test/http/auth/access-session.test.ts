@@ -21,8 +21,8 @@ async function prepared(
   const server = await checkedServer(t, options);
   for (const name of [asked, hidden]) await makeCertificate(server.vault, name);
   const endpoints = guardedEndpoints(await openRenewal(server, asked));
-  const ask = ({ method, path }: GuardedEndpoint, lines: readonly string[]) =>
-    server.raw(method, path(asked), lines);
+  const ask = ({ method, path, lines: own }: GuardedEndpoint, lines: readonly string[]) =>
+    server.raw(method, path(asked), [...own, ...lines]);
   return { server, endpoints, ask };
 }
 

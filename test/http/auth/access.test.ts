@@ -31,8 +31,9 @@ async function prepared(t: Parameters<typeof checkedServer>[0]): Promise<Prepare
   const server = await checkedServer(t);
   for (const name of [asked, hidden]) await makeCertificate(server.vault, name);
   const endpoints = guardedEndpoints(await openRenewal(server, asked));
-  assert.equal(endpoints.length, 11);
-  const ask: Prepared['ask'] = ({ method, path }, lines) => server.raw(method, path(asked), lines);
+  assert.equal(endpoints.length, 16);
+  const ask: Prepared['ask'] = ({ method, path, lines: own }, lines) =>
+    server.raw(method, path(asked), [...own, ...lines]);
   return { server, endpoints, ask };
 }
 
@@ -83,7 +84,7 @@ suite('every endpoint behind a scope', () => {
   test('gives 403 to a key that has all scopes but the one it needs', async (t) => {
     const { server, endpoints, ask } = await prepared(t);
     for (const endpoint of endpoints) {
-      const key = await makeKey(server.vault, { scopes: allBut(endpoint.scope) });
+      const key = await makeKey(server.vault, { scopes: allBut(...endpoint.suffices) });
       const reply = await ask(endpoint, bearer(key));
       assert.equal(reply.status, 403, label(endpoint));
       assert.equal(JSON.parse(reply.body).code, 'forbidden');
@@ -124,7 +125,8 @@ suite('every endpoint behind a scope', () => {
         assert.equal(reply.status, endpoint.success, `${label(endpoint)} with ${kind}`);
         assert(!reply.body.includes('vk_'));
         if (kind === 'exact') assert(!reply.body.includes(hidden), label(endpoint));
-        const isKey = reply.body.includes('PRIVATE KEY');
+        const isKeystore = reply.headers.get('Content-Type') === 'application/pkcs12';
+        const isKey = isKeystore || reply.body.includes('PRIVATE KEY');
         assert.equal(isKey, endpoint.scope === 'private_keys:read', label(endpoint));
       }
     }

@@ -3,9 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { type Metrics, metricsText } from '../../../src/http/metrics/metrics.ts';
-import { makeCertificate, outside } from '../../harness/http-fixtures.ts';
+import { makeCertificate } from '../../harness/http-fixtures.ts';
 import { addWebhook, deliverAll, failRenewal } from '../../harness/notification-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
+import { addStagingCa, caExpiry, exportRoot } from '../../harness/private-ca-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
+import { testedEngine } from '../../harness/tested-engine.ts';
 import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 const metrics: Metrics = {
@@ -84,6 +87,25 @@ test('notifications that were not taken are counted until they are', async (t) =
   assert.match((await textOf(vault)).text, /^vault_notifications_untaken 0$/m);
 });
 
+test('private CAs report when their roots expire, and their intermediates if only a person can renew these', async (t) => {
+  const { vault } = await testVault(t);
+  await addStagingCa(vault);
+  const values = async () => {
+    const { text } = await textOf(vault);
+    return [...text.matchAll(/^vault_private_ca_not_after_timestamp_seconds\{(.*)\} (\d+)$/gm)].map(
+      ([, labels, value]) => [labels, Number(value) * 1000],
+    );
+  };
+  const roots = [
+    ['name="local-ca",role="root"', (await caExpiry(vault, 'local-ca', 'root')).at],
+    ['name="staging-ca",role="root"', (await caExpiry(vault, 'staging-ca', 'root')).at],
+  ];
+  assert.deepEqual(await values(), roots);
+  await exportRoot(vault, 'staging-ca');
+  const intermediate = (await caExpiry(vault, 'staging-ca', 'intermediate')).at;
+  assert.deepEqual(await values(), [...roots, ['name="staging-ca",role="intermediate"', intermediate]]);
+});
+
 test('a database that does not answer takes only its own metrics away', async (t) => {
   const { vault, dataDir } = await testVault(t);
   outside(dataDir, (db) =>
@@ -91,6 +113,11 @@ test('a database that does not answer takes only its own metrics away', async (t
   );
   const { text } = await textOf(vault);
   assert.match(text, /^vault_workers 1$/m);
-  assert.match(text, /^vault_database_size_bytes\{file="database"\} \d+$/m);
+  // A server keeps its files itself.
+  const sizes = testedEngine === 'sqlite' ? ['database', 'wal'] : [];
+  assert.deepEqual(
+    [...text.matchAll(/^vault_database_size_bytes\{file="(\w+)"\} \d+$/gm)].map(([, file]) => file),
+    sizes,
+  );
   assert.doesNotMatch(text, /^vault_renewals_open/m);
 });

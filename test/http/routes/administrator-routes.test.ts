@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CheckedServer, checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { goodPassword, makeAdministrator, otherPassword, signIn } from '../../harness/sign-in-fixtures.ts';
 
 async function withAlice(t: Parameters<typeof checkedServer>[0]) {

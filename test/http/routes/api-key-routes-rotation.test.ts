@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
 import { type Administration, administration } from '../../harness/http-administration.ts';
-import { eventsOf, makeCertificate, makeKey, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 
 const path = '/api/v1/api-keys';
 

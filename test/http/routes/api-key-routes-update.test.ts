@@ -75,6 +75,7 @@ suite('a change of an API key', () => {
       scopes: ['certificates:read'],
       certificates: ['b'],
       allowed_networks: ['127.0.0.0/8'],
+      profiles: [],
       expires_at: '2027-01-01T00:00:00Z',
       before: { certificates: ['a'] },
     });

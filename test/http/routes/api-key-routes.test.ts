@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { administration, allPages } from '../../harness/http-administration.ts';
-import { eventsOf, makeCertificate, makeKey, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 
 const path = '/api/v1/api-keys';
 
@@ -84,6 +85,7 @@ suite('an API key that is asked for', () => {
       scopes: ['certificates:read', 'private_keys:read'],
       certificates: ['www'],
       allowed_networks: [],
+      profiles: [],
       created_at: '2026-11-21T12:00:00Z',
       expires_at: '2030-01-30T23:00:00Z',
       revoked_at: null,

@@ -54,6 +54,11 @@ suite('a certificate that is asked for', () => {
       profile: null,
       challenge: null,
       reuse_key: false,
+      csr: null,
+      usage: 'both',
+      uris: [],
+      emails: [],
+      subject: [],
       next_public_key_pin: null,
       auto_renew: true,
       disabled: false,
@@ -155,16 +160,30 @@ suite('a change of a certificate', () => {
 });
 
 suite('the revocation of a version', () => {
-  test('is refused for versions that no ACME CA issued, unknown versions and unknown reasons', async (t) => {
+  test('puts one of the private CA onto the CRL, and renews the certificate', async (t) => {
     const { server, expect } = await administration(t);
-    await makeCertificate(server.vault, 'www');
+    const body = { name: 'www', domains: ['www.example.test'] };
+    await expect(201, 'POST', list, body);
+    const revoked = await expect<{ version: number; renewal: number }>(200, 'POST', `${list}/www/revoke`, {});
+    assert.deepEqual([revoked.version, typeof revoked.renewal], [1, 'number']);
+    const [event] = eventsOf(server.dataDir, 'certificate.revoke');
+    assert.deepEqual([event?.actor, event?.detail], ['admin:alice', { version: 1, reason: 'unspecified' }]);
+    const [version] = await expect<{ serial: string }[]>(200, 'GET', `${list}/www/versions`);
+    const crl = Buffer.from(await (await server.get('/client/ca.crl')).arrayBuffer());
+    assert(crl.includes(Buffer.from(version?.serial ?? '', 'hex')) && version !== undefined);
+    const again = await expect<Problem>(400, 'POST', `${list}/www/revoke`, {});
+    assert.match(again.detail, /was already revoked/);
+  });
+
+  test('is refused for versions of other CAs, unknown versions and unknown reasons', async (t) => {
+    const { server, expect } = await administration(t);
+    await importOne(server.vault, 'www', { chain: false });
     const reason = 'superseded';
     const refused = await expect<Problem>(409, 'POST', `${list}/www/revoke`, { reason });
     assert.match(refused.detail, /revoke it at the CA that issued it/);
     await expect(404, 'POST', `${list}/www/revoke`, { reason, version: 9 });
     await expect(404, 'POST', `${list}/absent/revoke`, { reason });
     await expect(400, 'POST', `${list}/www/revoke`, { reason: 'because' });
-    await expect(400, 'POST', `${list}/www/revoke`, {});
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.revoke'), []);
   });
 });
@@ -272,6 +291,14 @@ suite('the list of certificates', () => {
     const { admin } = await zoo(t);
     const wrong = ['status=fine', 'sort=age', 'sort=expiry&after=www', 'after=1:www:x', 'search=a&search=b'];
     for (const query of wrong) await admin.expect(400, 'GET', `${list}?${query}`);
+  });
+
+  test('has nothing after a cursor of another sort order or with the highest number', async (t) => {
+    const { admin } = await zoo(t);
+    const last = String(Number.MAX_SAFE_INTEGER);
+    for (const query of ['sort=status&after=1700000000000:www', `sort=expiry&after=${last}:zzz`]) {
+      assert.deepEqual(await admin.expect(200, 'GET', `${list}?${query}`), [], query);
+    }
   });
 
   test('shows a key nothing outside its allowlist, with any filter', async (t) => {

@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
-import { issueFromLocalCa } from '../../../src/domain/issuance/local-ca.ts';
+import { issueFromLocalCa } from '../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { administration } from '../../harness/http-administration.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';

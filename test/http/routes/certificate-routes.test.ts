@@ -47,6 +47,30 @@ async function follow<T>(server: CheckedServer, start: string, key: string): Pro
 }
 
 suite('metadata', () => {
+  test('has the URIs and email addresses that the next version will have', async (t) => {
+    const { server, json } = await prepared(t, ['plain']);
+    const names = { uris: ['spiffe://example.test/db'], emails: ['ops@example.test'] };
+    await makeCertificate(server.vault, 'db', ['db.example.test'], names);
+    const shown = (name: string) =>
+      json(`/api/v1/certificates/${name}`) as Promise<{
+        domains: string[];
+        uris: string[];
+        emails: string[];
+      }>;
+    const { domains, uris, emails } = await shown('db');
+    assert.deepEqual({ domains, uris, emails }, { domains: ['db.example.test'], ...names });
+    const plain = await shown('plain');
+    assert.deepEqual([plain.uris, plain.emails], [[], []]);
+    const listed = (await json('/api/v1/certificates')) as { name: string; uris: string[] }[];
+    assert.deepEqual(
+      listed.map((one) => [one.name, one.uris]),
+      [
+        ['db', names.uris],
+        ['plain', []],
+      ],
+    );
+  });
+
   test('tells of the current version, the next renewal and the artifacts, as the downloads have them', async (t) => {
     const { server, raw, json } = await prepared(t);
     await renewCertificate(server.vault, 'www');

@@ -1,8 +1,6 @@
 /** Conditional downloads over real HTTP: what a 304 carries, and that it costs neither a record, a write nor a key. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { artifactFiles } from '../../harness/artifact-files.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import {
@@ -13,6 +11,7 @@ import {
   makeKey,
   renewCertificate,
 } from '../../harness/http-fixtures.ts';
+import { watchWrites } from '../../harness/outside-database.ts';
 
 const file = '/api/v1/certificates/www/private.key';
 async function prepared(t: Parameters<typeof checkedServer>[0]) {
@@ -109,12 +108,11 @@ suite('a conditional download', () => {
     breakSealedKeys(server.dataDir);
     const writes = t.mock.method(server.vault.db, 'write');
     const appended = t.mock.method(server.vault.audit, 'append');
-    const watcher = new BetterSqlite3(join(server.dataDir, 'vault.db'), { readonly: true });
-    t.after(() => watcher.close());
-    const before = watcher.pragma('data_version', { simple: true });
+    const written = watchWrites(t, server.dataDir);
+    const before = written();
     assert.equal((await ask([`If-None-Match: ${etag}`])).status, 304);
     assert.equal((await ask(['If-None-Match: *'], 'HEAD')).status, 304);
-    assert.equal(watcher.pragma('data_version', { simple: true }), before);
+    assert.equal(written(), before);
     assert.equal(writes.mock.callCount() + appended.mock.callCount(), 0);
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.download'), []);
     const whole = await ask([]);

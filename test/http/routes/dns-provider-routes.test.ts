@@ -5,7 +5,8 @@ import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { hastyWorld, lendZone, memoryZone, withZone } from '../../harness/engine-vault.ts';
 import { alice } from '../../harness/http-acme-fixtures.ts';
 import { administration } from '../../harness/http-administration.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 
 const path = '/api/v1/dns-providers';
 const token = 't0ken-1234-very-secret';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { alice } from '../../harness/http-acme-fixtures.ts';
-import { eventsOf, makeCertificate, makeKey, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import { makeAdministrator, signIn } from '../../harness/sign-in-fixtures.ts';
 import { type TestServer, testServer } from '../../harness/test-server.ts';
 
@@ -44,6 +45,8 @@ async function prepared(t: TestContext, windows = 1) {
   }
   const [first] = opened;
   assert(first);
+  // What is changed from now on is a change to what the windows know.
+  await server.world.sleeping(1);
   /** Lets a second pass, and so one look. */
   const look = async () => {
     await server.world.sleeping(1);
@@ -101,6 +104,7 @@ suite('the events', () => {
     // A later listener is the only one.
     const { next } = await listen(t, server);
     await next();
+    await server.world.sleeping(1);
     await makeKey(server.vault);
     await look();
     assert.equal(await next(), change('vault'));

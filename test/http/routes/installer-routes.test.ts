@@ -1,24 +1,28 @@
-/** GET /client/install.sh and its checksum. */
+/** GET /client/install.sh and /client/install-ca.sh, and their checksums. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { installerRoutes } from '../../../src/http/routes/installer-routes.ts';
-import { installer } from '../../harness/client-installer.ts';
+import { installer, trustInstaller } from '../../harness/client-installer.ts';
 import { testServer } from '../../harness/test-server.ts';
 
 const script = readFileSync(installer, 'utf8');
+const trust = readFileSync(trustInstaller, 'utf8');
 
 const serve = (t: TestContext, options: { publicUrl?: string } = {}) => testServer(t, options);
 
-test('the installer is served with the address it was asked at as the default server', async (t) => {
+test('the scripts are served with the address it was asked at as the default server', async (t) => {
   const { get, url } = await serve(t);
   const response = await get('/client/install.sh');
   assert.equal(response.status, 200);
   assert.equal(response.headers.get('content-type'), 'text/x-shellscript; charset=utf-8');
   assert.equal(response.headers.get('cache-control'), 'no-cache');
   assert.equal(await response.text(), script.replace("default_server=''", `default_server='${url}'`));
+  const other = await get('/client/install-ca.sh');
+  assert.equal(other.headers.get('content-type'), 'text/x-shellscript; charset=utf-8');
+  assert.equal(await other.text(), trust.replace("default_server=''", `default_server='${url}'`));
 });
 
 test('the public URL comes before the address that was asked', async (t) => {
@@ -43,10 +47,12 @@ test('an entity tag answers 304, and changes with the address', async (t) => {
 
 test('the checksum is that of the bytes this caller gets', async (t) => {
   const { get } = await serve(t);
-  const bytes = Buffer.from(await (await get('/client/install.sh')).arrayBuffer());
-  const response = await get('/client/install.sh.sha256');
-  assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8');
-  assert.equal(await response.text(), `${createHash('sha256').update(bytes).digest('hex')}  install.sh\n`);
+  for (const file of ['install.sh', 'install-ca.sh']) {
+    const bytes = Buffer.from(await (await get(`/client/${file}`)).arrayBuffer());
+    const response = await get(`/client/${file}.sha256`);
+    assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8');
+    assert.equal(await response.text(), `${createHash('sha256').update(bytes).digest('hex')}  ${file}\n`);
+  }
 });
 
 test('a host that is no host does not get into the script', async (t) => {
@@ -67,5 +73,13 @@ test('a host that is no host does not get into the script', async (t) => {
 });
 
 test('a script without the line for the address is a mistake that shows at once', () => {
-  assert.throws(() => installerRoutes('#!/bin/sh\n'), /exactly one line default_server=''/);
+  const empty = '#!/bin/sh\n';
+  assert.throws(
+    () => installerRoutes({ installer: empty, trust }),
+    /^Error: install\.sh needs exactly one line/,
+  );
+  assert.throws(
+    () => installerRoutes({ installer: script, trust: empty }),
+    /^Error: install-ca\.sh needs exactly one line default_server=''/,
+  );
 });

@@ -1,11 +1,10 @@
 /** What anybody may ask: health, readiness in each of its states, the private CA's root. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import BetterSqlite3 from 'better-sqlite3';
 import { type CheckedServer, checkedServer } from '../../harness/http-checked.ts';
-import { makeKey, outside } from '../../harness/http-fixtures.ts';
+import { makeKey } from '../../harness/http-fixtures.ts';
+import { holdLock, outside, putOutside, watchWrites } from '../../harness/outside-database.ts';
 
 type Ready = { readonly status: string; readonly checks: Readonly<Record<string, string>> };
 
@@ -74,13 +73,14 @@ suite('readiness', () => {
   test('is 503 when the master key does not open its check blob, and logs why', async (t) => {
     const server = await checkedServer(t);
     server.vault.renewalHeartbeat.beat();
+    const check = 'master-key-check';
     const breaking = [
-      "update settings set value = zeroblob(80) where key = 'master-key-check'",
-      "update settings set value = 'text' where key = 'master-key-check'",
-      "delete from settings where key = 'master-key-check'",
+      () => putOutside(server.dataDir, check, Buffer.alloc(80)),
+      () => putOutside(server.dataDir, check, 'text'),
+      () => outside(server.dataDir, (db) => db.exec(`delete from settings where key = '${check}'`)),
     ];
-    for (const sql of breaking) {
-      outside(server.dataDir, (db) => db.exec(sql));
+    for (const spoil of breaking) {
+      spoil();
       const { status, body } = await ready(server);
       assert.deepEqual(
         [status, body],
@@ -103,15 +103,14 @@ suite('readiness', () => {
   test('writes nothing, and answers also while another process writes', async (t) => {
     const server = await checkedServer(t);
     server.vault.renewalHeartbeat.beat();
-    const other = new BetterSqlite3(join(server.dataDir, 'vault.db'));
-    t.after(() => other.close());
-    const before = other.pragma('data_version', { simple: true });
+    const written = watchWrites(t, server.dataDir);
+    const before = written();
     const writes = t.mock.method(server.vault.db, 'write');
     for (let count = 0; count < 3; count += 1) await ready(server);
-    assert.deepEqual([other.pragma('data_version', { simple: true }), writes.mock.callCount()], [before, 0]);
-    other.exec('begin immediate');
+    assert.deepEqual([written(), writes.mock.callCount()], [before, 0]);
+    const other = holdLock(server.dataDir);
     assert.equal((await ready(server)).status, 200);
-    other.exec('rollback');
+    other.release();
   });
 });
 

@@ -6,7 +6,8 @@ import { deleteAdministrator, resetPassword } from '../../../src/domain/access/a
 import { Passwords } from '../../../src/domain/access/passwords.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { type CheckedServer, checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { eventsOf, makeKey, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf, makeKey } from '../../harness/http-fixtures.ts';
+import { outside, refuse } from '../../harness/outside-database.ts';
 import {
   cheapHash,
   fromPage,
@@ -231,9 +232,7 @@ suite('a session', () => {
     server.world.advance(1);
     await Promise.all([1, 2, 3].map(() => stateOf(page)));
     assert.equal(used(), began + minute);
-    outside(server.dataDir, (db) =>
-      db.exec(`create trigger full before update on sessions begin select raise(abort, 'full'); end`),
-    );
+    refuse(server.dataDir, 'update', 'sessions');
     server.world.advance(5 * minute);
     assert.equal(await stateOf(page), 200);
     assert.match(server.log.lines.join('\n'), /failed to record the last use of a session/);

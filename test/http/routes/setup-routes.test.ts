@@ -5,7 +5,8 @@ import { viewAdministrators } from '../../../src/domain/access/administrators.ts
 import { offerSetup } from '../../../src/domain/access/setup.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { type CheckedServer, checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf, outside } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http-fixtures.ts';
+import { outside } from '../../harness/outside-database.ts';
 import {
   cookieOf,
   fromPage,

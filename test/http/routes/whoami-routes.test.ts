@@ -65,6 +65,7 @@ suite('whoami', () => {
       kind: 'api-key',
       id,
       ...wanted,
+      profiles: [],
       prefix: raw.slice(0, 15),
       certificates: ['a', 'b'],
       secret_expires_at: wanted.expires_at,

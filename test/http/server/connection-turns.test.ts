@@ -285,11 +285,11 @@ suite('answers', () => {
     const { server, hidden } = await prepared(t);
     const gate = Promise.withResolvers<void>();
     const waiting = Promise.withResolvers<void>();
-    const write = server.vault.db.write.bind(server.vault.db);
-    server.vault.db.write = async (work) => {
+    const append = server.vault.db.append.bind(server.vault.db);
+    server.vault.db.append = async (events) => {
       waiting.resolve();
       await gate.promise;
-      return write(work);
+      return append(events);
     };
     const socket = await open(server.url);
     const all = readToEnd(socket);

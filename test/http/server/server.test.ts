@@ -54,6 +54,15 @@ suite('what is no request', () => {
     assert.equal((await server.get(health)).status, 200, 'and the server goes on');
   });
 
+  test('is answered without a body if it began as a HEAD request', async (t) => {
+    const server = await testServer(t);
+    const head = requestText('HEAD', `/${'a'.repeat(20_000)}`);
+    const { status, headers, body } = parseReply(await converse(server.url, head));
+    assert.equal(status, 431);
+    assert(Number(headers.get('Content-Length')) > 0);
+    assert.equal(body, '');
+  });
+
   test('is not feared: connections that say nothing, or break off, leave the server as it was', async (t) => {
     const server = await testServer(t);
     for (const bytes of ['', 'GET', requestText('POST', health, ['Content-Length: 9'])]) {
@@ -190,11 +199,11 @@ async function withDownloadInFlight(t: Parameters<typeof testServer>[0]): Promis
   const { db } = server.vault;
   const gate = Promise.withResolvers<void>();
   const waiting = Promise.withResolvers<void>();
-  const write = db.write.bind(db);
-  db.write = async (work) => {
+  const append = db.append.bind(db);
+  db.append = async (events) => {
     waiting.resolve();
     await gate.promise;
-    return write(work);
+    return append(events);
   };
   const inFlight = await open(server.url);
   inFlight.write(

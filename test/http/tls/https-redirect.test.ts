@@ -28,6 +28,15 @@ async function listening(t: TestContext, publicUrl?: string) {
 }
 
 suite('plain HTTP beside HTTPS', () => {
+  test('serves CRLs, without which a client cannot verify the certificate of HTTPS', async (t) => {
+    const { plain } = await listening(t, 'https://vault.example.test');
+    for (const path of ['/client/ca.crl', '/client/crls/1']) {
+      const response = await fetch(plain + path, { redirect: 'manual' });
+      assert.equal(response.status, 200, path);
+      assert.equal(response.headers.get('Content-Type'), 'application/pkix-crl');
+    }
+  });
+
   test('is redirected to the public URL, or to the same host at the port for HTTPS', async (t) => {
     const named = await listening(t, 'https://vault.example.test:8443');
     const unnamed = await listening(t);

@@ -6,7 +6,9 @@ import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
 import { certificateSummary } from '../../../domain/versions/certificate-lookup.ts';
 import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
-import { issuanceOptions, nameOption, waitOptions } from './certificate-options.ts';
+import { Misuse } from '../../terminal/misuse.ts';
+import { issuanceOptions, leafOptions, nameOption, waitOptions } from './certificate-options.ts';
+import { csrOption, readRequestFile } from './request-file.ts';
 import { watchRenewal } from './watch-renewal.ts';
 
 export const createCommand = command({
@@ -18,6 +20,14 @@ export const createCommand = command({
       line: 'vault certificate create --name web --domain www.example.test',
     },
     {
+      does: 'Issue a client certificate for a workload, without a DNS name',
+      line: 'vault certificate create --name billing --usage client --uri spiffe://example.org/billing --lifetime 1h',
+    },
+    {
+      does: 'Issue for a key that the client keeps, with the names in its request',
+      line: 'vault certificate create --name db --csr db.csr',
+    },
+    {
       does: "Order a certificate from Let's Encrypt and wait for it",
       line: 'vault certificate create --name shop --domain shop.example.com --domain example.com --issuer letsencrypt --wait',
     },
@@ -27,7 +37,6 @@ export const createCommand = command({
     domain: {
       type: 'string',
       valueHint: 'DOMAIN',
-      required: true,
       multiple: true,
       description: 'a DNS name, a wildcard or an IP address',
     },
@@ -37,13 +46,22 @@ export const createCommand = command({
       valueHint: 'TIME',
       description: 'how long versions issued by the private CA are valid (default: 90d)',
     },
+    ...leafOptions,
+    csr: csrOption,
     'reuse-key': { type: 'boolean', description: 'keep the same private key at each renewal' },
     ...waitOptions,
   },
   run: async (args, terminal) => {
+    const names = [...args.domain, ...args.uri, ...args.email, ...args.subject];
+    if (args.csr !== undefined && args['key-type'] !== undefined) {
+      throw new Misuse('--csr and --key-type exclude each other', 'The key of the CSR has its type already.');
+    }
+    if (names.length === 0 && args.csr === undefined) {
+      throw new Misuse('--domain is missing', 'Try: vault certificate create --help');
+    }
     const input = parseInput(createCertificateInput, {
       name: args.name,
-      domains: args.domain,
+      ...(args.domain.length > 0 && { domains: args.domain }),
       reuse_key: args['reuse-key'],
       ...(args.issuer !== undefined && { issuer: args.issuer }),
       ...(args['fallback-issuer'] !== undefined && { fallback_issuer: args['fallback-issuer'] }),
@@ -51,6 +69,11 @@ export const createCommand = command({
       ...(args.lifetime !== undefined && { lifetime: args.lifetime }),
       ...(args.profile !== undefined && { profile: args.profile }),
       ...(args.challenge !== undefined && { challenge: args.challenge }),
+      ...(args.usage !== undefined && { usage: args.usage }),
+      ...(args.uri.length > 0 && { uris: args.uri }),
+      ...(args.email.length > 0 && { emails: args.email }),
+      ...(args.subject.length > 0 && { subject: args.subject }),
+      ...(args.csr !== undefined && { csr: await readRequestFile(args.csr, terminal) }),
     });
     const { name } = input;
     await withVault(args, terminal, 'create', async (vault) => {

@@ -1,9 +1,20 @@
 /** `vault certificate export`: writes the artifacts of a certificate to files of this machine, recorded like downloads. */
 import { join } from 'node:path';
 import { localCli } from '../../../domain/audit/audit.ts';
-import { type ArtifactName, artifactNames, listedArtifacts } from '../../../domain/versions/artifacts.ts';
-import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
-import { type Artifact, Downloads } from '../../../domain/versions/downloads.ts';
+import type { Vault } from '../../../domain/vault.ts';
+import { listedArtifacts } from '../../../domain/versions/artifacts.ts';
+import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
+import { Downloads } from '../../../domain/versions/downloads.ts';
+import { FormatDownloads } from '../../../domain/versions/format-downloads.ts';
+import {
+  type FileName,
+  type FormatName,
+  fileNames,
+  formatNames,
+  formats,
+  type Keystore,
+} from '../../../domain/versions/formats.ts';
+import { holdsKey } from '../../../domain/versions/versions.ts';
 import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
@@ -13,6 +24,7 @@ import {
   writePrivateFiles,
 } from '../../terminal/private-output.ts';
 import { nameOption } from './certificate-options.ts';
+import { keystoreFor, keystoreOptions } from './keystore-options.ts';
 
 export const exportCommand = command({
   name: 'certificate export',
@@ -25,6 +37,10 @@ export const exportCommand = command({
     {
       does: 'Print the certificate and its chain',
       line: 'vault certificate export --name web --out - --file fullchain.crt',
+    },
+    {
+      does: 'Write a keystore for Java or Windows',
+      line: 'vault certificate export --name web --out web-files --file keystore.p12 --keystore-password-file password.txt',
     },
   ],
   options: {
@@ -39,25 +55,27 @@ export const exportCommand = command({
       type: 'string',
       valueHint: 'FILE',
       multiple: true,
-      values: artifactNames,
-      description: `a file to write: ${artifactNames.join(', ')} (default: ${listedArtifacts.join(', ')})`,
+      values: fileNames,
+      description: `a file to write: ${fileNames.join(', ')} (default: ${listedArtifacts.join(', ')})`,
     },
+    ...keystoreOptions,
     force: { type: 'boolean', description: 'replace files with other content' },
   },
   run: async ({ out, ...args }, terminal) => {
-    const chosen = args.file.length === 0 ? listedArtifacts : new Set(args.file.map(artifactName));
-    const names: readonly ArtifactName[] = [...chosen];
+    const chosen = args.file.length === 0 ? listedArtifacts : new Set(args.file.map(fileName));
+    const names: readonly FileName[] = [...chosen];
     if (out === '-' && args.file.length !== 1) {
       throw new Misuse('--out - needs one --file', 'Name the file to print: --out - --file fullchain.crt');
     }
+    const uses = names.map((name) => (isFormat(name) ? formats[name].keystore : 'none'));
+    const keystore = await keystoreFor(args, uses, terminal);
     await withVault(args, terminal, 'refuse', async (vault) => {
       await requireCertificate(vault.db.reader, args.name, { suggest: true });
-      const downloads = new Downloads(vault);
-      const found = await sameVersion(downloads, args.name, names);
+      const found = await sameVersion(vault, args.name, names, keystore, args.file.length > 0);
       if (out !== '-') refuseOtherThanDirectory(out);
       const files: PrivateFile[] = [];
       for (const artifact of found) {
-        const content = await downloads.handOut(artifact, localCli);
+        const content = await artifact.handOut();
         if (out === '-') terminal.stdout.write(content);
         else files.push({ name: artifact.file, path: join(out, artifact.file), content });
       }
@@ -69,19 +87,52 @@ export const exportCommand = command({
   },
 });
 
-function artifactName(name: string): ArtifactName {
-  const known = artifactNames.find((artifact) => artifact === name);
+function fileName(name: string): FileName {
+  const known = fileNames.find((file) => file === name);
   if (known !== undefined) return known;
-  throw new Misuse(`--file: unknown file ${JSON.stringify(name)}`, `Use one of ${artifactNames.join(', ')}.`);
+  throw new Misuse(`--file: unknown file ${JSON.stringify(name)}`, `Use one of ${fileNames.join(', ')}.`);
 }
 
-/** The artifacts of one version, so that key and certificate match even if a renewal finishes in between. */
+function isFormat(name: FileName): name is FormatName {
+  return (formatNames as readonly FileName[]).includes(name);
+}
+
+/** A file of a version; `handOut` records it, and then returns the content. */
+type Exported = {
+  readonly file: FileName;
+  readonly version: number;
+  readonly handOut: () => Promise<string | Buffer>;
+};
+
+/**
+ * The files of one version, so that key and certificate match even if a renewal finishes in between. A private key that the client
+ * holds is left out unless the files were `isChosen`.
+ */
 async function sameVersion(
-  downloads: Downloads,
+  vault: Vault,
   name: string,
-  files: readonly ArtifactName[],
-): Promise<Artifact[]> {
-  const found: Artifact[] = [];
-  for (const file of files) found.push(await downloads.find(name, file, found[0]?.version));
+  files: readonly FileName[],
+  keystore: Keystore | undefined,
+  isChosen: boolean,
+): Promise<Exported[]> {
+  const downloads = new Downloads(vault);
+  const formatDownloads = new FormatDownloads(vault, downloads);
+  const found: Exported[] = [];
+  for (const file of files) {
+    if (file === 'private.key' && !isChosen && !(await isKeyHeld(vault, name))) continue;
+    const version = found[0]?.version;
+    if (isFormat(file)) {
+      const formatted = await formatDownloads.find(name, file, version, keystore);
+      found.push({ ...formatted, handOut: () => formatDownloads.handOut(formatted, localCli) });
+    } else {
+      const artifact = await downloads.find(name, file, version);
+      found.push({ ...artifact, handOut: () => downloads.handOut(artifact, localCli) });
+    }
+  }
   return found;
+}
+
+async function isKeyHeld(vault: Vault, name: string): Promise<boolean> {
+  const current = (await certificateSummary(vault, name))?.current;
+  return current == null || holdsKey(current);
 }

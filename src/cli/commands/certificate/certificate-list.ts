@@ -62,6 +62,7 @@ export const listCommand = command({
         );
         return;
       }
+      const hasOwners = rows.some((row) => row.owner_name !== null);
       printTable(
         terminal,
         [
@@ -69,6 +70,7 @@ export const listCommand = command({
           'STATUS',
           'EXPIRES IN',
           { title: 'ISSUER', holds: 'name' },
+          ...(hasOwners ? [{ title: 'ACME CLIENT', holds: 'name' } as const] : []),
           'VERSION',
           { title: 'DOMAINS', holds: 'list' },
         ],
@@ -77,6 +79,7 @@ export const listCommand = command({
           certificateStatus(row.current, now, row.disabled_at !== null),
           row.current === null ? '-' : daysUntil(row.current.not_after, now),
           row.issuer_name ?? 'imported',
+          ...(hasOwners ? [row.owner_name ?? '-'] : []),
           String(row.current_version ?? '-'),
           JSON.parse(row.domains) as string[],
         ]),

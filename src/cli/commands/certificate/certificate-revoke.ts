@@ -19,7 +19,7 @@ export const revokeCommand = command({
   examples: [
     {
       does: 'Revoke the current version after a key leak, and order a new one',
-      line: 'vault certificate revoke --name shop --reason key-compromise',
+      line: 'vault certificate revoke --name shop --reason keyCompromise',
     },
   ],
   options: {
@@ -32,14 +32,14 @@ export const revokeCommand = command({
     reason: {
       type: 'string',
       valueHint: 'REASON',
-      required: true,
       values: reasons,
-      description: reasons.join(', '),
+      description: `${reasons.join(', ')} (default: unspecified)`,
     },
   },
   run: async (args, terminal) => {
-    if (!reasons.includes(args.reason)) {
-      throw new Misuse(`--reason: unknown reason "${args.reason}"`, `Use one of ${reasons.join(', ')}.`);
+    const reason = args.reason ?? 'unspecified';
+    if (!reasons.includes(reason)) {
+      throw new Misuse(`--reason: unknown reason "${reason}"`, `Use one of ${reasons.join(', ')}.`);
     }
     if (args.version !== undefined && !/^[1-9]\d{0,8}$/.test(args.version)) {
       throw new Misuse(
@@ -54,7 +54,7 @@ export const revokeCommand = command({
         args.name,
         {
           version: args.version === undefined ? undefined : Number(args.version),
-          reason: args.reason as RevocationReason,
+          reason: reason as RevocationReason,
         },
         stopSignal(),
       );

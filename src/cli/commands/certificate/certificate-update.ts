@@ -6,8 +6,9 @@ import { requestRenewal } from '../../../domain/renewals/renewals.ts';
 import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
-import { issuanceOptions, nameOption, waitOptions } from './certificate-options.ts';
+import { issuanceOptions, leafOptions, nameOption, waitOptions } from './certificate-options.ts';
 import { keyNotice } from './key-notices.ts';
+import { csrOption, readRequestFile } from './request-file.ts';
 import { watchRenewal } from './watch-renewal.ts';
 
 /** The value of a pair of opposite flags; undefined if neither is given. */
@@ -21,6 +22,12 @@ function clearable(text: string | undefined): string | null | undefined {
   return text === 'none' ? null : text;
 }
 
+/** The values of a repeatable option that `none` clears. */
+function clearableList(values: readonly string[]): readonly string[] | null | undefined {
+  if (values.length === 0) return undefined;
+  return values.length === 1 && values[0] === 'none' ? null : values;
+}
+
 export const updateCommand = command({
   name: 'certificate update',
   description: 'Change a certificate; options not given stay the same',
@@ -28,6 +35,10 @@ export const updateCommand = command({
     {
       does: 'Add a domain, which renews the certificate immediately',
       line: 'vault certificate update --name web --domain www.example.test --domain example.test',
+    },
+    {
+      does: 'Issue for a new key that the client keeps',
+      line: 'vault certificate update --name db --csr db.csr --wait',
     },
     { does: 'Turn off automatic renewal', line: 'vault certificate update --name web --no-auto-renew' },
     {
@@ -64,6 +75,11 @@ export const updateCommand = command({
       ...issuanceOptions['fallback-issuer'],
       description: `${issuanceOptions['fallback-issuer'].description}, or none`,
     },
+    ...leafOptions,
+    csr: {
+      ...csrOption,
+      description: `${csrOption.description}; none for keys that the vault generates`,
+    },
     'reuse-key': { type: 'boolean', description: 'keep the same private key at each renewal' },
     'no-reuse-key': { type: 'boolean', description: 'generate a new private key at each renewal' },
     'rotate-key': {
@@ -87,6 +103,14 @@ export const updateCommand = command({
       profile: clearable(args.profile),
       challenge: clearable(args.challenge),
       reuse_key: onOff(args['reuse-key'], args['no-reuse-key'], ['--reuse-key', '--no-reuse-key']),
+      usage: clearable(args.usage),
+      uris: clearableList(args.uri),
+      emails: clearableList(args.email),
+      subject: clearableList(args.subject),
+      csr:
+        args.csr === undefined || args.csr === 'none'
+          ? clearable(args.csr)
+          : await readRequestFile(args.csr, terminal),
       rotate_key: onOff(args['rotate-key'], args['no-rotate-key'], ['--rotate-key', '--no-rotate-key']),
       auto_renew: onOff(args['auto-renew'], args['no-auto-renew'], ['--auto-renew', '--no-auto-renew']),
       disabled: onOff(args.disable, args.enable, ['--disable', '--enable']),

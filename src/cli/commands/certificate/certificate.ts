@@ -1,7 +1,12 @@
 /** `vault certificate …`: manages certificates directly in the database, without HTTP. */
-import { certificateView, versionView } from '../../../domain/certificates/certificate-views.ts';
+import {
+  type CertificateView,
+  certificateView,
+  versionView,
+} from '../../../domain/certificates/certificate-views.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { issuerWithId } from '../../../domain/issuance/issuers.ts';
+import { leafInProfile } from '../../../domain/private-ca/profile-rules.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
 import { keyPins } from '../../../domain/versions/next-key.ts';
@@ -29,15 +34,17 @@ const show = command({
   run: (args, terminal) =>
     withVault(args, terminal, 'refuse', async (vault, settings) => {
       const { publicUrl } = await settingsInUse(vault, settings);
-      const { id, current_version } = await requireCertificate(vault.db.reader, args.name, { suggest: true });
+      const certificate = await requireCertificate(vault.db.reader, args.name, { suggest: true });
+      const { id, current_version } = certificate;
       const row = await certificateSummary(vault, args.name);
       if (row === undefined) return;
       const view = certificateView(row, vault.world.now(), publicUrl ?? '');
       const pins = await keyPins(vault.db.reader, { id, current_version });
+      const leaf = await leafInProfile(vault.db.reader, certificate);
+      const { usage = 'both', uris = [], emails = [], subject = [] } = leaf;
       if (args.json) {
-        terminal.stdout.write(
-          jsonText({ ...view, public_key_pin: pins.current, next_public_key_pin: pins.next }),
-        );
+        const others = { public_key_pin: pins.current, next_public_key_pin: pins.next, csr: row.csr };
+        terminal.stdout.write(jsonText({ ...view, ...others, usage, subject }));
         return;
       }
       const open = await openRenewalOf(vault, id);
@@ -47,15 +54,21 @@ const show = command({
           ['Name', view.name],
           ['Status', view.status],
           ['Domains', view.domains.join(' ')],
+          ...(uris.length === 0 ? [] : [['URIs', uris.join(' ')] as const]),
+          ...(emails.length === 0 ? [] : [['Email', emails.join(' ')] as const]),
+          ...(subject.length === 0 ? [] : [['Subject', subject.join(', ')] as const]),
+          ...(usage === 'both' ? [] : [['Usage', usage] as const]),
           ['Key type', view.key_type],
+          ...(row.csr === null ? [] : [['Private key', 'held by the client; issued for its CSR'] as const]),
           ['Issuer', view.issuer ?? 'imported'],
+          ...(view.owner === null ? [] : [['ACME client', view.owner.name] as const]),
           ...(fallback === undefined ? [] : [['Fallback', fallback.name] as const]),
           ...(row.challenge === null ? [] : [['Challenge', row.challenge] as const]),
           ...(row.profile === null ? [] : [['Profile', row.profile] as const]),
           ...(pins.current === null ? [] : [['Public key pin', pins.current] as const]),
           ...(pins.next === null ? [] : [['Next key pin', pins.next] as const]),
           ['Created', view.created_at],
-          ['Renewal', view.renewal.next_at ?? (view.auto_renew ? 'not scheduled yet' : 'not automatic')],
+          ['Renewal', renewalText(view)],
           ...(open === undefined ? [] : [['Renewing', stepsOf(open).at(-1)?.text ?? open.status] as const]),
           ...(view.renewal.last_error === null ? [] : [['Last error', view.renewal.last_error] as const]),
         ]),
@@ -76,6 +89,11 @@ const show = command({
       );
     }),
 });
+
+function renewalText({ owner, renewal, auto_renew }: CertificateView): string {
+  if (owner !== null) return 'by its ACME client';
+  return renewal.next_at ?? (auto_renew ? 'not scheduled yet' : 'not automatic');
+}
 
 export const certificateCommands = commandGroup(
   'certificate',

@@ -3,7 +3,7 @@ import { formatTimestamp, parseTimestamp } from '../../../base/timestamp.ts';
 import {
   type DeletedCertificateView,
   listDeleted,
-} from '../../../domain/certificates/deleted-certificates.ts';
+} from '../../../domain/certificates/deleted-certificate-views.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

@@ -5,6 +5,7 @@ import { formatTimestamp } from '../../../base/timestamp.ts';
 import type { DatabaseContext, TimedContext } from '../../../domain/contexts.ts';
 import { stepsOf } from '../../../domain/issuance/attempt.ts';
 import { pauseOfIssuer } from '../../../domain/issuance/issuers.ts';
+import { endDeadLeases } from '../../../domain/presence/lease-owners.ts';
 import { claimRenewal } from '../../../domain/renewals/renewal-claim.ts';
 import type { RenewalContext } from '../../../domain/renewals/renewal-run.ts';
 import { type NamedRenewal, renewalWithId } from '../../../domain/renewals/renewals.ts';
@@ -46,11 +47,15 @@ export async function watchRenewal(
       if (row.status === 'failed') throw new OperatorError(row.error ?? 'the renewal failed');
       if (stop.aborted) throw stillQueued(name);
       if (row.status === 'queued') steps.show(await whyQueued(vault, row));
-      if (row.status === 'queued' && own === undefined && vault.world.now() - began > serverClaimTimeout) {
+      if (own === undefined && vault.world.now() - began > serverClaimTimeout) {
+        // Also a renewal whose worker died, or lost the database.
+        await endDeadLeases(vault);
         const claimed = await claimRenewal(vault, 'cli', { only: id });
         if (claimed !== undefined) {
           steps.show('no "vault serve" is running; renewing in this process');
-          own = runClaimed(vault, claimed, stop);
+          own = runClaimed(vault, claimed, stop).finally(() => {
+            own = undefined;
+          });
         }
       }
       await vault.world.sleep(pollInterval, AbortSignal.any([stop, ended.signal]));

@@ -14,7 +14,7 @@ import type { Vault } from '../../../domain/vault.ts';
 import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { withVault } from '../../runtime/with-vault.ts';
-import { settingsInUse } from '../../settings/recorded-settings.ts';
+import { allSettingsInUse } from '../../settings/recorded-settings.ts';
 import type { commonOptions, Settings } from '../../settings/settings.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { readInput } from '../../terminal/input-file.ts';
@@ -120,7 +120,7 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
   if (!args['dry-run']) await recoverKeyFiles(vault, secretFiles, terminal);
   const planning: PlanOptions = {
     others: args.prune ? 'go' : 'stay',
-    protectedCertificates: [settings, await settingsInUse(vault, settings)].flatMap(({ tls }) =>
+    protectedCertificates: [settings, ...(await allSettingsInUse(vault, settings))].flatMap(({ tls }) =>
       tls?.kind === 'certificate' ? [tls.name] : [],
     ),
   };
@@ -151,6 +151,9 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
   });
   if (args.json) terminal.stdout.write(changesJson(changes, 'applied'));
   for (const { section, action, name: key } of changes) {
+    if (section === 'acme_clients' && action === 'create') {
+      terminal.stderr.write(`Print the key of ACME client ${key}: vault acme-client rotate ${key}\n`);
+    }
     if (section !== 'api_keys' || action !== 'create') continue;
     terminal.stderr.write(`Wrote the secret of API key ${key} to ${secretFiles.get(key)}.\n`);
   }

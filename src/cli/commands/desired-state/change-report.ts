@@ -1,8 +1,9 @@
 /** The changes of `vault apply` as text and as JSON. Secrets are already replaced by placeholders. */
 import { styleText } from 'node:util';
+import { readSigningRequest } from '../../../crypto/signing-request.ts';
+import type { FieldValue } from '../../../domain/desired-state/definition.ts';
 import { type Section, usual } from '../../../domain/desired-state/desired-sections.ts';
 import type { Change, FieldChange } from '../../../domain/desired-state/state-plan.ts';
-import type { FieldValue } from '../../../domain/desired-state/vault-state.ts';
 import { jsonText } from '../../terminal/output.ts';
 
 const kinds: Readonly<Record<Section, string>> = {
@@ -11,6 +12,7 @@ const kinds: Readonly<Record<Section, string>> = {
   certificates: 'certificate',
   imported_certificates: 'imported certificate',
   api_keys: 'api-key',
+  acme_clients: 'acme-client',
 };
 
 const signs = {
@@ -52,10 +54,11 @@ export function changesJson(changes: readonly Change[], applied: 'applied' | 'pl
 /** A side effect of a change, such as revocation. */
 function noteOf({ action, section, fields }: Change): string {
   if (action === 'remove') {
-    if (section === 'api_keys') return ': revokes it';
+    if (section === 'api_keys' || section === 'acme_clients') return ': revokes it';
+    if (section === 'issuers' && fields.length > 0) return ': destroys its keys';
     return section.endsWith('certificates') ? ': deletes all its versions and keys' : '';
   }
-  const isRenewed = fields.some(({ field }) => field === 'domains' || field === 'key_type');
+  const isRenewed = fields.some(({ field }) => ['domains', 'key_type', 'csr'].includes(field));
   return action === 'update' && section === 'certificates' && isRenewed ? ': renews it immediately' : '';
 }
 
@@ -65,14 +68,16 @@ function fieldText({ from, to }: FieldChange): string {
 
 function valueText(value: FieldValue): string {
   if (value === undefined) return 'none';
-  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'boolean' || typeof value === 'number') return String(value);
   if (typeof value === 'string') return word(value);
   return `[${value.map(word).join(', ')}]`;
 }
 
-/** Quotes text that needs it, and shortens PEM certificates to a count. */
+/** Quotes text that needs it, and shortens PEM: certificates to a count, a CSR to the pin of its key. */
 function word(text: string): string {
   const blocks = text.split('-----BEGIN CERTIFICATE-----').length - 1;
   if (blocks > 0) return `${blocks} certificate${blocks === 1 ? '' : 's'}`;
+  if (text.startsWith('-----BEGIN CERTIFICATE REQUEST-----'))
+    return `CSR of the key ${readSigningRequest(text).pin}`;
   return /^[\w@.:/+*()=-][\w@.:/+*()= -]*$/.test(text) ? text : JSON.stringify(text);
 }

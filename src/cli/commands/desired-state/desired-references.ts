@@ -13,7 +13,7 @@ import type {
   WantedDnsProvider,
   WantedIssuer,
   WantedState,
-} from '../../../domain/desired-state/state-plan.ts';
+} from '../../../domain/desired-state/wanted-state.ts';
 import { certificatesIn, eabKeyIn, knownDirectory } from '../../../domain/issuance/issuer-inputs.ts';
 import { readBundleApart } from '../../../net/bundle-process.ts';
 import { readInput } from '../../terminal/input-file.ts';
@@ -48,7 +48,11 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
   };
   const issuers = new Map<string, WantedIssuer>();
   for (const [name, definition] of state.issuers) {
-    const { eab_hmac_key, ca_pem, accept_terms, directory_url, ...rest } = definition;
+    if (definition.type === 'local-ca') {
+      issuers.set(name, { privateCa: { name, ...definition } });
+      continue;
+    }
+    const { type: _, eab_hmac_key, ca_pem, accept_terms, directory_url, ...rest } = definition;
     const path = ['issuers', name];
     const directory = directory_url ?? knownDirectory(name);
     if (directory === undefined) complaints.push({ path, message: 'directory_url is missing' });
@@ -73,6 +77,7 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     dns_providers: providers,
     certificates: new Map([...state.certificates].map(([name, rest]) => [name, { ...rest, name } as never])),
     imported_certificates: imports,
+    acme_clients: new Map([...state.acme_clients].map(([name, rest]) => [name, { name, ...rest }])),
     api_keys: new Map(keys.map(([name, { secret_file: _, ...rest }]) => [name, { name, ...rest }])),
   };
   const secretFiles = new Map(

@@ -19,6 +19,13 @@ import { rowTags } from './migration-0010-row-tags.ts';
 import { renewalPressure } from './migration-0011-renewal-pressure.ts';
 import { keptKeys } from './migration-0012-kept-keys.ts';
 import { rotatedKeys } from './migration-0013-rotated-keys.ts';
+import { nodes } from './migration-0014-nodes.ts';
+import { privateCa } from './migration-0015-private-ca.ts';
+import { certificateRequests } from './migration-0016-certificate-requests.ts';
+import { privateCas } from './migration-0017-private-cas.ts';
+import { issuanceProfiles } from './migration-0018-issuance-profiles.ts';
+import { caRotation } from './migration-0019-ca-rotation.ts';
+import { acmeServer } from './migration-0020-acme-server.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -38,6 +45,13 @@ export const migrations: Migrations = {
   '0011-renewal-pressure': renewalPressure,
   '0012-kept-keys': keptKeys,
   '0013-rotated-keys': rotatedKeys,
+  '0014-nodes': nodes,
+  '0015-private-ca': privateCa,
+  '0016-certificate-requests': certificateRequests,
+  '0017-private-cas': privateCas,
+  '0018-issuance-profiles': issuanceProfiles,
+  '0019-ca-rotation': caRotation,
+  '0020-acme-server': acmeServer,
 };
 
 /** The name of the newest schema. */

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { commandLine } from '../../../harness/command-line.ts';
-import { outside } from '../../../harness/http-fixtures.ts';
+import { outside } from '../../../harness/outside-database.ts';
 import { fromExecutable } from '../../../harness/vault-process.ts';
 
 test('the newest are shown, oldest of them first, as lines or as JSON', async (t) => {

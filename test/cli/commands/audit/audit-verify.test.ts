@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../harness/command-line.ts';
-import { outside } from '../../../harness/http-fixtures.ts';
+import { outside } from '../../../harness/outside-database.ts';
 
 type Report = { whole: boolean; events: number; fault_count: number; faults: { id: number; kind: string }[] };
 

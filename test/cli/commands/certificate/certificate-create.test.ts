@@ -35,6 +35,31 @@ test('a certificate that waits for its first version is shown with its options',
   );
 });
 
+test('a certificate for a client is shown with its usage and names', async (t) => {
+  const { done } = await commandLineWithCa(t);
+  const uri = 'spiffe://web.test/billing';
+  const names = [
+    '--uri',
+    uri,
+    '--email',
+    'alice@web.test',
+    '--subject',
+    'CN=alice',
+    '--subject',
+    'O=Example',
+  ];
+  await done('certificate', 'create', '--name', 'billing', '--usage', 'client', ...names);
+  const { stdout } = await done('certificate', 'show', '--name', 'billing');
+  assert.match(
+    stdout,
+    /\nURIs +spiffe:\/\/web\.test\/billing\nEmail +alice@web\.test\nSubject +CN=alice, O=Example\nUsage +client\n/,
+  );
+  const shown = JSON.parse((await done('certificate', 'show', '--name', 'billing', '--json')).stdout);
+  const { usage, uris, emails, subject } = shown;
+  assert.deepEqual([usage, uris, emails], ['client', [uri], ['alice@web.test']]);
+  assert.deepEqual(subject, ['CN=alice', 'O=Example']);
+});
+
 test('what the issuer could never make is refused with the reason, and nothing is ordered', async (t) => {
   const { ca, refused, json } = await commandLineWithCa(t);
   const cases: [options: string, message: string][] = [
@@ -54,10 +79,6 @@ test('what the issuer could never make is refused with the reason, and nothing i
     [
       '--domain 192.0.2.1 --issuer ca --challenge dns-01',
       '192.0.2.1 can only be validated with http-01 or tls-alpn-01',
-    ],
-    [
-      '--domain a.test --profile shortlived',
-      'issuer local-ca is not an ACME CA and does not support profiles',
     ],
     [
       '--domain a.test --challenge http-01',

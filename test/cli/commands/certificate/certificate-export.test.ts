@@ -12,6 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { Secret } from '../../../../src/base/secret.ts';
+import { readPkcs12 } from '../../../../src/crypto/pkcs12.ts';
 import { type CommandLine, commandLine } from '../../../harness/command-line.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
@@ -169,4 +171,46 @@ test('a directory in the place of a file is named, and no draft is left behind',
     /private\.key is a directory\n/,
   );
   assert.deepEqual(readdirSync(line.out), ['keep', 'private.key']);
+});
+
+test('a keystore gets its password from a file, each format is private, and all are recorded', async (t) => {
+  const line = await webVault(t);
+  const password = line.file('correct horse\r\n');
+  const chosen = ['combined.pem', 'certificate.der', 'keystore.p12', 'archive.tar'];
+  const exporting = [
+    ...['certificate', 'export', 'web', '--out', line.out, `--keystore-password-file=${password}`],
+    ...chosen.map((file) => `--file=${file}`),
+  ];
+  await line.done(...exporting);
+  const opened = () => {
+    const bytes = readFileSync(join(line.out, 'keystore.p12'));
+    const { certificates, privateKey } = readPkcs12(bytes, new Secret('correct horse'), 'keystore.p12');
+    assert(privateKey !== undefined && certificates.length === 2);
+    return certificates.map((der) => der.toString('hex'));
+  };
+  assert.deepEqual(Object.keys(contents(line.out)), chosen.toSorted());
+  const [leaf] = opened();
+  assert.equal(readFileSync(join(line.out, 'certificate.der')).toString('hex'), leaf);
+  assert.deepEqual(
+    (await downloads(line)).map(([, file]) => file),
+    chosen,
+  );
+  assert.match((await line.done(...exporting)).stdout, /is up to date\n$/);
+  await line.done(...exporting, '--keystore-encryption=legacy', '--force');
+  assert.deepEqual(opened()[0], leaf);
+});
+
+test('a keystore without a usable password is refused, and so is a password without a keystore', async (t) => {
+  const line = await webVault(t);
+  const exporting = ['certificate', 'export', 'web', '--out', line.out];
+  const keystore = [...exporting, '--file=keystore.p12'];
+  const good = `--keystore-password-file=${line.file('changeit\n')}`;
+  await line.refused(keystore, /--keystore-password-file is missing\n/, 2);
+  await line.refused([...keystore, `--keystore-password-file=${line.file('\n')}`], /password is empty\.\n/);
+  await line.refused([...keystore, `--keystore-password-file=${line.file('a\tb')}`], /control character\.\n/);
+  await line.refused([...keystore, good, '--keystore-encryption=rc2'], /unknown encryption "rc2"\n/, 2);
+  await line.refused([...exporting, good], /--keystore-password-file needs a file with a keystore\n/, 2);
+  await line.refused([...exporting, '--keystore-encryption=legacy'], /--keystore-encryption needs a file/, 2);
+  assert.equal(existsSync(line.out), false);
+  assert.deepEqual(await downloads(line), []);
 });

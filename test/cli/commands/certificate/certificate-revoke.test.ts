@@ -26,17 +26,33 @@ test('a version is revoked with its reason, marked, and the current one is repla
   assert.equal(renewal?.status, 'queued');
 });
 
-test('versions that no ACME CA issued, unknown versions and unknown reasons are refused before the CA is contacted', async (t) => {
+test('a version of the private CA is revoked without a CA to contact, by default for no reason', async (t) => {
+  const { ca, done, json, refused } = await commandLineWithCa(t);
+  await done(...commandWords('certificate create --name web --domain web.test'));
+  assert.equal(
+    (await done(...revoke(''))).stderr,
+    'Revoked version 1 of web. Queued a renewal; "vault serve" runs it.\n',
+  );
+  await refused(revoke(''), /^vault: version 1 of web was already revoked at /);
+  const [event] = await json<{ detail: object }[]>(
+    'audit',
+    'list',
+    '--action',
+    'certificate.revoke',
+    '--limit',
+    '1',
+  );
+  assert.deepEqual(event?.detail, { version: 1, reason: 'unspecified' });
+  assert.deepEqual(ca.kinds(), ['directory']);
+});
+
+test('unknown certificates, versions and reasons are refused before the CA is contacted', async (t) => {
   const { ca, done, refused } = await commandLineWithCa(t);
   await refused(
     revoke('--reason keyCompromise'),
     /^vault: Unknown certificate "web"\.\n {2}Try: vault certificate list/,
   );
   await done(...commandWords('certificate create --name web --domain web.test'));
-  await refused(
-    revoke('--reason keyCompromise'),
-    'vault: Version 1 was not issued by an ACME CA; revoke it at the CA that issued it.\n',
-  );
   await done(...commandWords('certificate create --name new --domain new.test --issuer ca'));
   await refused(
     commandWords('certificate revoke --name new --reason superseded'),
@@ -56,7 +72,6 @@ test('versions that no ACME CA issued, unknown versions and unknown reasons are 
       2,
     );
   }
-  await refused(revoke(''), /^vault: --reason is missing\n/, 2);
   assert.deepEqual(ca.kinds(), ['directory']);
 });
 

@@ -31,10 +31,7 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
     update('--challenge dns-01'),
     'vault: issuer local-ca is not an ACME CA and does not support challenges\n',
   );
-  await refused(
-    update('--profile tiny'),
-    'vault: issuer local-ca is not an ACME CA and does not support profiles\n',
-  );
+  await refused(update('--profile tiny'), /^vault: issuer local-ca has no profile "tiny"\n/);
   await refused(
     update('--issuer ca --key-type ed25519'),
     'vault: ACME CAs do not issue certificates for Ed25519 keys; use ec256, ec384 or RSA\n',

@@ -69,10 +69,14 @@ test('the list as JSON has exactly the documented fields', async () => {
   assert.deepEqual(Object.keys(view), [
     'name',
     'domains',
+    'uris',
+    'emails',
     'key_type',
     'issuer',
+    'owner',
     'status',
     'auto_renew',
+    'key_holder',
     'created_at',
     'current_version',
     'renewal',
@@ -132,10 +136,13 @@ test('people get a table, and facts about one certificate; programs get the same
     shown,
     /\n\nVERSION +NOT BEFORE +NOT AFTER +SOURCE +SHA-256 FINGERPRINT\n1 \(current\) +\S+Z +\S+Z +local-ca +\S+\n$/,
   );
-  const { public_key_pin, next_public_key_pin, ...same } = JSON.parse(shownJson) as Record<string, unknown>;
+  const { public_key_pin, next_public_key_pin, usage, subject, csr, ...same } = JSON.parse(
+    shownJson,
+  ) as Record<string, unknown>;
   assert.deepEqual(same, view);
+  assert.deepEqual([usage, subject, view.uris, view.emails], ['both', [], [], []]);
   assert.match(String(public_key_pin), /^sha256\/\/[\w+/]{43}=$/);
-  assert.equal(next_public_key_pin, null);
+  assert.deepEqual([next_public_key_pin, csr], [null, null]);
   for (const text of [stdout, shown, shownJson]) assert.doesNotMatch(text, /PRIVATE KEY-|sealed/);
 });
 
@@ -146,8 +153,8 @@ test('an error is printed on stderr alone and changes nothing, and creates no va
   const cases: [code: 1 | 2, args: string[], stderr: RegExp][] = [
     [
       1,
-      ['--name=*', '--domain=a b', '--domain=-x.test', '--key-type=rsa1024', '--lifetime=59m'],
-      /^vault: "\*" is not a name: .*\nvault: "a b" is not a domain: .*\nvault: "-x\.test" is not a domain: .*\nvault: "rsa1024" is not a key type: use one of ec256, .*\nvault: "59m" is not a lifetime: .*\n$/,
+      ['--name=*', '--domain=a b', '--domain=-x.test', '--key-type=rsa1024', '--lifetime=4m'],
+      /^vault: "\*" is not a name: .*\nvault: "a b" is not a domain: .*\nvault: "-x\.test" is not a domain: .*\nvault: "rsa1024" is not a key type: use one of ec256, .*\nvault: "4m" is not a lifetime: .*\n$/,
     ],
     [
       1,

@@ -157,3 +157,24 @@ test('on a terminal the steps change one line, which is empty in the end', needs
   );
   assert.equal(seen.split('\n').length, 2, JSON.stringify(seen));
 });
+
+test('without a server the command resumes the renewal of one that was killed', async (t) => {
+  const { ca, data, run } = await commandLineWithCa(t);
+  const held = Promise.withResolvers<void>();
+  t.after(() => held.resolve());
+  ca.override('newOrder', async (_, answer) => ({ ...(await answer()), until: held.promise }));
+  const [program, ...first] = fromExecutable;
+  const killed = spawn(program, [...first, ...create, '--wait', '--data-dir', data], {
+    env: allowing,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(killed, 'close');
+  await said(killed.stderr, 'creating an order at ca\n');
+  killed.kill('SIGKILL');
+  await ended;
+  held.resolve();
+  const { code, stdout, stderr } = await run(...renew);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^web: version 1, valid until /);
+  assert.match(stderr, /no "vault serve" is running; renewing in this process\n/);
+});

@@ -301,7 +301,10 @@ test('what is no YAML, no document, or the settings of the server is called what
       'version: 1\ncertificates:\n  a:\n    domains: a.test\n    auto_renew: maybe\n',
       /:4: certificates\.a\.domains must be a list\n.*:5: certificates\.a\.auto_renew must be true or false\n/,
     ],
-    ['version: 1\ncertificates:\n  a: {}\n', /:3: certificates\.a\.domains is missing\n/],
+    [
+      'version: 1\ncertificates:\n  a: {}\n',
+      /:3: certificates\.a\.domains: at least one domain is required\n/,
+    ],
     [`${token}: 1\n`, /: "\(not a name\)": unknown setting/],
   ];
   for (const [text, expected] of cases) {

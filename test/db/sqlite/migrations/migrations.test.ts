@@ -86,6 +86,13 @@ test('the shipped migrations are these, in this order', () => {
     '0011-renewal-pressure',
     '0012-kept-keys',
     '0013-rotated-keys',
+    '0014-nodes',
+    '0015-private-ca',
+    '0016-certificate-requests',
+    '0017-private-cas',
+    '0018-issuance-profiles',
+    '0019-ca-rotation',
+    '0020-acme-server',
   ]);
 });
 

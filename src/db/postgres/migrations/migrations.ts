@@ -1,0 +1,66 @@
+/**
+ * All migrations of a database on a PostgreSQL server, in order. They have the names of SQLite's, so that both engines name
+ * a schema alike.
+ */
+import type { Kysely } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { OperatorError } from '../../../base/operator-error.ts';
+import { firstSchema } from './migration-0013-first-schema.ts';
+import { nodes } from './migration-0014-nodes.ts';
+import { privateCa } from './migration-0015-private-ca.ts';
+import { certificateRequests } from './migration-0016-certificate-requests.ts';
+import { privateCas } from './migration-0017-private-cas.ts';
+import { issuanceProfiles } from './migration-0018-issuance-profiles.ts';
+import { caRotation } from './migration-0019-ca-rotation.ts';
+import { acmeServer } from './migration-0020-acme-server.ts';
+
+export type Migrations = Readonly<Record<string, Migration>>;
+
+/** Append only: shipped migrations are never edited, renamed or reordered. */
+export const migrations: Migrations = {
+  '0013-rotated-keys': firstSchema,
+  '0014-nodes': nodes,
+  '0015-private-ca': privateCa,
+  '0016-certificate-requests': certificateRequests,
+  '0017-private-cas': privateCas,
+  '0018-issuance-profiles': issuanceProfiles,
+  '0019-ca-rotation': caRotation,
+  '0020-acme-server': acmeServer,
+};
+
+/**
+ * Migrates the database to the newest schema in one transaction, so that if it fails, nothing has changed. Call it while no
+ * other process can migrate. Throws the server's own error.
+ */
+export async function migrate(transaction: Kysely<unknown>, known: Migrations = migrations): Promise<void> {
+  let cause: unknown;
+  const provider = {
+    getMigrations: async () =>
+      Object.fromEntries(
+        Object.entries(known).map(([name, { up }]) => [
+          name,
+          { up: (db: Kysely<unknown>) => up(db).catch(keep) },
+        ]),
+      ),
+  };
+  // What Kysely does after a failure fails too, since the transaction has ended, and would hide the cause.
+  const keep = (error: unknown) => {
+    cause ??= error;
+    throw error;
+  };
+  const { error } = await new Migrator({ db: transaction, provider }).migrateToLatest();
+  if (error !== undefined) throw cause ?? error;
+}
+
+/** Throws OperatorError if a newer vault migrated the database: it has applied `names`. */
+export function refuseNewerSchema(
+  names: readonly string[],
+  place: string,
+  known: Migrations = migrations,
+): void {
+  const newer = names.filter((name) => !Object.hasOwn(known, name));
+  if (newer.length === 0) return;
+  throw new OperatorError(`${place} was written by a newer vault (its schema has ${newer.join(', ')})`, {
+    hint: 'Start the newer vault again, or restore a backup from before the upgrade.',
+  });
+}

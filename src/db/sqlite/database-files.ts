@@ -1,0 +1,17 @@
+/** The files of a database: its own, and those in which SQLite may keep a part of it. */
+import { removeFile } from '../../base/durable-file.ts';
+
+/** The write-ahead log of the database at `path`. */
+export function logOf(path: string): string {
+  return `${path}-wal`;
+}
+
+/** The files beside the database at `path` that belong to it. Not all exist. */
+export function companionsOf(path: string): string[] {
+  return [logOf(path), `${path}-shm`, `${path}-journal`];
+}
+
+/** Removes an unused database and its companions. */
+export function removeDatabase(path: string): void {
+  for (const file of [path, ...companionsOf(path)]) removeFile(file);
+}

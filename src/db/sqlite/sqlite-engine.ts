@@ -1,0 +1,234 @@
+/**
+ * SQLite as an engine of the store: one connection that writes, in this thread or on one of its own, and one that only reads.
+ * Opening creates a missing database and migrates an older one.
+ */
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import type BetterSqlite3 from 'better-sqlite3';
+import { type Dialect, Kysely } from 'kysely';
+import { hasContent } from '../../base/file-content.ts';
+import type { Integrity } from '../../base/integrity.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { StorageError } from '../../base/storage-error.ts';
+import type { World } from '../../base/world.ts';
+import { type EventWriter, insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
+import { DatabaseFile } from '../database-file.ts';
+import type { Engine } from '../engine.ts';
+import type { Schema } from '../schema/schema.ts';
+import { copyDatabase } from './backup-copy.ts';
+import { checkQuickly } from './database-examination.ts';
+import { refuseEmptyDatabase } from './database-inspection.ts';
+import { lendDirectory, loadedAddonPath } from './embedded-addon.ts';
+import { FileInPlace } from './file-in-place.ts';
+import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
+import { createDatabase } from './new-database.ts';
+import { readingDialect, writingDialect } from './sqlite-dialect.ts';
+import { storageErrorFrom } from './storage-error.ts';
+import { ThreadConnection } from './thread-connection.ts';
+import { wholeSqlite } from './whole-database.ts';
+import { enterWal } from './write-ahead-log.ts';
+import {
+  DirectConnection,
+  openForReading,
+  openForWriting,
+  openingPatienceMs,
+  type WriteConnection,
+} from './write-connection.ts';
+
+export type OpenOptions = {
+  /** Only tests have others. */
+  readonly migrations?: Migrations | undefined;
+  /**
+   * Starts the thread that writes, which loads SQLite from the path `library`, if given, as this thread did. Without it, or
+   * if it returns nothing, writes run in the calling thread.
+   */
+  readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
+};
+
+/** A lock of another process is waited for 5 s; a healthy disk takes milliseconds. */
+const mostSeconds = 30;
+
+export class SqliteEngine implements Engine {
+  readonly reading: Dialect;
+  readonly writing: Dialect;
+  readonly whole = wholeSqlite;
+  readonly append: ((events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>) | undefined;
+  readonly #inPlace: FileInPlace;
+  readonly #writing: WriteConnection;
+  readonly #reading: BetterSqlite3.Database;
+  readonly #dataVersion: BetterSqlite3.Statement;
+  readonly #generation: BetterSqlite3.Statement;
+  #seenDataVersion: unknown;
+  #seenGeneration = -1;
+
+  private constructor(reading: BetterSqlite3.Database, writing: WriteConnection, inPlace: FileInPlace) {
+    this.#inPlace = inPlace;
+    this.#writing = writing;
+    this.#reading = reading;
+    this.reading = readingDialect(reading);
+    this.writing = writingDialect(writing);
+    this.append = writing.append?.bind(writing);
+    this.#dataVersion = reading.prepare('pragma data_version').pluck();
+    this.#generation = reading.prepare("select value from settings where key = 'generation'").pluck();
+  }
+
+  /**
+   * Opens the database at `path`, creates it if it is missing (file mode 0600) and migrates it. On failure throws
+   * StorageError or OperatorError and changes nothing.
+   */
+  static async open(path: string, world: World, options: OpenOptions = {}): Promise<SqliteEngine> {
+    try {
+      lendDirectory(dirname(path));
+      if (!hasContent(path)) {
+        await createDatabase(path, world, async (draft) => {
+          const engine = await SqliteEngine.#openFile(draft, world, 'empty', {
+            migrations: options.migrations,
+          });
+          try {
+            // close() does this too, but hides errors of the disk.
+            await engine.#writing.checkpoint();
+          } finally {
+            await engine.close();
+          }
+        });
+      }
+      return await SqliteEngine.#openFile(path, world, 'filled', options);
+    } catch (error) {
+      throw storageErrorFrom(error, path);
+    }
+  }
+
+  /** `content` is what the file must contain: tables, or nothing yet. */
+  static async #openFile(
+    path: string,
+    world: World,
+    content: 'filled' | 'empty',
+    { migrations, startThread }: OpenOptions,
+  ): Promise<SqliteEngine> {
+    const { ino } = statSync(path);
+    if (content === 'filled') refuseEmptyDatabase(path);
+    const writing = openForWriting(path);
+    let reading: BetterSqlite3.Database | undefined;
+    let onThread: ThreadConnection | undefined;
+    try {
+      refuseForeignDatabase(writing, migrations);
+      await enterWal(writing, openingPatienceMs, world);
+      // From here on the file cannot be replaced; a restore may have replaced it before.
+      if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
+      const inPlace = new FileInPlace(path, world);
+      const direct = new DirectConnection(writing, world, inPlace);
+      await migrate(writing, new Kysely<Schema>({ dialect: writingDialect(direct) }), migrations);
+      reading = openForReading(path);
+      const thread = startThread?.(loadedAddonPath());
+      if (thread === undefined) {
+        direct.beImpatient();
+        return new SqliteEngine(reading, direct, inPlace);
+      }
+      onThread = await ThreadConnection.open(thread, path, world);
+      const engine = new SqliteEngine(reading, onThread, inPlace);
+      // The reading connection is open, so this one is not the last, whose end would remove the log.
+      writing.close();
+      return engine;
+    } catch (error) {
+      await onThread?.close();
+      reading?.close();
+      writing.close();
+      throw error;
+    }
+  }
+
+  get place(): string {
+    return this.#reading.name;
+  }
+
+  get directory(): string {
+    return dirname(this.#reading.name);
+  }
+
+  get file(): DatabaseFile {
+    return new DatabaseFile(this.#reading.name);
+  }
+
+  async generation(): Promise<number> {
+    try {
+      this.#inPlace.requireLately();
+      const version = this.#dataVersion.get();
+      if (version !== this.#seenDataVersion) {
+        this.#seenGeneration = this.#generation.get() as number;
+        this.#seenDataVersion = version;
+      }
+      return this.#seenGeneration;
+    } catch (error) {
+      throw storageErrorFrom(error, this.#reading.name);
+    }
+  }
+
+  async commits(): Promise<number> {
+    try {
+      this.#inPlace.requireLately();
+      return this.#dataVersion.get() as number;
+    } catch (error) {
+      throw storageErrorFrom(error, this.#reading.name);
+    }
+  }
+
+  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<void> {
+    return insertAuditEvents(writer, events);
+  }
+
+  requireProgress(): void {
+    const seconds = Math.floor((this.#writing.waiting?.() ?? 0) / 1000);
+    if (seconds < mostSeconds) return;
+    throw new StorageError(
+      `the disk of the database has not answered for ${seconds} s (${this.#reading.name})`,
+      { hint: 'Check the disk and the kernel log.' },
+    );
+  }
+
+  /** SQLite also opens files that it can only read, and keeps doing so even after they become writable. */
+  requireWritable(): Promise<void> {
+    return this.#writing.requireWritable();
+  }
+
+  /** Checks a file of up to 64 MiB: its pages, indexes and tables. */
+  async check(): Promise<void> {
+    checkQuickly(this.#reading);
+  }
+
+  async foldLog(): Promise<number | undefined> {
+    const number = await this.#countFold();
+    return (await this.#writing.checkpoint()) ? number : undefined;
+  }
+
+  async #countFold(): Promise<number> {
+    const connection = this.#writing;
+    await connection.begin();
+    try {
+      const { rows } = await connection.execute('pragma user_version', []);
+      const [row] = rows as { user_version: number }[];
+      const number = (row?.user_version ?? 0) + 1;
+      await connection.execute(`pragma user_version = ${number}`, []);
+      await connection.commit();
+      return number;
+    } catch (error) {
+      await connection.rollback();
+      throw error;
+    }
+  }
+
+  copyTo(copy: string): Promise<void> {
+    return copyDatabase(this.#reading.name, copy);
+  }
+
+  async close(): Promise<void> {
+    this.#reading.close();
+    await this.#writing.close();
+  }
+}
+
+function replacedMeanwhile(path: string): OperatorError {
+  return new OperatorError(`the database was replaced while the vault opened it (${path})`, {
+    hint: 'A backup was restored at the same time. Start again.',
+  });
+}

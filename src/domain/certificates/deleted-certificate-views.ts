@@ -1,0 +1,36 @@
+/** What is shown of deleted certificates. */
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { listDeletedCertificates } from '../../db/tables/deleted-certificates.ts';
+import type { DatabaseContext } from '../contexts.ts';
+import type { DeletedFacts } from './deleted-certificates.ts';
+
+export type DeletedCertificateView = {
+  id: number;
+  name: string;
+  domains: string[];
+  issuer: string | null;
+  deleted_at: string;
+  /** An actor in the format of the audit log. */
+  deleted_by: string;
+  /** The API keys whose allowlists named it. */
+  api_keys: { id: number; name: string }[];
+};
+
+/** Deleted certificates in the order of deletion. */
+export async function listDeleted(
+  { db }: DatabaseContext,
+  page: { readonly after?: number | undefined; readonly limit: number },
+): Promise<DeletedCertificateView[]> {
+  return (await listDeletedCertificates(db.reader, page)).map((row) => {
+    const { settings, issuer, api_keys } = JSON.parse(row.facts) as DeletedFacts;
+    return {
+      id: row.id,
+      name: row.name,
+      domains: JSON.parse(settings.domains) as string[],
+      issuer,
+      deleted_at: formatTimestamp(row.deleted_at),
+      deleted_by: row.deleted_by,
+      api_keys: [...api_keys],
+    };
+  });
+}

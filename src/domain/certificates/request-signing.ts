@@ -1,0 +1,38 @@
+/** Issues a certificate for a CSR that its client sends: at once from the private CA, through an order from an ACME CA. */
+import { isSameRequest, readSigningRequest } from '../../crypto/signing-request.ts';
+import { profileOf } from '../access/profile-confinement.ts';
+import type { Actor } from '../audit/audit.ts';
+import type { WorldContext } from '../contexts.ts';
+import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
+import { type Renewal, refuseNotRenewable } from '../renewals/renewals.ts';
+import { requireCertificate } from '../versions/certificate-lookup.ts';
+import { storeCertificateChange } from './certificate-update.ts';
+import { refuseRevokedKey } from './client-keys.ts';
+
+/**
+ * Makes the CSR (PEM) that of the certificate, and queues a renewal with it. The same one again, while that renewal is open, gets
+ * the same renewal; another one ends a running renewal. Throws `certificate_not_found`, `not_renewable`, `invalid_request` if its
+ * names are not those of the certificate, `certificate_in_use` if the vault serves HTTPS with the certificate, and what `check` throws
+ * about its profile (`issuer/profile`).
+ */
+export async function signRequest(
+  vault: QueueContext & WorldContext,
+  actor: Actor,
+  name: string,
+  csr: string,
+  check: (profile: string | undefined) => void = () => undefined,
+): Promise<Renewal> {
+  const renewal = await vault.db.write(async (writer) => {
+    const before = await requireCertificate(writer, name);
+    check(await profileOf(writer, before));
+    await refuseNotRenewable(writer, before);
+    if (isSameRequest(before.csr, csr)) {
+      await refuseRevokedKey(writer, before, readSigningRequest(csr).publicKey);
+    } else {
+      await storeCertificateChange(vault, writer, actor, name, { csr });
+    }
+    return queueRenewal(vault, writer, actor, await requireCertificate(writer, name));
+  });
+  vault.renewalQueued.notify();
+  return { ...renewal, certificate: name };
+}

@@ -1,0 +1,35 @@
+/** The settings of one object as the document of `vault apply` writes them. */
+
+import { formatLifetime } from '../../base/duration.ts';
+import { settingsOfInput } from '../issuance/private-issuers.ts';
+import { type CaSettings, usualSettings } from '../private-ca/ca-settings.ts';
+import type { CreatePrivateCaInput } from '../private-ca/private-ca-inputs.ts';
+
+export type FieldValue = string | number | boolean | readonly string[] | undefined;
+
+/** What is not set is undefined. */
+export type Definition = Readonly<Record<string, FieldValue>>;
+
+/** A private CA: only those settings that are not the usual ones. */
+export function privateCaDefinition(settings: CaSettings): Definition {
+  const { commonName, permitDomains, permitIps, pathLength, lifetime, keyType } = settings;
+  return {
+    type: 'local-ca',
+    common_name: commonName,
+    permit_domains: permitDomains.length === 0 ? undefined : permitDomains,
+    permit_ips: permitIps.length === 0 ? undefined : permitIps,
+    path_length: pathLength === usualSettings.pathLength ? undefined : pathLength,
+    lifetime: lifetime === usualSettings.lifetime ? undefined : formatLifetime(lifetime),
+    key_type: keyType === usualSettings.keyType ? undefined : keyType,
+  };
+}
+
+/** The definition of a private CA in the document. What is set when a CA is created stays as it is without a word about it. */
+export function wantedPrivateCa(input: CreatePrivateCaInput, held: Definition = {}): Definition {
+  const { common_name, path_length } = held;
+  return {
+    ...privateCaDefinition(settingsOfInput(input)),
+    ...(input.common_name === undefined && { common_name }),
+    ...(input.path_length === undefined && { path_length }),
+  };
+}

@@ -1,0 +1,32 @@
+/** The document of `vault apply` after its references were resolved. */
+import type { Secret } from '../../base/secret.ts';
+import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
+import type { CreateAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
+import type {
+  CreateApiKeyInput,
+  CreateDnsProviderInput,
+  CreateIssuerInput,
+  NewCertificate,
+} from '../inputs.ts';
+import type { IssuerSecrets } from '../issuance/issuers.ts';
+import type { CreatePrivateCaInput } from '../private-ca/private-ca-inputs.ts';
+
+/** The document, checked and with what its references lead to. */
+export type WantedState = {
+  readonly issuers: ReadonlyMap<string, WantedIssuer>;
+  readonly dns_providers: ReadonlyMap<string, WantedDnsProvider>;
+  readonly certificates: ReadonlyMap<string, NewCertificate>;
+  /** Undefined where what is there stays. */
+  readonly imported_certificates: ReadonlyMap<string, CertificateBundle | undefined>;
+  readonly api_keys: ReadonlyMap<string, CreateApiKeyInput>;
+  readonly acme_clients: ReadonlyMap<string, CreateAcmeClientInput>;
+};
+
+export type WantedIssuer =
+  | { readonly input: CreateIssuerInput; readonly secrets: IssuerSecrets }
+  | { readonly privateCa: CreatePrivateCaInput };
+export type WantedDnsProvider = {
+  readonly input: CreateDnsProviderInput;
+  /** Undefined for the one that the vault has. */
+  readonly secret: Secret | undefined;
+};

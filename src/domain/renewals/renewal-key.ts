@@ -1,0 +1,84 @@
+/** The key that the next version of a certificate is for: the client's, by its CSR, or one that the vault holds. */
+import { X509Certificate } from 'node:crypto';
+import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Secret } from '../../base/secret.ts';
+import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
+import { readSigningRequest } from '../../crypto/signing-request.ts';
+import type { Reader } from '../../db/database.ts';
+import { findVersion } from '../../db/tables/certificate-versions.ts';
+import type { CertificateRow } from '../../db/tables/certificates.ts';
+import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
+import type { IssuanceKey } from '../issuance/acme-order.ts';
+import { type Attempt, keep } from '../issuance/attempt.ts';
+import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
+import { nextKey } from '../versions/next-key.ts';
+import { holdsKey, versionPrivateKey } from '../versions/versions.ts';
+
+/** The key to certify, stored before anything is ordered. Throws `invalid_request` for the CSR of a revoked key. */
+export async function keyToCertify(vault: SecretsContext, attempt: Attempt): Promise<IssuanceKey> {
+  const { certificate } = attempt;
+  if (certificate.csr === null) {
+    const privateKey = await renewalKey(vault, attempt);
+    return { privateKey, publicKey: publicKeyOf(privateKey), csr: undefined };
+  }
+  const { publicKey, der } = readSigningRequest(certificate.csr);
+  if (await isRevokedKey(vault.db.reader, certificate, publicKey)) throw revokedKey();
+  return { privateKey: undefined, publicKey, csr: der };
+}
+
+/** Whether the key (SPKI DER) is that of the current version, which was revoked. */
+export async function isRevokedKey(
+  reader: Reader,
+  { id, current_version: number }: Pick<CertificateRow, 'id' | 'current_version'>,
+  publicKey: Buffer,
+): Promise<boolean> {
+  const version = number === null ? undefined : await findVersion(reader, id, number);
+  if (version === undefined || version.revoked_at === null) return false;
+  const { publicKey: own } = new X509Certificate(version.certificate_pem);
+  return own.export({ type: 'spki', format: 'der' }).equals(publicKey);
+}
+
+/** The error for the CSR of a revoked key. */
+export function revokedKey(): Problem {
+  return new Problem('invalid_request', {
+    detail: 'The key of the CSR is that of the current version, which was revoked.',
+    hint: 'Generate another key, and send a CSR with it.',
+    errors: [{ path: 'csr', message: 'its key is that of a revoked version' }],
+  });
+}
+
+/** The private key of the next version: the stored one after a crash, the scheduled one, the current one if it is reused, otherwise a new one. */
+async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secret> {
+  const { renewal, certificate } = attempt;
+  const keyType = isKeyType(certificate.key_type) ? certificate.key_type : defaultKeyType;
+  const owner = renewalKeyOwner(renewal.id);
+  if (renewal.sealed_private_key !== null) {
+    const stored = openFor(vault, owner, renewal.sealed_private_key);
+    const isWanted = keyTypeOf(keyObject(stored)) === keyType;
+    if (isWanted && !(await isRevokedKey(vault.db.reader, certificate, publicKeyOf(stored)))) return stored;
+  }
+  const key =
+    (await nextKey(vault, certificate.id, keyType)) ??
+    (certificate.reuse_key === 1 ? await currentKey(vault, certificate, keyType) : undefined) ??
+    (await generatePrivateKey(keyType));
+  // An order for another key is not resumed.
+  await keep(vault, attempt, async (writer) => ({
+    sealed_private_key: await sealFor(vault, writer, owner, key),
+    order_url: null,
+    order_domains: null,
+  }));
+  return key;
+}
+
+/** The key of the current version, if the vault holds it, it has this type and was not revoked. */
+async function currentKey(
+  vault: DatabaseContext & KeyringContext,
+  certificate: CertificateRow,
+  keyType: string,
+): Promise<Secret | undefined> {
+  if (certificate.current_version === null) return undefined;
+  const version = await findVersion(vault.db.reader, certificate.id, certificate.current_version);
+  if (version === undefined || version.key_type !== keyType || !holdsKey(version)) return undefined;
+  return version.revoked_at === null ? versionPrivateKey(vault, version) : undefined;
+}

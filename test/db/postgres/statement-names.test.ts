@@ -1,0 +1,53 @@
+/** Which statements are prepared: those that come again, up to a number. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { StatementNames } from '../../../src/db/postgres/statement-names.ts';
+
+test('a text is prepared when it comes for the third time, and keeps its name', () => {
+  const names = new StatementNames();
+  const given = Array.from({ length: 5 }, () => names.nameOf('select 1'));
+  assert.deepEqual(given, [undefined, undefined, 's0', 's0', 's0']);
+  for (let time = 0; time < 2; time += 1) assert.equal(names.nameOf('select 2'), undefined);
+  assert.equal(names.nameOf('select 2'), 's1');
+});
+
+test('texts that never come again leave room for the others', () => {
+  const names = new StatementNames();
+  for (let number = 0; number < 5000; number += 1) assert.equal(names.nameOf(`select ${number}`), undefined);
+  for (let time = 0; time < 2; time += 1) names.nameOf('select');
+  assert.equal(names.nameOf('select'), 's0');
+});
+
+test('a session prepares no more than it may', () => {
+  const names = new StatementNames();
+  const given = new Set<string | undefined>();
+  for (let number = 0; number < 400; number += 1) {
+    for (let time = 0; time < 3; time += 1) given.add(names.nameOf(`select ${number}`));
+  }
+  given.delete(undefined);
+  assert.equal(given.size, 300);
+  assert.equal(names.nameOf('select 399'), undefined);
+  assert.equal(names.nameOf('select 0'), 's0');
+});
+
+test('what returns all columns of a table is not prepared, since a migration may add one', () => {
+  const third = (sql: string) => {
+    const names = new StatementNames();
+    return [1, 2, 3].map(() => names.nameOf(sql)).at(-1);
+  };
+  const all = [
+    'select * from "sessions"',
+    'select "sessions".* from "sessions"',
+    'select "id", "sessions".* from "sessions"',
+    'select "id", * from "sessions"',
+    'insert into "sessions" ("id") values ($1) returning *',
+    'SELECT * FROM sessions',
+  ];
+  for (const sql of all) assert.equal(third(sql), undefined, sql);
+  const some = [
+    'select count(*) as "all" from "sessions"',
+    'select "a" * 2 from "t"',
+    'select "a"*2 from "t"',
+  ];
+  for (const sql of some) assert.equal(third(sql), 's0', sql);
+});

@@ -1,0 +1,38 @@
+/** A backup of a database that nodes share: where it is restored, none of them runs and none of them leads. */
+import assert from 'node:assert/strict';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { realWorld } from '../../../src/base/world.ts';
+import { restore } from '../../../src/domain/backup/restore.ts';
+import { takeLeadership } from '../../../src/domain/presence/leadership.ts';
+import { recordedNodes, recordNode } from '../../../src/domain/presence/nodes.ts';
+import { makeBackup } from '../../harness/backup-fixtures.ts';
+import { ownNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { testVault } from '../../harness/test-vault.ts';
+import { ofFiles } from '../../harness/tested-engine.ts';
+
+test(
+  'a restored vault knows neither the nodes nor the leader of the one before',
+  ofFiles('restores into one'),
+  async (t) => {
+    const { nodes } = await sharedNodes(t, 0);
+    const [{ vault, id, keyFile }] = nodes;
+    await recordNode(vault, ownNode(id));
+    assert(await takeLeadership(vault, id));
+    const file = join(tempDir(t), 'vault.backup');
+    await makeBackup(vault, file, { unverified: true });
+    const dataDir = tempDir(t);
+    const masterKeyFile = join(dataDir, 'master.key');
+    copyFileSync(keyFile, masterKeyFile);
+    const none = async () => undefined;
+    await restore(realWorld, {
+      ...{ file, dataDir, masterKeyFile, existing: 'refuse', freshLock: none, lockOf: none },
+      passphrases: async () => [],
+    });
+    const restored = await testVault(t, { dataDir, world: realWorld });
+    assert.deepEqual(await recordedNodes(restored.vault.db.reader), []);
+    assert.deepEqual(await restored.vault.db.reader.selectFrom('job_leases').selectAll().execute(), []);
+  },
+);

@@ -1,0 +1,63 @@
+/** Jobs with --local-key for certificates with URIs and email addresses: the request has the same names. */
+import assert from 'node:assert/strict';
+import type { X509Certificate } from 'node:crypto';
+import { test } from 'node:test';
+import { assertPair, machine } from '../harness/client-installer.ts';
+import { installLocal } from '../harness/client-local-key.ts';
+import { inEveryShell } from '../harness/client-places.ts';
+import type { Answer } from '../harness/client-relay.ts';
+import { clientVault } from '../harness/client-vault.ts';
+import { needs } from '../harness/missing-program.ts';
+
+// Each character that a URI or an address may have, also those with a meaning in the configuration of openssl.
+const uri = "https://host.example/a$b'c#d(e)*,;=[f]!&g%20h?i~j_k";
+const email = "o'brien+$x#y`{|}~^=/?!%&*@example.test";
+
+/** The names without quotes that Node puts around unusual ones. */
+const namesOf = (certificate: X509Certificate) =>
+  (certificate.subjectAltName ?? '').replaceAll(
+    /"(?:[^"\\]|\\.)*"/g,
+    (quoted) => JSON.parse(quoted) as string,
+  );
+
+inEveryShell('a request has URIs and email addresses, and follows a change of them', async (t, shell) => {
+  const vault = await clientVault(t);
+  const client = machine(t, { shell });
+  await vault.command('certificate', 'update', '--name', 'web', '--uri', uri, '--email', email, '--wait');
+  const installed = await installLocal(vault, client);
+  assert.equal(installed.code, 0, installed.stderr);
+  assert.equal(namesOf(assertPair(client)), `DNS:www.example.test, URI:${uri}, email:${email}`);
+});
+
+test('a certificate with a SPIFFE ID alone gets a key of the machine', needs('openssl'), async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t);
+  const spiffe = 'spiffe://example.test/ns/prod/db';
+  await vault.command('certificate', 'create', '--name', 'db', '--uri', spiffe);
+  const installed = await installLocal(vault, client, ['--certificate', 'db']);
+  assert.equal(installed.code, 0, installed.stderr);
+  assert.equal(namesOf(assertPair(client)), `URI:${spiffe}`);
+});
+
+for (const name of [
+  'https://host.example/a b',
+  'https://host.example/\\x',
+  'https://host.example/\n[names]',
+]) {
+  test(
+    `a name that no vault has is not written to a request: ${JSON.stringify(name)}`,
+    needs('openssl'),
+    async (t) => {
+      const vault = await clientVault(t);
+      const client = machine(t);
+      const server = await vault.relay();
+      const shown = JSON.stringify({ name: 'web', domains: ['www.example.test'], uris: [name], emails: [] });
+      server.answer = (path): Answer =>
+        path === '/api/v1/certificates/web' ? { status: 200, body: shown } : undefined;
+      const installed = await installLocal(vault, client, [], { url: server.url });
+      assert.equal(installed.code, 10, installed.stderr);
+      assert.match(installed.stderr, /the vault has a name that this script cannot request: /);
+      assert.equal(server.seen.filter(({ method }) => method === 'POST').length, 0);
+    },
+  );
+}

@@ -1,0 +1,14 @@
+/** Certificates of another CA, which users import. */
+import { certificateFacts } from '../../src/crypto/certificate-facts.ts';
+import { encodePem } from '../../src/crypto/pem.ts';
+import { makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
+
+/** A new certificate with its chain and key as PEM texts. */
+export async function newLeaf({ intermediate }: PrivateChain) {
+  const leaf = await makeLeaf(intermediate);
+  return {
+    fullchain: [leaf, intermediate].map((x) => encodePem('CERTIFICATE', x.certificate)).join(''),
+    key: encodePem('PRIVATE KEY', leaf.privateKey.expose()),
+    fingerprint: certificateFacts(leaf.certificate).fingerprintSha256,
+  };
+}
