@@ -68,27 +68,68 @@ function refuseEncodedOrLarge({ headers }: IncomingMessage, limit: number): void
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
 }
 
+/** The buffers of the bodies that are being received. */
+const arriving = new WeakMap<IncomingMessage, ArrivingBody>();
+
+/** The memory that the body of a request occupies while it is received, in bytes. */
+export function sizeOfArriving(request: IncomingMessage | undefined): number {
+  return request === undefined ? 0 : (arriving.get(request)?.capacity ?? 0);
+}
+
+/**
+ * One buffer that grows to the limit at most: a chunk has one byte if the client likes, and an object for each costs hundreds of
+ * times what was sent.
+ */
+class ArrivingBody {
+  #bytes = Buffer.alloc(0);
+  #size = 0;
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
+  /** False if it would exceed the limit. */
+  add(chunk: Buffer): boolean {
+    const size = this.#size + chunk.length;
+    if (size > this.#limit) return false;
+    if (size > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.min(this.#limit, Math.max(size, 2 * this.#bytes.length)));
+      this.#bytes.copy(larger, 0, 0, this.#size);
+      this.#bytes = larger;
+    }
+    chunk.copy(this.#bytes, this.#size);
+    this.#size = size;
+    return true;
+  }
+
+  received(): Buffer {
+    return this.#bytes.subarray(0, this.#size);
+  }
+}
+
 function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   if (request.closed) reject(cutOff());
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const body = new ArrivingBody(limit);
+  arriving.set(request, body);
   const take = (chunk: Buffer) => {
-    size += chunk.length;
-    if (size <= limit) {
-      chunks.push(chunk);
-      return;
-    }
+    if (body.add(chunk)) return;
     // The rest is discarded, so that the connection can carry the response.
+    arriving.delete(request);
     request.off('data', take).resume();
     reject(tooLarge(limit));
   };
   request
     .on('data', take)
-    .once('end', () => resolve(Buffer.concat(chunks)))
+    .once('end', () => resolve(body.received()))
     .once('error', (cause) => reject(cutOff(cause)))
     .once('close', () => reject(cutOff()));
-  return promise;
+  return promise.finally(() => arriving.delete(request));
 }
 
 function cutOff(cause?: unknown): Problem {

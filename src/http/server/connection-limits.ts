@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { minute, second } from '../../base/duration.ts';
+import { sizeOfArriving } from '../request/request-body.ts';
 import { afterAnswer } from './pipelining.ts';
 
 /** Times in milliseconds. */
@@ -47,7 +48,7 @@ const lookEvery = 250;
 /** Refused connections whose response may still be on its way; others are closed without one. */
 const mostRefused = 100;
 
-/** Bytes of pipelined requests and of unread responses, of all connections together. */
+/** Bytes of pipelined requests, of bodies that arrive, and of unread responses, of all connections together. */
 const mostKept = 24 * 1_048_576;
 
 /** How long a refused connection may take to read the reason. */
@@ -175,10 +176,11 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     let kept = 0;
     for (const connection of connections.values()) {
       const { readableLength, writableLength } = connection.channel;
-      kept += readableLength + writableLength;
+      const received = readableLength + sizeOfArriving(connection.request);
+      kept += received + writableLength;
       // The longest waiting are kept; with TLS each byte is buffered two or three times.
-      if (kept > mostKept && readableLength > headerSize) {
-        kept -= readableLength + writableLength;
+      if (kept > mostKept && received > headerSize) {
+        kept -= received + writableLength;
         connection.accepted.destroy();
         continue;
       }
