@@ -14,6 +14,9 @@ export type InputIssue = {
   readonly keys?: readonly string[];
 };
 
+/** Unknown fields that are named. */
+const mostNamed = 10;
+
 /** How the texts of zod's default locale begin; other texts come from our schemas. */
 const isDefaultText = /^(Invalid|Too (small|big)|Unrecognized)\b/;
 
@@ -78,8 +81,11 @@ function predicateOf(issue: InputIssue): string {
 
 /** Does not repeat a key that is not a plausible name, because it may be a secret in the wrong place. */
 function unknownFields(keys: readonly string[]): string {
-  const names = keys.map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : '(not a name)'));
-  return `unknown field${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
+  const names = keys
+    .slice(0, mostNamed)
+    .map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : '(not a name)'));
+  const more = keys.length > mostNamed ? ` and ${keys.length - mostNamed} more` : '';
+  return `unknown field${keys.length === 1 ? '' : 's'} ${names.join(', ')}${more}`;
 }
 
 function limit(most: string, bound: unknown, { origin, inclusive }: InputIssue): string {

@@ -175,11 +175,14 @@ export const createApiKeyInput = z.strictObject({
 
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 
-/** Parses the value with the schema. Throws `invalid_request` that lists all invalid parts. */
+/** Invalid parts of an input that an error lists. */
+const mostIssues = 20;
+
+/** Parses the value with the schema. Throws `invalid_request` that lists the invalid parts, the first twenty at most. */
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = result.error.issues.map((issue) => ({
+  const errors = result.error.issues.slice(0, mostIssues).map((issue) => ({
     path: issue.path.join('.'),
     message: describeIssue(issue, subjectOf(issue)),
   }));

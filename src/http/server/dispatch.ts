@@ -5,6 +5,7 @@ import { Problem, type ProblemCode } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import { type AuthorizedRequest, authorizeRequest } from '../auth/access.ts';
+import { noQuery } from '../openapi/schemas.ts';
 import {
   goneSignal,
   problemReply,
@@ -155,11 +156,16 @@ function methodNotAllowed(context: ServerContext, found: FoundRoutes, { request 
     : { ...reply, headers: { ...reply.headers, Allow } };
 }
 
+/** Parameters of a query, also repeated ones: no operation has a tenth of that. */
+const mostParameters = 100;
+
 /** The parsed empty query of each route, which is the most common. */
 const emptyQueries = new WeakMap<Route, unknown>();
 
 function queryOf(route: Route, text: string): unknown {
   if (route.query === undefined) return undefined;
+  if (text !== '' && route.query === noQuery)
+    throw new Problem('invalid_request', { detail: 'The operation has no query parameters.' });
   if (text !== '') return parseInput(route.query, queryValues(text));
   const known = emptyQueries.get(route);
   if (known !== undefined) return known;
@@ -171,10 +177,17 @@ function queryOf(route: Route, text: string): unknown {
 function queryValues(text: string): Record<string, string | string[]> {
   // Without a prototype, a parameter named `__proto__` is not special.
   const values: Record<string, string | string[]> = Object.create(null);
-  const search = new URLSearchParams(text);
-  for (const name of new Set(search.keys())) {
-    const all = search.getAll(name);
-    values[name] = all.length === 1 ? (all[0] ?? '') : all;
+  let count = 0;
+  for (const [name, value] of new URLSearchParams(text)) {
+    count += 1;
+    if (count > mostParameters)
+      throw new Problem('invalid_request', {
+        detail: `The query has more than ${mostParameters} parameters.`,
+      });
+    const before = values[name];
+    if (before === undefined) values[name] = value;
+    else if (typeof before === 'string') values[name] = [before, value];
+    else before.push(value);
   }
   return values;
 }

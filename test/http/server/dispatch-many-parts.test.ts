@@ -1,0 +1,72 @@
+/** Requests of many small parts: neither time nor memory grows faster than the bytes that were received. */
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { suite, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { watchTurns } from '../../harness/event-loop-turns.ts';
+import { makeKey } from '../../harness/http-fixtures.ts';
+import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
+import { testServer } from '../../harness/test-server.ts';
+
+/** As many different names as fit into the 16 kB of a request's head. */
+const names = Array.from({ length: 4000 }, (_, index) => index.toString(36));
+
+suite('a query of 4,000 different names', () => {
+  for (const [what, method, path, detail] of [
+    ['where none is allowed', 'POST', '/api/v1/session', /no query parameters/],
+    ['where some are allowed', 'GET', '/api/v1/certificates', /more than 100 parameters/],
+  ] as const) {
+    test(`${what} is refused in a short answer, in a short turn of the event loop`, async (t) => {
+      const server = await testServer(t);
+      const { raw } = await makeKey(server.vault);
+      const lines = [`Authorization: Bearer ${raw}`, 'Connection: close'];
+      const request = requestText(method, `${path}?${names.join('&')}`, lines);
+      // The first request compiles the server.
+      await converse(server.url, request);
+      const stop = watchTurns();
+      const { status, body } = parseReply(await converse(server.url, request));
+      const longest = stop();
+      assert.equal(status, 400);
+      assert.match(JSON.parse(body).detail, detail);
+      assert(body.length < 1000, body);
+      assert(longest < 50, `a turn took ${longest} ms`);
+    });
+  }
+});
+
+test('a body in chunks of one byte occupies what was received, not an object for each chunk', async (t) => {
+  const server = await testServer(t);
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const memory = () => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  const [connections, bytes] = [40, 16_000];
+  const head = requestText('POST', '/api/v1/session', [
+    'Content-Type: application/json',
+    'Transfer-Encoding: chunked',
+  ]);
+  const half = '1\r\n \r\n'.repeat(bytes / 2);
+  const sockets: Socket[] = [];
+  const before = memory();
+  for (let count = 0; count < connections; count += 1) {
+    const socket = await open(server.url);
+    sockets.push(socket);
+    socket.write(head);
+    await Promise.all([half, half].map((text) => new Promise((written) => socket.write(text, written))));
+  }
+  // A request that was sent last is answered when all before it were read.
+  assert.equal((await server.get('/api/v1/health')).status, 200);
+  const grown = memory() - before;
+  assert(grown < 8 * connections * bytes + 4_000_000, `${grown} bytes`);
+  const [first] = sockets;
+  assert(first);
+  const answer = readToEnd(first);
+  first.write('1\r\n1\r\n0\r\n\r\n');
+  first.end();
+  assert.equal(parseReply(await answer).status, 400);
+  for (const socket of sockets) socket.destroy();
+});
