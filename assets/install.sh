@@ -3026,10 +3026,33 @@ run_job() {
 # ---------------------------------------------------------------------------------------------------------------------
 # Installation
 
+# Whether "$0" is the file that the shell reads, and only root or this user could have written it. Where the shell reads a
+# pipe, "$0" is its own name, and a file of that name in the current directory may be of any user.
+is_own_script() {
+  case $- in *s*) return 1 ;; esac
+  case $0 in
+    /*) own_path=$0 ;;
+    *) own_path=$(pwd)/$0 ;;
+  esac
+  [ -f "$own_path" ] && grep '^# Certificate Vault: the client\.' "$own_path" >/dev/null 2>&1 || return 1
+  stat_entry "$own_path"
+  case $entry_mode in
+    -???????w* | -????w*) return 1 ;;
+    -*) ;;
+    *) return 1 ;;
+  esac
+  case $entry_uid in
+    0) ;;
+    "$my_uid") ;;
+    *) return 1 ;;
+  esac
+  [ "$my_uid" -ne 0 ] || (walk "${own_path%/*}" check '')
+}
+
 # Saves a copy of this script for the schedule. If the script came through a pipe, downloads it again over the verified
 # connection.
 copy_script() {
-  if [ -f "$0" ] && grep '^# Certificate Vault: the client\.' "$0" >/dev/null 2>&1; then
+  if is_own_script; then
     cat "$0" >"$1" || fail "$exit_write" "cannot write $1"
   else
     authorized=no

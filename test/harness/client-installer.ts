@@ -91,6 +91,8 @@ export type ClientLaunch = {
   readonly signal?: AbortSignal;
   /** A program that starts the shell. */
   readonly through?: readonly string[];
+  /** The current directory. */
+  readonly cwd?: string;
 };
 
 const real = process.env.PATH ?? '';
@@ -180,12 +182,13 @@ export function machine(
 export async function finish(
   program: string,
   args: readonly string[],
-  { environment = {}, input, signal }: ClientLaunch,
+  { environment = {}, input, signal, cwd }: ClientLaunch,
 ): Promise<Outcome> {
   const child = spawn(program, args, {
     env: environment,
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(signal && { signal, killSignal: 'SIGINT' }),
+    ...(cwd !== undefined && { cwd }),
   });
   child.on('error', () => {
     // An abort; the exit of the process is what counts.
