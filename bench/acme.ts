@@ -5,7 +5,8 @@
  */
 
 import { type AcmeFront, acmeFront } from '../test/harness/acme-front.ts';
-import { acmeVault, eventually, needsAcme } from '../test/harness/acme-vault.ts';
+import { acmeVault, needsAcme } from '../test/harness/acme-vault.ts';
+import { eventually } from '../test/harness/eventually.ts';
 import type { Figure } from './figure.ts';
 
 const certificates = 100;

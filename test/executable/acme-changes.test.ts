@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { issuedBy } from '../harness/acme-certificates.ts';
 import type { AcmeFront } from '../harness/acme-front.ts';
-import { type AcmeVault, eventually, frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { type AcmeVault, frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { pebble } from '../harness/pebble.ts';
 
 type Renewal = { readonly status: string; readonly error: string | null; readonly issuer_id: number | null };

@@ -8,7 +8,7 @@ import { after, type TestContext, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 import { startCaddy } from '../harness/acme-programs-caddy.ts';
 import { type AcmeServer, acmeServer } from '../harness/acme-programs-vault.ts';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { visit } from '../harness/https-client.ts';
 import { findProgram, needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';

@@ -5,14 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { issuedBy } from '../harness/acme-certificates.ts';
-import {
-  type AcmeVault,
-  acmeVault,
-  type Client,
-  eventually,
-  frontedVault,
-  needsAcme,
-} from '../harness/acme-vault.ts';
+import { type AcmeVault, acmeVault, type Client, frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { opensslKeys, opensslRequest } from '../harness/openssl-requests.ts';
 import type { RunningVault } from '../harness/vault-process.ts';
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { issuedBy } from '../harness/acme-certificates.ts';
-import { eventually, frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 
 /**
  * Where a process is ended: when a request is about to reach the CA, or when the CA has done what was asked and the

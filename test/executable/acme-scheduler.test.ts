@@ -8,11 +8,11 @@ import {
   acmeVault,
   type Client,
   type Download,
-  eventually,
   frontedVault,
   letPass,
   needsAcme,
 } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { pebble } from '../harness/pebble.ts';
 import type { RunningVault } from '../harness/vault-process.ts';
 

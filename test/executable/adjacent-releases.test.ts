@@ -7,7 +7,7 @@ import { chmodSync, copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { nextMigration, nextRelease } from '../harness/next-release.ts';
 import { postgresServer } from '../harness/postgres.ts';
 import { cookieOf, fromPage, goodPassword } from '../harness/sign-in-fixtures.ts';

@@ -2,6 +2,7 @@
  * The way of a certificate through the executable, as an operator and a client walk it: import, key, download by every
  * name, renewal, revocation, restart.
  */
+
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,6 +16,7 @@ import type {
   VersionView,
 } from '../../src/domain/certificates/certificate-views.ts';
 import { artifactFiles } from '../harness/artifact-files.ts';
+import { eventually } from '../harness/eventually.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, makeChain } from '../harness/openssl-chain.ts';
 import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
@@ -196,11 +198,10 @@ test('a renewal is queued with 202, succeeds, and the next download is the new p
   assert.equal(response.status, 202);
   const { id, certificate } = (await response.json()) as RenewalView;
   assert.equal(response.headers.get('location'), `/api/v1/certificates/${certificate}/renewals/${id}`);
-  const deadline = Date.now() + 30_000;
-  let renewal = await json<RenewalView>(`/local/renewals/${id}`);
-  while (/queued|running/.test(renewal.status) && Date.now() < deadline) {
-    renewal = await json<RenewalView>(`/local/renewals/${id}`);
-  }
+  const renewal = await eventually('the renewal has ended', async () => {
+    const view = await json<RenewalView>(`/local/renewals/${id}`);
+    return /queued|running/.test(view.status) ? undefined : view;
+  });
   assert.deepEqual([renewal.status, renewal.version, renewal.error], ['succeeded', 2, null]);
   const now = await downloadAll('local');
   assert.notEqual(now['private.key'], before['private.key']);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { visit } from '../harness/https-client.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { serve, vault } from '../harness/vault-process.ts';

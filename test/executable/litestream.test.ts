@@ -9,8 +9,8 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync }
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { eventually } from '../harness/acme-vault.ts';
 import { commandLine } from '../harness/command-line.ts';
+import { eventually } from '../harness/eventually.ts';
 import { findProgram, needs } from '../harness/missing-program.ts';
 import { goFolders } from '../harness/pebble-files.ts';
 import { serve, vault } from '../harness/vault-process.ts';

@@ -7,7 +7,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { postgresServer } from '../harness/postgres.ts';
 import { startRelay } from '../harness/postgres-relay.ts';
 import { tempDir } from '../harness/temp-dir.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { requestText } from '../harness/http-raw.ts';
 import { type Visit, visit } from '../harness/https-client.ts';
 import { needs } from '../harness/missing-program.ts';

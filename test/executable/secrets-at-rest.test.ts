@@ -2,11 +2,13 @@
  * A look at the disk of a vault in use: no file of the data directory holds a private key, an API key or the master key
  * in clear, in any of the forms that somebody who finds the disk would look for.
  */
+
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { eventually } from '../harness/eventually.ts';
 import { needs } from '../harness/missing-program.ts';
 import { makeChain } from '../harness/openssl-chain.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -77,11 +79,10 @@ test('no file holds a private key, an API key or the master key in clear', needs
   };
   for (const type of types) pems.set(type, await (await request(`${type}/private.key`)).text());
   const { id } = (await (await request('ec256/renew', { method: 'POST' })).json()) as { id: number };
-  const deadline = Date.now() + 30_000;
-  let status = '';
-  while (status !== 'succeeded' && Date.now() < deadline) {
-    ({ status } = (await (await request(`ec256/renewals/${id}`)).json()) as { status: string });
-  }
+  await eventually('the renewal has succeeded', async () => {
+    const { status } = (await (await request(`ec256/renewals/${id}`)).json()) as { status: string };
+    return status === 'succeeded';
+  });
   pems.set('renewed', await (await request('ec256/private.key')).text());
   assert.notEqual(pems.get('renewed'), pems.get('ec256'));
 

@@ -2,6 +2,7 @@
  * Nothing that was answered for is lost when the executable is killed the moment after, and a renewal that was cut off
  * is taken up again and makes exactly one version.
  */
+
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import { readMasterKey } from '../../src/crypto/master-key-file.ts';
 import { seal } from '../../src/crypto/sealing.ts';
 import type { RenewalView } from '../../src/domain/certificates/certificate-views.ts';
 import { renewalKeyOwner } from '../../src/domain/sealed-secrets.ts';
+import { eventually } from '../harness/eventually.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
@@ -62,12 +64,10 @@ async function reached(
   id: number,
   statuses: readonly string[],
 ): Promise<RenewalView> {
-  const deadline = Date.now() + 60_000;
-  for (;;) {
+  return eventually(`renewal ${id} is ${statuses.join(' or ')}`, async () => {
     const renewal = (await (await request(server, place, `/renewals/${id}`)).json()) as RenewalView;
-    if (statuses.includes(renewal.status)) return renewal;
-    assert.ok(Date.now() < deadline, `renewal ${id} is ${renewal.status}`);
-  }
+    return statuses.includes(renewal.status) ? renewal : undefined;
+  });
 }
 
 async function assertOneNewVersion(server: RunningVault, place: Place, renewal: RenewalView): Promise<void> {

@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { type AcmeFront, type AcmeFrontOptions, acmeFront } from './acme-front.ts';
 import { type Bind, bind, needsBind } from './bind.ts';
@@ -194,21 +193,6 @@ async function download({ url }: RunningVault, key: string, path: string): Promi
   const response = await fetch(`${url}/api/v1/certificates/${path}`, { headers });
   const version = response.headers.get('certificate-version') ?? '';
   return { status: response.status, body: await response.text(), version };
-}
-
-/** Calls `look` repeatedly until it returns a value. Fails after `patience` milliseconds. */
-export async function eventually<T>(
-  what: string,
-  look: () => T | undefined | Promise<T | undefined>,
-  patience = 60_000,
-): Promise<T> {
-  const deadline = Date.now() + patience;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    assert(Date.now() < deadline, `${what}: nothing within ${patience} ms`);
-    await sleep(50);
-  }
 }
 
 /**

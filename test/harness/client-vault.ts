@@ -2,6 +2,7 @@
  * A vault for the client installer: the built executable in its own process, with a certificate and an API key that its
  * command line created.
  */
+
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { after, type TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import type { Machine, Tool } from './client-installer.ts';
 import { type Relay, relay } from './client-relay.ts';
+import { eventually } from './eventually.ts';
 import { type Chain, makeChain } from './openssl-chain.ts';
 import { tempDir } from './temp-dir.ts';
 import { serve, vault } from './vault-process.ts';
@@ -163,9 +165,10 @@ async function renew(url: string, key: string, name: string): Promise<void> {
     fetch(new URL(path, url), { method, headers: { Authorization: `Bearer ${key}` } });
   const asked = await ask(`/api/v1/certificates/${encodeURIComponent(name)}/renew`, 'POST');
   assert.equal(asked.status, 202, await asked.text());
-  for (let status = ''; status !== 'succeeded'; ) {
+  await eventually(`${name} is renewed`, async () => {
     const renewal = await ask(asked.headers.get('location') ?? '', 'GET');
-    status = ((await renewal.json()) as { status: string }).status;
+    const { status } = (await renewal.json()) as { status: string };
     assert.notEqual(status, 'failed');
-  }
+    return status === 'succeeded';
+  });
 }

@@ -2,6 +2,7 @@
  * A new vault, and people who use its console in the system's Chromium, each with their own cookies. When a test ends,
  * it fails if a page reported an error or sent a request elsewhere (console-watch.ts), unless the test excused it.
  */
+
 import assert from 'node:assert/strict';
 import { after, type TestContext } from 'node:test';
 import {
@@ -12,6 +13,7 @@ import {
   type Page,
 } from 'playwright-core';
 import { startWatch, type Watch } from './console-watch.ts';
+import { patience } from './eventually.ts';
 import { findProgram } from './missing-program.ts';
 import { goodPassword } from './sign-in-fixtures.ts';
 import { tempDir } from './temp-dir.ts';
@@ -90,7 +92,7 @@ export async function visit(t: TestContext, options: VisitOptions = {}): Promise
     const started = await sharedBrowser();
     const context = await started.newContext({ baseURL: url, locale: 'en-GB', ...contextOptions });
     contexts.push(context);
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(patience);
     watch.add(context);
     return personIn(context);
   };

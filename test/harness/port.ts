@@ -1,4 +1,5 @@
 /** Finds free ports on 127.0.0.1, and starts server processes such as Pebble and named on them. */
+
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patience } from './eventually.ts';
 import { tempDir } from './temp-dir.ts';
 
 /** Below the ephemeral ports. */
@@ -87,7 +89,6 @@ export type StartedServer = {
   readonly log: () => string;
 };
 
-const patience = 30_000;
 const attempts = 5;
 const portTaken = /address (already )?in use/i;
 

@@ -2,16 +2,16 @@
  * One PostgreSQL server as a tree of processes: started from a copy of the template, stopped, killed, paused. It never
  * outlives the test process, not even when that is killed or the server is paused.
  */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patience } from './eventually.ts';
 import './child-processes.ts';
 import { type PostgresBinaries, serverEnvironment, serverUser } from './postgres-binaries.ts';
-
-const patience = 30_000;
 
 /** What the log of a server says when it found processes of its predecessor, which take a moment to end. */
 const predecessor = /pre-existing shared memory block|lock file .* already exists/;

@@ -1,10 +1,12 @@
 /** A vault with several worker processes, and ways to reach each of them, because the system picks one per connection. */
+
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { patience } from './eventually.ts';
 import { tempDir } from './temp-dir.ts';
 import { type RunningVault, serve, vault } from './vault-process.ts';
 
@@ -104,7 +106,7 @@ export async function agentsToAll(t: TestContext, url: string, workers: number):
   t.after(() => {
     for (const agent of all) agent.destroy();
   });
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + patience;
   while (agents.size < workers) {
     assert.ok(Date.now() < deadline, `connections go to ${agents.size} workers only`);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

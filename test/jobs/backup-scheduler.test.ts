@@ -11,7 +11,7 @@ import { readiness } from '../../src/domain/doctor/readiness.ts';
 import { backupFindings } from '../../src/domain/doctor/upkeep-findings.ts';
 import { ensureIdentity, ensureVaultIdentity } from '../../src/domain/presence/vault-identity.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { addCertificates } from '../harness/marked-vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';

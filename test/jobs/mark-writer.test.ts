@@ -7,7 +7,7 @@ import { minute } from '../../src/base/duration.ts';
 import { beginServing } from '../../src/domain/presence/served-vault.ts';
 import { readMark } from '../../src/domain/presence/vault-mark.ts';
 import { runMarkWriter } from '../../src/jobs/mark-writer.ts';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { addCertificates } from '../harness/marked-vault.ts';
 import { testVault } from '../harness/test-vault.ts';
 import { ofFiles } from '../harness/tested-engine.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
 import { runNotificationWatcher } from '../../src/jobs/notification-watcher.ts';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { addWebhook, toldIn } from '../harness/notification-fixtures.ts';
 import { makeCertificate } from '../harness/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute } from '../../src/base/duration.ts';
 import { realWorld } from '../../src/base/world.ts';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { addWebhook, deliveriesOf, failRenewal } from '../harness/notification-fixtures.ts';
 import { notifierProcess } from '../harness/notifier-process.ts';
 import { makeCertificate } from '../harness/renewal-fixtures.ts';

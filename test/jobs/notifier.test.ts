@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import { minute, second } from '../../src/base/duration.ts';
 import { runNotifier } from '../../src/jobs/notifier.ts';
-import { eventually } from '../harness/acme-vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { renewCertificate } from '../harness/http-fixtures.ts';
 import { addWebhook, deliveriesOf, failRenewal } from '../harness/notification-fixtures.ts';
 import { makeCertificate } from '../harness/renewal-fixtures.ts';

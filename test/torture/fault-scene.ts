@@ -2,6 +2,7 @@
  * A vault during a fault and its users: clients that download, poll and use invalid keys, and commands that create keys.
  * Every response is checked against what the vault may answer during a fault.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
@@ -9,6 +10,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
+import { patience } from '../harness/eventually.ts';
 import { type Launch, type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 export type Scene = {
@@ -37,8 +39,6 @@ export type Leave = {
 };
 
 const unknownKey = `vk_${'a'.repeat(12)}.${'b'.repeat(43)}`;
-/** The time limit of a request. */
-const patience = 20_000;
 
 /** A vault with the certificate `web`, a valid key and a revoked one, served by the executable. */
 export async function openScene(

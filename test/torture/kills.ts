@@ -2,11 +2,13 @@
  * kill -9 of the executable and of some commands, at random moments under full load. After each kill it starts again, and
  * every response that it gave must still hold.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
+import { patience } from '../harness/eventually.ts';
 import { AuditTruth } from './audit-truth.ts';
 import type { Finding, Order } from './chamber.ts';
 import { Crowd, layGround } from './crowd.ts';
@@ -179,12 +181,12 @@ function workersOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
 
-/** Waits up to ten seconds until the workers of a killed server exit. */
+/** Waits until the workers of a killed server exit. */
 async function ended(pids: readonly number[]): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + patience;
   while (pids.some((pid) => existsSync(`/proc/${pid}`))) {
     if (performance.now() > deadline)
-      throw new Error('a worker is still running ten seconds after its server was killed');
+      throw new Error('a worker is still running a minute after its server was killed');
     await delay(10);
   }
 }

@@ -2,6 +2,7 @@
  * Real file systems that are small or read-only under the real executable, mounted in a private namespace. Here the kernel
  * returns the errors that other tests simulate.
  */
+
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +12,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { patience } from '../harness/eventually.ts';
 import { needs, type Skip } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { fromExecutable } from '../harness/vault-process.ts';
@@ -122,7 +124,7 @@ async function untilRefused(url: string, key: string): Promise<number> {
 }
 
 async function untilAnswered(url: string, key: string): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + patience;
   for (;;) {
     const { status, body } = await download(url, key);
     if (status === 200) return;

@@ -1,8 +1,10 @@
 /** The executable for the chambers: a server and commands that may be killed at any moment, and requests. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { patience } from '../harness/eventually.ts';
 import '../harness/child-processes.ts';
 
 export type Place = {
@@ -127,10 +129,10 @@ export async function ask(url: string, { body, answered, ...init }: Question = {
   const sent = http.request(url, {
     ...init,
     headers: { ...init.headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
-    timeout: 20_000,
+    timeout: patience,
   });
   sent.on('timeout', () =>
-    sent.destroy(new Error(`no response within 20 s: ${init.method ?? 'GET'} ${url}`)),
+    sent.destroy(new Error(`no response within a minute: ${init.method ?? 'GET'} ${url}`)),
   );
   sent.end(body === undefined ? undefined : JSON.stringify(body));
   const [reply] = (await once(sent, 'response')) as [http.IncomingMessage];
@@ -141,13 +143,13 @@ export async function ask(url: string, { body, answered, ...init }: Question = {
   return { status, headers, body: text };
 }
 
-/** Waits up to ten seconds until the vault is ready. */
+/** Waits until the vault is ready. */
 export async function untilReady(url: string): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + patience;
   for (;;) {
     const { status, body } = await ask(`${url}/api/v1/ready`);
     if (status === 200) return;
-    if (performance.now() > deadline) throw new Error(`not ready after ten seconds: ${body}`);
+    if (performance.now() > deadline) throw new Error(`not ready after a minute: ${body}`);
     await delay(20);
   }
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { eventually } from '../../harness/acme-vault.ts';
 import { commandLine } from '../../harness/command-line.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { serve } from '../../harness/vault-process.ts';
 
 type Status = { keys: { id: string; state: string; files: unknown[] }[] };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { eventually } from '../../harness/acme-vault.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { fromSource, serve } from '../../harness/vault-process.ts';
 import { childrenOf } from '../../harness/workers-vault.ts';

@@ -1,4 +1,5 @@
 /** `vault serve` with listeners for challenges: they answer, they serve nothing else, and they come and go with it. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -7,6 +8,7 @@ import { connect } from 'node:tls';
 import { updateRenewal } from '../../../src/db/tables/renewals.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { putChallenge } from '../../harness/http-acme-fixtures.ts';
 import { makeCertificate } from '../../harness/renewal-fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -24,16 +26,15 @@ const tls = { ...http, type: 'tls-alpn-01' };
 
 /** A field of the line that the server logs with this message. */
 async function logged(server: RunningVault, message: string, field: string): Promise<string> {
-  const deadline = Date.now() + 10_000;
-  for (;;) {
-    const line = server
-      .log()
-      .split('\n')
-      .find((text) => text.includes(`"msg":"${message}"`));
-    if (line !== undefined) return String(JSON.parse(line)[field]);
-    assert.ok(Date.now() < deadline, `no "${message}" in: ${server.log()}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const line = await eventually(
+    () => `"${message}" in: ${server.log()}`,
+    () =>
+      server
+        .log()
+        .split('\n')
+        .find((text) => text.includes(`"msg":"${message}"`)),
+  );
+  return String(JSON.parse(line)[field]);
 }
 
 /** A directory with a vault in which both challenges are up, for a renewal that another process works on. */

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { eventually } from '../../harness/acme-vault.ts';
 import { commandLine } from '../../harness/command-line.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { fromExecutable, fromSource, serve, vault } from '../../harness/vault-process.ts';
 
 for (const [form, program, more] of [

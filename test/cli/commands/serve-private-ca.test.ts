@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { eventually } from '../../harness/acme-vault.ts';
 import { commandLine } from '../../harness/command-line.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { serve } from '../../harness/vault-process.ts';
 import { webhookReceiver } from '../../harness/webhook-receiver.ts';
 

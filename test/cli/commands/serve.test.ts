@@ -1,4 +1,5 @@
 /** `vault serve` as a process: the line it prints, the addresses it cannot have, and how it stops. */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { eventually } from '../../harness/acme-vault.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { fromExecutable, type RunningVault, serve, vault } from '../../harness/vault-process.ts';
 
@@ -16,11 +17,10 @@ after(() => rmSync(dir, { recursive: true }));
 
 /** Resolves once the server has logged the message. */
 async function logged(server: RunningVault, message: string): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!server.log().includes(`"msg":"${message}"`)) {
-    assert.ok(Date.now() < deadline, `no "${message}" in: ${server.log()}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await eventually(
+    () => `"${message}" in: ${server.log()}`,
+    () => server.log().includes(`"msg":"${message}"`),
+  );
 }
 
 /** What `vault serve` prints on stdout until SIGTERM ends it, which it gets after the first line. */

@@ -5,8 +5,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { eventually } from '../../harness/acme-vault.ts';
 import { commandLine } from '../../harness/command-line.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { outside } from '../../harness/outside-database.ts';
 import { type RunningVault, serve } from '../../harness/vault-process.ts';
 

@@ -2,6 +2,7 @@
  * What systemd hears from a vault that it runs: when it is up, that it is well, and when it ends. A real datagram socket
  * listens in systemd's place; that systemd itself acts on it is not tried here, as tests have none to themselves.
  */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { supervisorIn } from '../../../src/cli/serving/supervisor.ts';
 import type { Environment } from '../../../src/cli/terminal/terminal.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { needs } from '../../harness/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { keptLog } from '../../harness/test-vault.ts';
@@ -167,7 +169,7 @@ async function listener(t: TestContext) {
     return ended;
   };
   t.after(end);
-  while (!existsSync(path) && nc.exitCode === null) await new Promise((resolve) => setImmediate(resolve));
+  await eventually('the socket is there', () => existsSync(path) || nc.exitCode !== null);
   const messages = messagesIn(nc.stdout.setEncoding('utf8'));
   return { next: async () => (await messages.next()).value, environment: { NOTIFY_SOCKET: path }, end };
 }

@@ -1,4 +1,5 @@
 /** `vault serve --workers`: how several processes begin, end and follow each other as one vault. */
+
 import assert from 'node:assert/strict';
 import { cpSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { restartDelay } from '../../../src/cli/workers/workers.ts';
 import type { CertificateView, RenewalView } from '../../../src/domain/certificates/certificate-views.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { serve, vault } from '../../harness/vault-process.ts';
 import {
@@ -15,14 +17,6 @@ import {
   type WorkersVault,
   workersVault,
 } from '../../harness/workers-vault.ts';
-
-async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await isTrue())) {
-    assert.ok(Date.now() < deadline, `not ${what}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
 
 function isAlive(pid: number): boolean {
   try {
@@ -117,10 +111,10 @@ test('workers are killed under load: each full answer has its audit event, and o
   });
   for (let kills = 0; kills < 6; kills += 1) {
     const before = answered;
-    await until('answering', () => answered > before + 20);
+    await eventually('answering', () => answered > before + 20);
     const [victim = 0] = kills % 2 === 0 ? [pidWithJobs({ server })] : childrenOf(server.pid);
     process.kill(victim, 'SIGKILL');
-    await until('replaced', () => {
+    await eventually('replaced', () => {
       const now = childrenOf(server.pid);
       return now.length === 2 && !now.includes(victim);
     });
@@ -136,7 +130,7 @@ test('workers are killed under load: each full answer has its audit event, and o
   const asked = await ask(`${path}/renew`, { method: 'POST', headers: bearer(key) });
   assert.equal(asked.status, 202);
   const { id } = JSON.parse(asked.body) as RenewalView;
-  await until('renewed', async () => {
+  await eventually('renewed', async () => {
     const { body } = await ask(`${path}/renewals/${id}`, { headers: bearer(key) });
     return (JSON.parse(body) as RenewalView).status === 'succeeded';
   });
@@ -149,13 +143,13 @@ test('a worker that gets SIGTERM itself ends what it does and is replaced; the a
   const { server } = await workersVault(t);
   const [first = 0] = childrenOf(server.pid);
   process.kill(first, 'SIGTERM');
-  await until('replaced', () => {
+  await eventually('replaced', () => {
     const now = childrenOf(server.pid);
     return now.length === 2 && !now.includes(first);
   });
   await agentsToAll(t, server.url, 2);
   for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGKILL');
-  await until('there again', async () => {
+  await eventually('there again', async () => {
     const answer = await ask(`${server.url}/api/v1/ready`).catch(() => undefined);
     return answer?.status === 200;
   });
@@ -166,14 +160,14 @@ test('workers do not outlive the process that started them', async (t) => {
   const { server } = await workersVault(t);
   const workers = childrenOf(server.pid);
   assert.deepEqual(await server.end('SIGKILL'), { code: null, signal: 'SIGKILL' });
-  await until('gone', () => !workers.some(isAlive));
+  await eventually('gone', () => !workers.some(isAlive));
 });
 
 test('where no worker can serve any more the vault ends with the reason', async (t) => {
   const { server, dir } = await workersVault(t);
   await wrongMasterKey(t, dir);
   for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGKILL');
-  await until('ended', () => !isAlive(server.pid));
+  await eventually('ended', () => !isAlive(server.pid));
   assert.match(
     server.log(),
     /\nvault: .* is not the master key of the vault in .*\n {2}Restore the right key/,

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { Database } from '../../../src/db/database.ts';
 import { holdDatabase } from '../../../src/db/sqlite/database-lock.ts';
-import { eventually } from '../../harness/acme-vault.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { sourceUrl } from '../../harness/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';

@@ -11,7 +11,8 @@ import {
   csrFor,
   type ExternalAccount,
 } from '../../harness/acme-server-client.ts';
-import { type AcmeVault, acmeVault, eventually, needsAcme } from '../../harness/acme-vault.ts';
+import { type AcmeVault, acmeVault, needsAcme } from '../../harness/acme-vault.ts';
+import { eventually } from '../../harness/eventually.ts';
 
 async function externalAccount({ done }: AcmeVault): Promise<ExternalAccount> {
   const options = [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { AcmeTestClient, csrFor } from '../../harness/acme-server-client.ts';
-import { eventually } from '../../harness/acme-vault.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { fakeDns } from '../../harness/fake-dns.ts';
 import { outside } from '../../harness/outside-database.ts';
 import { freePort } from '../../harness/port.ts';
