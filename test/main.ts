@@ -3,6 +3,7 @@
  * their own. What fails runs once more, alone, after everything else; what passes then is listed as flaky. Arguments that are
  * no options name files or folders.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,10 +18,17 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const isWhole = values.whole || process.env.VAULT_TEST_WHOLE === '1';
-const environment = isWhole
-  ? { VAULT_TEST_WHOLE: '1' }
-  : { VAULT_TEST_SLICE: process.env.VAULT_TEST_SLICE ?? String(Number.parseInt(treeOfCommit().slice(0, 4) || '0', 16)) };
-if (!isWhole) console.log(`VAULT_TEST_SLICE=${environment.VAULT_TEST_SLICE}`);
+// One tree has one verdict: only the whole run draws new seeds, and has no slices.
+const drawn = isWhole ? randomBytes(4).toString('hex') : treeOfCommit().slice(0, 8) || '0';
+const number = String(Number.parseInt(drawn.slice(-7), 16));
+const { VAULT_FUZZ_SEED = number, VAULT_TORTURE_SEED = drawn, VAULT_TEST_SLICE = number } = process.env;
+const seeds = { VAULT_FUZZ_SEED, VAULT_TORTURE_SEED };
+const environment = isWhole ? { ...seeds, VAULT_TEST_WHOLE: '1' } : { ...seeds, VAULT_TEST_SLICE };
+console.log(
+  Object.entries(environment)
+    .map((pair) => pair.join('='))
+    .join(' '),
+);
 const { batches, leftOut } = plan({ paths: positionals, isFast: values.fast, isWhole });
 const begun = performance.now();
 const notes = mkdtempSync(join(tmpdir(), 'vault-test-run-'));

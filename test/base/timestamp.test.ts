@@ -1,8 +1,10 @@
 /** Timestamps: RFC 3339 and nothing else comes in, UTC with `Z` goes out. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatTimestamp, parseTimestamp } from '../../src/base/timestamp.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const read: readonly (readonly [text: string, utc: string])[] = [
   ['2026-11-21T12:00:00Z', '2026-11-21T12:00:00.000Z'],
@@ -78,7 +80,7 @@ test('what is written is what ISO 8601 has, without a fraction of nothing', () =
       assert.equal(formatTimestamp(ms), new Date(ms).toISOString().replace('.000Z', 'Z'));
     }),
     {
-      numRuns: 5000,
+      ...fuzzRuns(5000),
       examples: [
         [-1, false],
         [0, false],

@@ -1,9 +1,11 @@
 /** The installer command: every value stays one argument of a shell. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type InstallerChoices, installerCommand, shellQuoted } from '../../assets/console/shell-command.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const cases = [
   ['nginx', 'nginx'],
@@ -40,7 +42,7 @@ test('a real shell restores the exact text', () => {
       const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
       assert.equal(printed, texts.length === 0 ? '\0' : texts.map((text) => `${text}\0`).join(''));
     }),
-    { numRuns: 100 },
+    fuzzRuns(100),
   );
 });
 

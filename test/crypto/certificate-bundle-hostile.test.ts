@@ -1,4 +1,5 @@
 /** Arbitrary bytes as an import: they are rejected with a problem or used correctly. */
+
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
@@ -8,6 +9,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { keyObject } from '../../src/crypto/key-pair.ts';
 import { encodePem, readPemBlocks } from '../../src/crypto/pem.ts';
 import { fixtures, now, p12, pemOf, read } from '../harness/bundle-fixtures.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import { needs } from '../harness/missing-program.ts';
 
 test('no bytes make it throw anything but a problem', needs('openssl'), () => {
@@ -46,6 +48,6 @@ test('no bytes make it throw anything but a problem', needs('openssl'), () => {
         assert.ok(error instanceof Problem, inspect(error));
       }
     }),
-    { numRuns: 500 },
+    fuzzRuns(500),
   );
 });

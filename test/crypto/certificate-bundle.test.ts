@@ -1,4 +1,5 @@
 /** What people import: each dress that is accepted, and what is said about what could surprise. */
+
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -20,6 +21,7 @@ import {
   read,
   relabel,
 } from '../harness/bundle-fixtures.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import { needs } from '../harness/missing-program.ts';
 import { issue, makeChain, openssl } from '../harness/openssl-chain.ts';
 
@@ -119,7 +121,7 @@ test('any order, in two files, with any of it repeated, gives the same', needs('
       );
       assert.deepEqual(warnings, []);
     }),
-    { numRuns: 50 },
+    fuzzRuns(50),
   );
 });
 

@@ -175,7 +175,7 @@ test('no text makes it throw anything but a problem', () => {
         assert.ok(error instanceof Problem);
       }
     }),
-    { numRuns: 2000 },
+    fuzzRuns(2000),
   );
 });
 

@@ -1,4 +1,5 @@
 /** PKCS#12 files as openssl writes them, of today and of the 1990s, with right and wrong passwords. */
+
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,6 +12,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { keyObject } from '../../src/crypto/key-pair.ts';
 import { asArgument, looksLikePkcs12, readPkcs12 } from '../../src/crypto/pkcs12.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 import { needs } from '../harness/missing-program.ts';
 import { type Chain, makeChain, openssl } from '../harness/openssl-chain.ts';
 
@@ -160,7 +162,7 @@ test('no bytes make it throw anything but a problem', needs('openssl'), () => {
         assert.ok(error instanceof Problem);
       }
     }),
-    { numRuns: 300 },
+    fuzzRuns(300),
   );
 });
 

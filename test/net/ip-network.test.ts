@@ -1,9 +1,11 @@
 /** Addresses and networks: one address is one however it is written, and a network has what begins like it. */
+
 import assert from 'node:assert/strict';
 import { BlockList } from 'node:net';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { isInside, neighborhood, parseIpAddress, parseIpNetwork } from '../../src/net/ip-network.ts';
+import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const addresses: Readonly<Record<string, string | undefined>> = {
   '192.0.2.7': '192.0.2.7',
@@ -91,7 +93,7 @@ suite('any address', () => {
         assert.deepEqual(parseIpAddress(address.text), address);
         if (address.family === 6) assert.equal(new URL(`http://[${text}]/`).hostname, `[${address.text}]`);
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 
@@ -110,7 +112,7 @@ suite('any address', () => {
         const expected = list.check(address.text, address.family === 4 ? 'ipv4' : 'ipv6');
         assert.equal(isInside(address, [network]), address.family === near.family && expected);
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 
@@ -125,7 +127,7 @@ suite('any address', () => {
         const { family, text: network } = address;
         assert.equal(isInside(address, [{ family, text: network, bytes, length }]), bit >= length);
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 });

@@ -93,17 +93,19 @@ test('the requests of a key are counted for all workers together', async (t) => 
   const { server, key } = await workersVault(t, { args: ['--api-key-rate', '20'] });
   const agents = await agentsToAll(t, server.url, 2);
   const statuses: number[] = [];
-  const deadline = Date.now() + patience;
+  const begun = Date.now();
   // What one has counted the other knows a moment later: one after the other until both refuse.
   while (statuses.slice(-2).join() !== '429,429') {
-    assert.ok(Date.now() < deadline, statuses.join());
+    assert.ok(Date.now() < begun + patience, statuses.join());
     const agent = agents[statuses.length % 2] as Agent;
     const url = `${server.url}/api/v1/certificates/web`;
     statuses.push((await ask(url, { headers: bearer(key), agent })).status);
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
   const allowed = statuses.filter((status) => status === 200).length;
-  assert.ok(allowed >= 20 && allowed <= 24, `${allowed} requests of 20 were allowed`);
+  // One comes back every three seconds; workers that count alone would allow twenty more.
+  const most = 24 + Math.ceil((Date.now() - begun) / 3000);
+  assert.ok(allowed >= 20 && allowed <= most, `${allowed} requests of 20 were allowed`);
 });
 
 test('refusals after the first hundred of an hour are counted by all workers, and written when they stop', async (t) => {

@@ -1,4 +1,5 @@
 /** The chain of the audit log: the permanent format of links, and that every writer goes on with the same chain. */
+
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ import { Database } from '../../../src/db/database.ts';
 import { migrations } from '../../../src/db/sqlite/migrations/migrations.ts';
 import { bound, testIntegrity } from '../../harness/bound-database.ts';
 import { type MadeDatabase, makeDatabase } from '../../harness/database-maker.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 import { outside } from '../../harness/outside-database.ts';
 import { race, sourceUrl } from '../../harness/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -85,7 +87,7 @@ test('no two events have the same link: what moves from one field to the next ch
       const isSame = JSON.stringify(one) === JSON.stringify(other);
       assert.equal(linkOf(zeros, one).equals(linkOf(zeros, other)), isSame);
     }),
-    { numRuns: 2000 },
+    fuzzRuns(2000),
   );
   const [first, second] = [
     { ...download, actor: 'a', action: 'bc' },

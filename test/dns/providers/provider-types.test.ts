@@ -1,4 +1,5 @@
 /** The table of types, and secret files: what is wrong with one is told without any of its values. */
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
@@ -6,6 +7,7 @@ import { z } from 'zod';
 import { DnsProviderError, type DnsProviderType } from '../../../src/dns/dns-provider.ts';
 import { dnsProviderTypes, readProviderConfig } from '../../../src/dns/providers/provider-types.ts';
 import { fakeContext } from '../../harness/fake-provider.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 
 test('the table has every type by its name, with a title', () => {
   assert.deepEqual(
@@ -216,7 +218,7 @@ suite('a secret file', () => {
           assert(!error.message.includes(marker), error.message);
         }
       }),
-      { numRuns: 500 },
+      fuzzRuns(500),
     );
   });
 });

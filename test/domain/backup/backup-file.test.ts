@@ -1,4 +1,5 @@
 /** A backup that is not what was written is refused: cut anywhere, changed anywhere, forged, or not one at all. */
+
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -26,6 +27,7 @@ import {
 } from '../../../src/domain/backup/backup-file.ts';
 import { pageSize } from '../../../src/domain/backup/backup-manifest.ts';
 import { makeBackup } from '../../harness/backup-fixtures.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 import { makeCertificate } from '../../harness/http-fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
@@ -52,7 +54,7 @@ test('a backup that was cut at any length is refused', async (t) => {
       truncateSync(copy, length);
       await assert.rejects(readBackup(copy), /is not a vault backup, or is truncated|is damaged/);
     }),
-    { numRuns: 60 },
+    fuzzRuns(60),
   );
 });
 
@@ -74,7 +76,7 @@ test('a backup with any byte changed is refused', async (t) => {
         /is not a vault backup|is damaged|was modified|by a newer vault/,
       );
     }),
-    { numRuns: 80 },
+    fuzzRuns(80),
   );
 });
 

@@ -1,8 +1,10 @@
 /** The Authorization header: what counts as a bearer token, and that no text in it ever gives more than a refusal. */
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { readBearer } from '../../../src/http/auth/bearer.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
 
@@ -52,7 +54,7 @@ suite('the Authorization header', () => {
       const token = readBearer(header);
       assert(token === undefined || (header.includes(token) && /^[A-Za-z0-9._~+/=-]+$/.test(token)));
     });
-    fc.assert(property, { numRuns: 1000 });
+    fc.assert(property, fuzzRuns(1000));
   });
 
   test('opens nothing to random tokens, and records none of them', async (t) => {
@@ -80,7 +82,7 @@ suite('the Authorization header', () => {
       assert.equal(response.status, 401);
       assert.doesNotMatch(await response.text(), /BEGIN|vk_/);
     });
-    await fc.assert(property, { numRuns: 200 });
+    await fc.assert(property, fuzzRuns(200));
     assert.deepEqual(eventsOf(server.dataDir, 'access.refuse'), []);
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.download'), []);
     assert.doesNotMatch(server.log.lines.join('\n'), /vk_|"level":"(warn|error)"/);

@@ -1,9 +1,11 @@
 /** The client behind proxies: which headers are trusted, for known cases and for arbitrary input. */
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { clientOf, type RequestOrigin } from '../../../src/http/request/client-address.ts';
 import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../src/net/ip-network.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 
 const networks = (...texts: string[]) => texts.map((text) => parseIpNetwork(text) as IpNetwork);
 const trusted = networks('10.0.0.0/8', '127.0.0.1', '2001:db8:aaaa::/48', '::1');
@@ -201,7 +203,7 @@ suite('arbitrary input', () => {
         for (const header of headers)
           assert.equal(clientOf({ peer: '10.0.0.1', ...header }, trusted)?.ip, expected);
       }),
-      { numRuns: 1000 },
+      fuzzRuns(1000),
     );
   });
 
@@ -211,7 +213,7 @@ suite('arbitrary input', () => {
         const client = clientOf({ peer: '10.0.0.1', forwardedFor, forwarded }, trusted);
         if (client !== undefined) assert.equal(parseIpAddress(client.ip ?? '')?.text, client.ip);
       }),
-      { numRuns: 1000 },
+      fuzzRuns(1000),
     );
   });
 });

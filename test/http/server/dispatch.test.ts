@@ -1,8 +1,10 @@
 /** Requests that fit no route, or fit one oddly: methods, paths, encodings, targets, and names of any kind. */
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { routes } from '../../harness/all-routes.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
 import { converse, parseReply, type RawReply, requestText } from '../../harness/http-raw.ts';
@@ -222,7 +224,7 @@ suite('random input', () => {
       assert.equal(told(refused), '403 forbidden');
       assert(!refused.body.includes('hidden-from-most'));
     });
-    await fc.assert(property, { numRuns: 150 });
+    await fc.assert(property, fuzzRuns(150));
   });
 
   test('in targets and queries is answered as 2xx or 4xx', async (t) => {
@@ -254,6 +256,6 @@ suite('random input', () => {
         }
       },
     );
-    await fc.assert(property, { numRuns: 150 });
+    await fc.assert(property, fuzzRuns(150));
   });
 });
