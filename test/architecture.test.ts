@@ -296,7 +296,9 @@ const testsWithoutSource = [
   ...['test/words', 'test/cli/full-disk', 'test/db/tables/query-plans', 'test/http/database-attacker'],
   ...['test/http/surface-fuzz', 'test/http/routes/artifact-version', 'test/http/routes/conditional-download'],
   ...['test/http/routes/download-audit'],
-  ...['executable', 'installer', 'screenshots', 'torture', 'docs'].map((folder) => `test/${folder}/`),
+  ...['executable', 'installer', 'screenshots', 'torture', 'docs', 'runner'].map(
+    (folder) => `test/${folder}/`,
+  ),
 ];
 
 suite('what no tool says', () => {
