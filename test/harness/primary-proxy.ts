@@ -54,7 +54,7 @@ export async function primaryProxy(
       const next = newest(claims);
       if (next !== target) {
         target = next;
-        for (const pair of pairs) for (const socket of pair) socket.resetAndDestroy();
+        for (const pair of pairs) for (const socket of pair) reset(socket);
       }
       await sleep(interval, undefined, { signal: ended.signal }).catch(() => undefined);
     }
@@ -69,6 +69,12 @@ export async function primaryProxy(
     await new Promise((resolve) => server.close(resolve));
   });
   return { port: (server.address() as AddressInfo).port, target: () => target?.name };
+}
+
+/** One that is ending cannot be reset: Node would keep its handle, and spin without end when the process exits. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 /** Passes bytes in both directions; each end ends the other. */
