@@ -2,6 +2,7 @@
 
 import { describeSystemError } from '../base/system-error.ts';
 import type { HookEnd, HookRun } from './hook-process.ts';
+import { mostPartial, withoutSecrets } from './without-secrets.ts';
 
 /**
  * What went wrong, as a sentence; undefined if the program succeeded. `hidden` lists values that must not appear in it.
@@ -27,19 +28,19 @@ const startFailures: Readonly<Record<string, string>> = {
 };
 
 const longestOutput = 500;
-/** Shorter values are not secrets, and would match ordinary words. */
-const shortestSecret = 4;
+const partialSecret = new RegExp(`^(\\[secret\\])?((?!\\[secret\\]).){0,${mostPartial}}`, 's');
 
 /** The end of stderr, or of stdout if stderr is empty, on one line and without the hidden values. */
 function outputEnd(
   { stdout, stderr }: { stdout: string; stderr: string },
-  configured: readonly string[],
+  secrets: readonly string[],
 ): string {
-  const hidden = configured
-    .filter((value) => value.length >= shortestSecret)
-    .toSorted((a, b) => b.length - a.length)
-    .reduce((text, value) => text.replaceAll(value, '[secret]'), stderr.trim() || stdout.trim());
-  const line = hidden.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  const output = stderr.trim() === '' ? stdout : stderr;
+  const isCut = output.length > longestOutput;
+  const hidden = withoutSecrets(output, secrets);
+  // The beginning of a long output may be the end of a secret, of which too little is left to recognize it.
+  const shown = isCut ? hidden.replace(partialSecret, '$1') : hidden;
+  const line = shown.replace(/[\s\p{C}]+/gu, ' ').trim();
   if (line === '') return ', without any output';
-  return `: ${line.length > longestOutput ? `…${line.slice(-longestOutput)}` : line}`;
+  return `: ${isCut ? `…${line.slice(-longestOutput)}` : line}`;
 }

@@ -12,6 +12,7 @@ import { parseRetryAfter } from '../../base/retry-after.ts';
 import { Secret } from '../../base/secret.ts';
 import { withoutTrailing } from '../../base/trailing.ts';
 import { OutboundError, type OutboundRequest } from '../../net/outbound-http.ts';
+import { mostPartial, withoutSecrets } from '../../net/without-secrets.ts';
 import { type DnsContext, DnsProviderError } from '../dns-provider.ts';
 import { isPublicApi } from './api-settings.ts';
 
@@ -83,6 +84,8 @@ export type JsonApi = {
 const retries = 3;
 const longestWait = 30 * second;
 const longestWords = 400;
+/** Only the beginning of what a provider says is searched for secrets and shown. */
+const mostSearched = 10 * longestWords;
 const unreadable = Symbol('unreadable');
 
 export function jsonApi(options: ApiOptions): JsonApi {
@@ -237,9 +240,11 @@ function isCutOff({ cause }: DnsProviderError): boolean {
 }
 
 function presentable(secrets: readonly Secret<string>[], words: string): string | undefined {
-  const hidden = secrets
-    .flatMap((secret) => [secret.expose(), encodeURIComponent(secret.expose())])
-    .filter((text) => text !== '')
-    .reduce((text, secret) => text.replaceAll(secret, '[secret]'), words);
-  return shortened(hidden, longestWords) || undefined;
+  const hidden = withoutSecrets(
+    words.slice(0, mostSearched),
+    secrets.map((secret) => secret.expose()),
+  );
+  // Words that were cut may end in a part of a secret that is too short to recognize.
+  const whole = words.length > mostSearched ? hidden.slice(0, -mostPartial) : hidden;
+  return shortened(whole, longestWords) || undefined;
 }

@@ -115,6 +115,21 @@ test('e-mail with a password from a file, and a program, are tried', async (t) =
   );
 });
 
+test('a failed program shows no part of its secrets, in errors or in the delivery log', async (t) => {
+  const { done, refused, file, json } = commandLine(t);
+  const script = `process.stderr.write('bad: ' + process.env.TOKEN); process.exitCode = 1;`;
+  const command = hookScript(tempDir(t), script);
+  const tokens = ['S3CRET-block-0123456789\n', `S3CRET-${'key-'.repeat(1250)}end`];
+  for (const [at, TOKEN] of tokens.entries()) {
+    const settings = file(JSON.stringify({ command, environment: { TOKEN } }));
+    await done(...add(`exec --channel script${at} --secret-file ${settings}`));
+    const words = /^vault: .* failed with exit code 1: (bad: |…)\[secret\]\n$/;
+    await refused(['notification', 'test', '--channel', `script${at}`], words);
+    const [last] = await json<{ error: string }[]>('notification', 'log');
+    assert.match(last?.error ?? '', / failed with exit code 1: (bad: |…)\[secret\]$/);
+  }
+});
+
 test('what is missing, wrong or unknown is named, and no value is shown', async (t) => {
   const { refused, file, run, done } = commandLine(t);
   await refused(add('webhook --channel ops'), /^vault: invalid settings for webhook: url is missing/);
