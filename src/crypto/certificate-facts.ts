@@ -93,7 +93,7 @@ export function validityWarnings(certificate: X509Certificate, now: number): str
 
 /** A name from outside, for a message: it must not move the cursor of a terminal or fill its screen. */
 export function printable(text: string): string {
-  const clean = text.replace(/\p{C}/gu, '?');
+  const clean = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
   return clean.length > 200 ? `${clean.slice(0, 200)}…` : clean;
 }
 

@@ -2,6 +2,7 @@
 
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { printable } from '../../base/printable-text.ts';
 import { Secret } from '../../base/secret.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { dnsProviderTypes, readSecretMapping } from '../../dns/providers/provider-types.ts';
@@ -190,7 +191,7 @@ const test = command({
       });
     }
     await withVault(args, terminal, 'refuse', async (vault) => {
-      const say = (text: string) => terminal.stderr.write(`${text}\n`);
+      const say = (text: string) => terminal.stderr.write(`${printable(text)}\n`);
       await tryDnsProvider(vault, { name: args.name, domain }, say, stopSignal());
       terminal.stdout.write(`${args.name} can present dns-01 challenges for ${domain}\n`);
     });

@@ -1,5 +1,6 @@
 /** `vault doctor`: checks the vault and its surroundings without changing anything, and says how to fix what it finds. */
 import { OperatorError } from '../../base/operator-error.ts';
+import { printable } from '../../base/printable-text.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { acmeClientFindings } from '../../domain/doctor/acme-client-findings.ts';
@@ -32,7 +33,7 @@ import { serverFinding, serverUrl } from '../serving/doctor-server.ts';
 import { settingsInUse } from '../settings/recorded-settings.ts';
 import { publicUrl } from '../settings/setting-values.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
-import { jsonText, printable } from '../terminal/output.ts';
+import { jsonText } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { inspectBackupPlace, inspectPlaces } from './doctor-places.ts';
 

@@ -1,4 +1,5 @@
 /** `vault master-key remove`: refuses a key that scheduled backups need, and asks before it removes the file. */
+import { printable } from '../../base/printable-text.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { backupsNeeding, lossOf, refuseNeededKey } from '../../domain/backup/backup-keys.ts';
 import { removeMasterKey } from '../../domain/master-key/master-key-status.ts';
@@ -31,7 +32,8 @@ export const removeCommand = command({
           question: `Remove master key ${args.id}? Only a copy of the key opens backups that need it.`,
           isPermanent: true,
         });
-        for (const loss of lost) terminal.stderr.write(`Lost: ${loss} without a copy of the key.\n`);
+        for (const loss of lost)
+          terminal.stderr.write(`Lost: ${printable(loss)} without a copy of the key.\n`);
       });
       for (const path of paths) terminal.stderr.write(`Removed: ${path}\n`);
       terminal.stderr.write('To restore backups that need this key, you need a copy of it.\n');

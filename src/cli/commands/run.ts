@@ -1,6 +1,7 @@
 /** The `vault` command: finds and runs the subcommand, and turns errors into messages and an exit code. */
 import { type CommandDef, defineCommand, runCommand } from 'citty';
 import { OperatorError } from '../../base/operator-error.ts';
+import { printable, printableLines } from '../../base/printable-text.ts';
 import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
@@ -135,25 +136,32 @@ function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
   return command;
 }
 
-/** Prints the error for people and returns the exit code. The stack of a bug is printed only with CERTVAULT_DEBUG. */
+/**
+ * Prints the error for people and returns the exit code. Errors quote files, servers and arguments, so nothing in them
+ * reaches the terminal as it is. The stack of a bug is printed only with CERTVAULT_DEBUG.
+ */
 export function reportError(thrown: unknown, { stderr, environment }: Terminal): number {
   const error = machineTrouble(thrown) ?? thrown;
+  const print = (message: string) => stderr.write(`vault: ${printable(message)}\n`);
+  const printHint = (hint: string) => stderr.write(`  ${printableLines(hint)}\n`);
   if (error instanceof Misuse) {
-    stderr.write(`vault: ${error.message}\n  ${error.hint}\n`);
+    print(error.message);
+    printHint(error.hint);
     return 2;
   }
   if (error instanceof Problem || error instanceof OperatorError) {
     // The paths in `errors` are JSON paths of the API; on the command line, show only the messages.
     const inputErrors = error instanceof Problem ? error.errors.map(({ message }) => message) : [];
     const lines = inputErrors.length > 0 ? inputErrors : [error.message];
-    for (const line of lines) stderr.write(`vault: ${line}\n`);
-    if (error.hint !== undefined) stderr.write(`  ${error.hint}\n`);
+    for (const line of lines) print(line);
+    if (error.hint !== undefined) printHint(error.hint);
     return 1;
   }
   const { stack } = error instanceof Error ? error : new Error(String(error));
-  stderr.write(
-    `vault: internal error: ${describeFileError(error)}\n  This is a bug. Run the command again with CERTVAULT_DEBUG=1 and report the output.\n`,
-  );
-  if (environment.CERTVAULT_DEBUG || environment.VAULT_DEBUG) stderr.write(`${stack}\n`);
+  print(`internal error: ${describeFileError(error)}`);
+  printHint('This is a bug. Run the command again with CERTVAULT_DEBUG=1 and report the output.');
+  if (environment.CERTVAULT_DEBUG || environment.VAULT_DEBUG) {
+    stderr.write(`${printableLines(String(stack))}\n`);
+  }
   return 1;
 }

@@ -1,5 +1,6 @@
 /** Formats the output of commands as facts and JSON. Tables: table.ts. */
 import { pipeline } from 'node:stream/promises';
+import { escapedJson, printable } from '../../base/printable-text.ts';
 
 /** One line per fact: label, then value. */
 export function facts(pairs: readonly (readonly [label: string, value: string])[]): string {
@@ -7,9 +8,9 @@ export function facts(pairs: readonly (readonly [label: string, value: string])[
   return pairs.map(([label, value]) => `${label.padEnd(width)}  ${printable(value)}\n`).join('');
 }
 
-/** Indented JSON with a final newline. */
+/** Indented JSON with a final newline. What a terminal would act on is escaped. */
 export function jsonText(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${escapedJson(JSON.stringify(value, null, 2))}\n`;
 }
 
 /** The output of `jsonText` for all pages as one array, in pieces, so that printing starts before all pages are read. */
@@ -17,7 +18,7 @@ export async function* jsonPieces(pages: AsyncIterable<readonly unknown[]>): Asy
   let before = '[';
   for await (const page of pages) {
     if (page.length === 0) continue;
-    yield before + JSON.stringify(page, null, 2).slice('['.length, -'\n]'.length);
+    yield before + jsonText(page).slice('['.length, -'\n]\n'.length);
     before = ',';
   }
   yield before === '[' ? '[]\n' : '\n]\n';
@@ -33,13 +34,4 @@ export function daysUntil(time: number, now: number): string {
   const days = Math.floor((time - now) / 86_400_000);
   if (time <= now) return 'expired';
   return days === 0 ? 'under 1 day' : `${days} day${days === 1 ? '' : 's'}`;
-}
-
-/** The text with control characters, line separators and marks that reorder text replaced by `?`, because a terminal would act on them. */
-export function printable(text: string): string {
-  return text.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
-    /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    '?',
-  );
 }

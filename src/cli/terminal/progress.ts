@@ -1,4 +1,5 @@
 /** Shows progress on stderr: one updated line on a terminal, one line per step elsewhere. */
+import { printable } from '../../base/printable-text.ts';
 
 export type Progress = {
   /** Shows the current step; repeated text is skipped. */
@@ -11,8 +12,7 @@ export function progress(stream: NodeJS.WriteStream): Progress {
   let shown = '';
   return {
     show: (text) => {
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would act on control characters.
-      const line = text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+      const line = printable(text);
       if (line === shown) return;
       shown = line;
       // Text wider than the terminal, such as instructions, is printed on separate lines so that it stays readable.

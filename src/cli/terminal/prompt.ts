@@ -3,6 +3,7 @@
 import { openSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { OperatorError } from '../../base/operator-error.ts';
+import { printableLines } from '../../base/printable-text.ts';
 import { Secret } from '../../base/secret.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Terminal } from './terminal.ts';
@@ -34,7 +35,7 @@ export async function askYes(
 ): Promise<boolean> {
   if (signal.aborted) return false;
   const stdin = openInput(firstInput);
-  stderr.write(`${question} [y/N] `);
+  stderr.write(`${printableLines(question)} [y/N] `);
   signal.addEventListener('abort', () => stdin.destroy(), { once: true });
   try {
     for await (const chunk of stdin.setEncoding('utf8') as AsyncIterable<string>) {

@@ -2,7 +2,8 @@
  * The tables of all lists. On a terminal a table fits its width: lists are shortened, times lose their seconds, texts are
  * cut. Elsewhere nothing is cut and lists are separated by spaces, for grep, awk and `less -S`. A row is always one line.
  */
-import { jsonText, printable } from './output.ts';
+import { printable } from '../../base/printable-text.ts';
+import { jsonText } from './output.ts';
 import type { Terminal } from './terminal.ts';
 import { cut, padded, widthOf } from './text-width.ts';
 

@@ -1,4 +1,5 @@
 /** The audit log as people read it: a page at a time, or all of it as a file. */
+import { escapedCell, escapedJson } from '../../base/printable-text.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { hashIn } from '../../db/audit/audit-chain.ts';
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
@@ -84,8 +85,16 @@ function auditEventView({ link: _, at, detail, ...others }: RecordedEvent): Audi
   return { ...others, at: formatTimestamp(at), detail: JSON.parse(detail) as Record<string, unknown> };
 }
 
-/** An event as one line of JSON, as files and programs that collect events get it. */
+/**
+ * An event as one line of JSON, as files and programs that collect events get it. What a terminal would act on is escaped,
+ * because callers choose names and paths in the log.
+ */
 export function jsonLine(row: RecordedEvent): string {
+  return escapedJson(plainJsonLine(row));
+}
+
+/** The same line as earlier versions wrote it, with control characters and marks of direction as they are. */
+export function plainJsonLine(row: RecordedEvent): string {
   const view = { ...auditEventView(row), hash: hashIn(row.link).toString('hex') };
   return `${JSON.stringify(Object.fromEntries(columns.map((column) => [column, view[column]])))}\n`;
 }
@@ -96,11 +105,11 @@ function csvLine(row: RecordedEvent): string {
 }
 
 /**
- * A cell as RFC 4180 §2 has it. What spreadsheets would run as a formula is made text by an apostrophe, since names and
- * paths in the log are what callers made of them.
+ * A cell as RFC 4180 §2 has it. Callers choose names and paths in the log: an apostrophe makes text of what spreadsheets would
+ * run as a formula, and what a terminal would act on is escaped as in JSON, except tabs and line feeds.
  */
 function csvCell(value: string | number | null): string {
   const text = value === null ? '' : String(value);
-  const harmless = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
-  return /[",\r\n']/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  const harmless = escapedCell(/^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text);
+  return /[",\n']/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

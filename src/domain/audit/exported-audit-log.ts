@@ -3,10 +3,11 @@
  * them. A copy begins and ends anywhere; what crashes do to an audit file, an event twice or half a line, is no fault.
  */
 import { z } from 'zod';
+import { escapedJson } from '../../base/printable-text.ts';
 import { parseTimestamp } from '../../base/timestamp.ts';
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
-import { jsonLine } from './audit-log.ts';
+import { plainJsonLine } from './audit-log.ts';
 import { type ChainReport, ChainWalk } from './audit-verification.ts';
 
 export type ExportReport = ChainReport & {
@@ -39,16 +40,18 @@ export async function verifyExport(
       continue;
     }
     const { id } = event;
+    // An event that was written before an upgrade and again after it is a repetition.
+    const written = escapedJson(line);
     const before = isFirst ? checkpoints.find((checkpoint) => checkpoint.id === id - 1) : undefined;
     if (before !== undefined) walk.beginAfter(before);
     if (isFirst && before === undefined && id > 1) {
       unproved = id;
       walk.adopt(event);
     } else if (isFirst || id > walk.end.id) walk.step(event);
-    else if (recent.get(id) === line) repeated += 1;
+    else if (recent.get(id) === written) repeated += 1;
     else walk.stray(id, `event ${id} comes after event ${walk.end.id}, and is not a repetition`);
     isFirst = false;
-    recent.set(id, line);
+    recent.set(id, written);
     const [oldest] = recent.keys();
     if (recent.size > remembered && oldest !== undefined) recent.delete(oldest);
   }
@@ -67,14 +70,18 @@ const writtenEvent = z.strictObject({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-/** The event of a line; undefined unless the vault would write the very same line, so that all of it is verified. */
+/**
+ * The event of a line; undefined unless this or an earlier version would write the very same line, so that all of it is
+ * verified.
+ */
 function eventIn(line: string): AuditEventRow | undefined {
   try {
     const { at: moment, detail, hash, ...rest } = writtenEvent.parse(JSON.parse(line));
     const at = parseTimestamp(moment);
     if (at === undefined) return undefined;
     const event = { ...rest, at, detail: JSON.stringify(detail), link: Buffer.from(hash, 'hex') };
-    return jsonLine(event) === `${line}\n` ? event : undefined;
+    const plain = plainJsonLine(event);
+    return [plain, escapedJson(plain)].includes(`${line}\n`) ? event : undefined;
   } catch {
     // No JSON, or another one.
     return undefined;

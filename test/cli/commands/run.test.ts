@@ -194,6 +194,23 @@ test('what is refused ends with exit code 1, and every fault has a line of its o
   for (const line of lines) assert.match(line, /^vault: "(all|\.y|soon)" is not an? \S/);
 });
 
+test('an error prints nothing of its input that a terminal would act on', async (t) => {
+  const evil = '\u001b]0;owned\u0007\u001b]52;c;ZXZpbA==\u0007\u009b2J\u202e\r\nvault: all is well';
+  const data = ['--data-dir', join(tempDir(t), 'data')];
+  for (const args of [
+    [evil],
+    ['certificate', 'show', '--name', evil, ...data],
+    ['inspect', `${tempDir(t)}/${evil}`],
+    ['restore', `./${evil}`, '--check', ...data],
+    ['api-key', 'create', `--${evil}`],
+  ]) {
+    const { code, stdout, stderr } = await vault(args);
+    assert.ok(code === 1 || code === 2, stderr);
+    assert.doesNotMatch(stdout + stderr, /(?!\n)[\p{Cc}\u202e]/u, args[0]);
+    assert.doesNotMatch(stderr, /^vault: all is well/m);
+  }
+});
+
 test('a reader that stops early causes no failure', async () => {
   const [program, ...first] = fromExecutable;
   const child = spawn(program, [...first, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,4 +1,5 @@
 /** The result of `vault audit verify` as text and as JSON. */
+import { printable } from '../../../base/printable-text.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import type { Checkpoint } from '../../../domain/audit/audit-checkpoint.ts';
 import type { ChainReport } from '../../../domain/audit/audit-verification.ts';
@@ -37,5 +38,5 @@ export function reportText(
   } else {
     lines.push(`Verified ${events} events${range}.`);
   }
-  return `${lines.join('\n')}\n`;
+  return lines.map((line) => `${printable(line)}\n`).join('');
 }

@@ -1,4 +1,5 @@
 /** `vault audit tail`: prints the newest audit events, one per line, and with --follow new ones as they happen. */
+import { printable } from '../../../base/printable-text.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import {
   findAuditEvents,
@@ -10,7 +11,6 @@ import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { countFrom } from '../../terminal/count-option.ts';
-import { printable } from '../../terminal/output.ts';
 import { auditFilter, auditFilterOptions } from './audit-filter.ts';
 
 const pollInterval = 500;

@@ -1,4 +1,5 @@
 /** `vault certificate import`: stores a certificate issued elsewhere, or a new version of it. */
+import { printable } from '../../../base/printable-text.ts';
 import type { Secret } from '../../../base/secret.ts';
 import type { BundleSource } from '../../../crypto/certificate-bundle.ts';
 import { looksLikePkcs12 } from '../../../crypto/pkcs12.ts';
@@ -69,7 +70,7 @@ export const importCommand = command({
     await withVault(args, terminal, 'create', async (vault) => {
       const request = { name, sources, password, allowCa: args['allow-ca'], force: args.force };
       const { version, changed, warnings } = await importCertificate(vault, localCli, request);
-      for (const warning of warnings) terminal.stderr.write(`Warning: ${warning}\n`);
+      for (const warning of warnings) terminal.stderr.write(`Warning: ${printable(warning)}\n`);
       if (!changed) {
         terminal.stderr.write(
           `Version ${version} of ${name} already holds these files; nothing was changed. --force adds a version.\n`,

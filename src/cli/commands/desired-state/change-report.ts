@@ -1,5 +1,6 @@
 /** The changes of `vault apply` as text and as JSON. Secrets are already replaced by placeholders. */
 import { styleText } from 'node:util';
+import { escapedJson } from '../../../base/printable-text.ts';
 import { readSigningRequest } from '../../../crypto/signing-request.ts';
 import type { FieldValue } from '../../../domain/desired-state/definition.ts';
 import { type Section, usual } from '../../../domain/desired-state/desired-sections.ts';
@@ -79,5 +80,5 @@ function word(text: string): string {
   if (blocks > 0) return `${blocks} certificate${blocks === 1 ? '' : 's'}`;
   if (text.startsWith('-----BEGIN CERTIFICATE REQUEST-----'))
     return `CSR of the key ${readSigningRequest(text).pin}`;
-  return /^[\w@.:/+*()=-][\w@.:/+*()= -]*$/.test(text) ? text : JSON.stringify(text);
+  return /^[\w@.:/+*()=-][\w@.:/+*()= -]*$/.test(text) ? text : escapedJson(JSON.stringify(text));
 }
