@@ -6,7 +6,7 @@ import { formatTimestamp } from '../base/timestamp.ts';
 import { type BundleSource, openKey, pemBlocksOf } from './certificate-bundle.ts';
 import { openCertificate } from './certificate-facts.ts';
 import { keyTypeOf } from './key-pair.ts';
-import { copyAgain, pemText, readPemBlocks } from './pem.ts';
+import { copyAgain, pemText, readPemBlocks, shownLabel } from './pem.ts';
 import { looksLikePkcs12, readPkcs12 } from './pkcs12.ts';
 import { publicKeyPin } from './public-key-pin.ts';
 import { type X509Library, x509Library } from './x509-library.ts';
@@ -129,7 +129,7 @@ async function certificatesIn(x509: X509Library, der: Buffer): Promise<Inspected
 }
 
 function damaged(name: string, label: string): Problem {
-  const detail = `${name} is damaged: the content of a ${label} block is something else.`;
+  const detail = `${name} is damaged: the content of a ${shownLabel(label)} block is something else.`;
   return new Problem('invalid_request', { detail, hint: copyAgain });
 }
 

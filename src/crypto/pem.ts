@@ -2,6 +2,7 @@
  * PEM (RFC 7468, and the headers of RFC 1421): reads the variants found in practice, writes the strict form. Reading
  * takes time linear in the text.
  */
+import { shortened } from '../base/printable-text.ts';
 import { Problem } from '../base/problem.ts';
 
 export type PemBlock = {
@@ -47,7 +48,7 @@ export function readPemBlocks(text: string, name = 'The text'): PemBlock[] {
     if (!ofInterest.test(at.label)) return;
     const line = text.slice(0, at.start).split(newline).length;
     throw new Problem('invalid_request', {
-      detail: `${name} is damaged: the ${at.label} block at line ${line} ${what}.`,
+      detail: `${name} is damaged: the ${shownLabel(at.label)} block at line ${line} ${what}.`,
       hint: copyAgain,
     });
   };
@@ -79,6 +80,11 @@ export function readPemBlocks(text: string, name = 'The text'): PemBlock[] {
 export function encodePem(label: string, der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
+}
+
+/** A label for a message: as it is if it is like those of RFC 7468, otherwise without control characters and cut. */
+export function shownLabel(label: string): string {
+  return /^[A-Z0-9 ]*$/.test(label) ? label : shortened(label, 40);
 }
 
 /** Whether there is only white space, including the byte order mark, between the index and a newline or `least`. */

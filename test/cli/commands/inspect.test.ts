@@ -208,6 +208,22 @@ test(
   },
 );
 
+test('labels of broken PEM blocks do not control the terminal', async (t) => {
+  const { write, refused } = scene(t);
+  const label = `\u001b]0;owned\u0007\u009b2J\u202e${'A'.repeat(40)} KEY`;
+  const begin = `-----BEGIN ${label}-----`;
+  const files = {
+    'no-end.pem': `${begin}\nAAAA\n`,
+    'no-base64.pem': `${begin}\n!!\n-----END ${label}-----\n`,
+    'no-begin.pem': `-----END ${label}-----\n`,
+    'no-request.pem':
+      '-----BEGIN \u009b2J CERTIFICATE REQUEST-----\nAAAA\n-----END \u009b2J CERTIFICATE REQUEST-----\n',
+  };
+  for (const [name, content] of Object.entries(files)) {
+    await refused([write(name, content)], /^vault: \S+ is damaged: [ -~…]+\n[ -~]+\n$/);
+  }
+});
+
 test('damaged, hostile and oversized files are refused with a sentence', needs('openssl'), async (t) => {
   const { chain, dir, write, refused } = scene(t);
   const password = write('password', 'secret');
