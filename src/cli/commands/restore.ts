@@ -1,5 +1,6 @@
 /** `vault restore`: restores a backup into the data directory or the database of a server, or only checks it. */
 import { existsSync } from 'node:fs';
+import { printable } from '../../base/printable-text.ts';
 import { aboutBackup } from '../../domain/backup/backup-file.ts';
 import { checkRestorable, type RestoreOrder, restore } from '../../domain/backup/restore.ts';
 import { restoreIntoServer } from '../../domain/backup/server-restore.ts';
@@ -15,7 +16,7 @@ import { refuseExposedVault } from '../terminal/private-files.ts';
 const lossSentence =
   'Changes since the backup are lost: API keys and ACME clients revoked since then are valid again,\n' +
   'and certificates issued since then are missing. Check "vault api-key list", "vault acme-client list" and\n' +
-  '"vault certificate list".';
+  '"vault certificate list".\n';
 
 export const restoreCommand = command({
   name: 'restore',
@@ -61,7 +62,7 @@ export const restoreCommand = command({
       freshLock: () => unlocking.freshLock(terminal.world),
       passphrases: () => readKnownPassphrase(args['passphrase-file'], terminal),
     };
-    const say = (line: string) => terminal.stderr.write(`${line}\n`);
+    const say = (line: string) => terminal.stderr.write(`${printable(line)}\n`);
     if (args.check) {
       const { manifest, masterKey, keyIs, keyFile } = await checkRestorable(order);
       const where =
@@ -85,7 +86,7 @@ export const restoreCommand = command({
       say(
         `Restored the vault into ${place}${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
       );
-      say(lossSentence);
+      terminal.stderr.write(lossSentence);
       return;
     }
     if (args.replace && existsSync(databaseIn(dataDir).path)) {
@@ -100,6 +101,6 @@ export const restoreCommand = command({
       `Restored the vault into ${dataDir}${keyIs === 'there' ? '' : `, with its master key in ${masterKeyFile}`}.`,
     );
     for (const name of kept) say(`Kept: ${name}`);
-    say(lossSentence);
+    terminal.stderr.write(lossSentence);
   },
 });

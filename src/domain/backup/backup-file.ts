@@ -20,7 +20,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
-import { DatabaseCopy } from '../../db/database-copy.ts';
+import { DatabaseCopy, unknownMigrations } from '../../db/database-copy.ts';
 import {
   lastLineSize,
   type Manifest,
@@ -127,8 +127,9 @@ export async function readBackup(file: string): Promise<ManifestPage> {
 }
 
 /**
- * Throws OperatorError unless the backup is whole, made by a vault with this master key, and consistent in itself. `name`
- * is what it is called then. Reads everything, writes nothing.
+ * Throws OperatorError unless the backup is whole, made by a vault with this master key that is not newer, and consistent in
+ * itself. `name` is what it is called then. Reads everything, writes nothing. Quotes nothing that the key does not
+ * authenticate: anyone can compute the checksum.
  */
 export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<ManifestPage> {
   const page = await readBackup(file);
@@ -137,6 +138,13 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
     throw new OperatorError(`${name} was modified: the master key of its vault does not authenticate it`, {
       hint: 'Someone without access to the vault modified the file. Use another backup, and find out who can write to this one.',
     });
+  }
+  const newer = unknownMigrations(manifest.schema);
+  if (newer.length > 0) {
+    throw new OperatorError(
+      `${name} was written by a newer vault, ${manifest.vault_version} (its schema has ${newer.join(', ')})`,
+      { hint: 'Restore it with that version of the vault or a later one.' },
+    );
   }
   const { schema, counts } = new DatabaseCopy(file).examine(name);
   const isAsSaid =

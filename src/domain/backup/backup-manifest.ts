@@ -21,7 +21,7 @@ const bytes = z.base64().max(1024);
 
 export const manifestSchema = z.looseObject({
   format: z.literal(1),
-  vault_version: z.string().max(64),
+  vault_version: z.string().regex(/^[0-9A-Za-z.+-]{1,64}$/),
   created_at: z.iso.datetime(),
   /** Of the database that was copied; vaults before had none. */
   vault_id: z
@@ -31,7 +31,7 @@ export const manifestSchema = z.looseObject({
   /** Master keys that the sealed secrets in it need. */
   key_ids: z.array(z.string().regex(/^[0-9a-f]{16}$/)).min(1),
   database_size: z.int().min(512),
-  schema: z.array(z.string().max(64)),
+  schema: z.array(z.string().regex(/^[0-9A-Za-z_-]{1,64}$/)),
   counts: z.record(z.string(), count),
   sealed_master_key: z
     .strictObject({

@@ -15,7 +15,6 @@ import { MasterKey } from '../../crypto/master-key.ts';
 import { type KeyFile, keyFileContent, keyIn } from '../../crypto/master-key-file.ts';
 import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
 import { Database } from '../../db/database.ts';
-import { unknownMigrations } from '../../db/database-copy.ts';
 import { DatabaseFile } from '../../db/database-file.ts';
 import { deleteJobLeases } from '../../db/tables/job-leases.ts';
 import { deleteNodes } from '../../db/tables/nodes.ts';
@@ -96,13 +95,6 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
  */
 export async function checkRestorable(order: RestoreOrder): Promise<Restorable> {
   const { manifest } = await readable(order.file);
-  const unknown = unknownMigrations(manifest.schema);
-  if (unknown.length > 0) {
-    throw new OperatorError(
-      `${order.file} was written by a newer vault, ${manifest.vault_version} (its schema has ${unknown.join(', ')})`,
-      { hint: 'Restore it with that version of the vault or a later one.' },
-    );
-  }
   const found = await findKey(order, manifest);
   return { ...(await checkBackup(order.file, found.masterKey)), ...found };
 }
