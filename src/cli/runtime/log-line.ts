@@ -43,7 +43,7 @@ function shown(value: unknown): string {
 }
 
 function printable(text: string): string {
-  return text.replace(/\p{C}/gu, (character) =>
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => {
       const unit = character.charCodeAt(index).toString(16);
       return `\\u${unit.padStart(4, '0')}`;

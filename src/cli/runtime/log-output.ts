@@ -3,6 +3,7 @@ import { styleText } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Log, type LogLevel, logLevels } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { escapedJson } from '../../base/printable-text.ts';
 import type { World } from '../../base/world.ts';
 import { readableLine } from './log-line.ts';
 import { named } from './program-name.ts';
@@ -86,7 +87,7 @@ function bufferedDestination(world: World, line: ((json: string) => string) | un
   return {
     write: (json) => {
       if (lines === '') void world.turn().then(flush);
-      lines += named(line === undefined ? json : line(json));
+      lines += named(line === undefined ? escapedJson(json) : line(json));
     },
   };
 }

@@ -1,4 +1,5 @@
 /** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
+import { escapedJson } from '../../base/printable-text.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
@@ -106,7 +107,7 @@ export function certificateText(row: ShownCertificateRow, now: number, base: str
   const status = statusAt(row, now);
   const last = shown.get(row);
   if (last?.status === status && last.base === base) return last.text;
-  const text = JSON.stringify(viewAs(row, status, base));
+  const text = escapedJson(JSON.stringify(viewAs(row, status, base)));
   shown.set(row, { status, base, text });
   return text;
 }

@@ -2,8 +2,10 @@
  * How the ACME server reads bodies and answers: only signed requests, problems as RFC 8555 §6.7 has them, and with each answer the
  * nonce of the next request and the way to the directory.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { second } from '../../base/duration.ts';
+import { escapedJson } from '../../base/printable-text.ts';
 import { Problem } from '../../base/problem.ts';
 import { AcmeProblem, type AcmeProblemType, acmeProblemUrn } from '../../domain/acme-server/acme-problem.ts';
 import { KeyInUse } from '../../domain/acme-server/key-change.ts';
@@ -126,7 +128,7 @@ function replyTo(problem: AcmeProblem, place: ProtocolPlace): WholeReply {
       ...pauseOf(problem),
       ...(problem instanceof KeyInUse && { Location: urlsAt(place).account(problem.accountId) }),
     },
-    body: JSON.stringify(body),
+    body: escapedJson(JSON.stringify(body)),
   };
 }
 

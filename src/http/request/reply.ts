@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { second } from '../../base/duration.ts';
+import { escapedJson } from '../../base/printable-text.ts';
 import type { Problem, ProblemCode } from '../../base/problem.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -27,9 +28,9 @@ export type StreamedReply = ReplyHead & {
 
 export type Reply = WholeReply | StreamedReply;
 
-/** A JSON response. Caches must not store it unless it has an entity tag. */
+/** A JSON response, with what a terminal would act on escaped. Caches must not store it unless it has an entity tag. */
 export function json(status: number, value: unknown, headers?: Readonly<Record<string, string>>): WholeReply {
-  return jsonBody(status, JSON.stringify(value), headers);
+  return jsonBody(status, escapedJson(JSON.stringify(value)), headers);
 }
 
 /** A JSON response from existing text, which may be encoded. */

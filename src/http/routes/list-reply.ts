@@ -1,4 +1,5 @@
 /** Splits lists into pages, the same way for all lists. */
+import { escapedJson } from '../../base/printable-text.ts';
 import { jsonBody, type Reply } from '../request/reply.ts';
 import type { Call } from '../request/route.ts';
 
@@ -41,7 +42,7 @@ export async function pageReply<Row, View>(
     left -= page.length;
     last = page.at(-1) ?? last;
     isMore = page.length < rows.length;
-    if (page.length > 0) encoded.push(JSON.stringify(page.map((row) => view(row))));
+    if (page.length > 0) encoded.push(escapedJson(JSON.stringify(page.map((row) => view(row)))));
   }
   const next = isMore && last !== undefined ? cursor(last) : undefined;
   return listReply(joined(encoded), call, limit, next, filters);

@@ -17,8 +17,8 @@ const lines: [fields: object, line: string][] = [
     'info  m settings=["a","b c"] changed.log_level=debug changed.sub.x=1',
   ],
   [
-    { level: 'info', msg: 'm', name: 'line\nnext\u001b[31m\u009b\u007f\u202e' },
-    'info  m name="line\\nnext\\u001b[31m\\u009b\\u007f\\u202e"',
+    { level: 'info', msg: 'm', name: 'line\nnext\u001b[31m\u009b\u007f\u202e\u2028' },
+    'info  m name="line\\nnext\\u001b[31m\\u009b\\u007f\\u202e\\u2028"',
   ],
   [{ level: 'info', msg: 'two\nlines' }, 'info  two\\u000alines'],
   [

@@ -126,6 +126,20 @@ test('at the default level an error has no stack: a bug has its place, what an o
   assert.match(String(heard?.stack), /^TypeError: no function\n +at broken /);
 });
 
+test('JSON lines contain no character that a terminal would act on', async () => {
+  const script = `
+    const { openLog } = await import('./src/cli/runtime/log-output.ts');
+    const { realWorld: world } = await import('./src/base/world.ts');
+    const log = openLog('info', { forPerson: false, world });
+    log.info({ name: '\\u001b[2J\\u009b2J\\u202e\\u2028\\u007f' }, 'from outside');
+    process.exit();`;
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
+  const args = ['--input-type=module', '--eval', script];
+  const { stderr } = await promisify(execFile)(process.execPath, args, { cwd });
+  assert.match(stderr, /^[ -~]+\n$/);
+  assert.equal(linesOf(stderr)[0]?.name, '\u001b[2J\u009b2J\u202e\u2028\u007f');
+});
+
 test('on a terminal people get readable lines, and ^C stops the server', needs('script'), async (t) => {
   const command = [
     ...fromExecutable,

@@ -75,6 +75,16 @@ suite('the audit log', () => {
     assert.deepEqual(await indexes('actor=admin:ali'), []);
   });
 
+  test('is JSON without characters that a terminal would act on', async (t) => {
+    const admin = await administration(t);
+    const resource = 'GET /\u009b2J\u202e\u2028\u007f/é';
+    const row = { at: noon, actor: 'a', action: 'b', detail: '{}', ip: null, request_id: null };
+    await admin.server.vault.db.write((writer) => insertAuditEvents(writer, [{ ...row, resource }]));
+    const { text } = await admin.ask('GET', path);
+    assert.match(text, /^[ -~é]+$/);
+    assert.equal((JSON.parse(text) as Event[])[0]?.resource, resource);
+  });
+
   test('keeps its filters from page to page', async (t) => {
     const { admin } = await prepared(t);
     const query = 'limit=2&since=2026-11-20T12:00:00Z&until=2026-11-20T12:20:00Z&actor=admin:alice';
