@@ -2,7 +2,7 @@
 
 import { describeSystemError } from '../base/system-error.ts';
 import type { HookEnd, HookRun } from './hook-process.ts';
-import { mostPartial, withoutSecrets } from './without-secrets.ts';
+import { withoutPartialStart, withoutSecrets } from './without-secrets.ts';
 
 /**
  * What went wrong, as a sentence; undefined if the program succeeded. `hidden` lists values that must not appear in it.
@@ -28,7 +28,6 @@ const startFailures: Readonly<Record<string, string>> = {
 };
 
 const longestOutput = 500;
-const partialSecret = new RegExp(`^(\\[secret\\])?((?!\\[secret\\]).){0,${mostPartial}}`, 's');
 
 /** The end of stderr, or of stdout if stderr is empty, on one line and without the hidden values. */
 function outputEnd(
@@ -38,8 +37,7 @@ function outputEnd(
   const output = stderr.trim() === '' ? stdout : stderr;
   const isCut = output.length > longestOutput;
   const hidden = withoutSecrets(output, secrets);
-  // The beginning of a long output may be the end of a secret, of which too little is left to recognize it.
-  const shown = isCut ? hidden.replace(partialSecret, '$1') : hidden;
+  const shown = isCut ? withoutPartialStart(hidden) : hidden;
   const line = shown.replace(/[\s\p{C}]+/gu, ' ').trim();
   if (line === '') return ', without any output';
   return `: ${isCut ? `…${line.slice(-longestOutput)}` : line}`;

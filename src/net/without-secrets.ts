@@ -30,6 +30,17 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   return replaced(text, pieces.isHidden);
 }
 
+/**
+ * The result of `withoutSecrets` for a text whose beginning was cut off: without the characters at its start that may be
+ * the end of a secret, of which too little is left to recognize it.
+ */
+export function withoutPartialStart(hidden: string): string {
+  const start = hidden.startsWith(replacement) ? replacement.length : 0;
+  const next = hidden.indexOf(replacement, start);
+  const end = next === -1 ? start + mostPartial : Math.min(start + mostPartial, next);
+  return hidden.slice(0, start) + hidden.slice(end);
+}
+
 /** The pieces of a text by their length, of which only those are indexed that a secret has. */
 class PiecesOf {
   readonly isHidden: Uint8Array;
