@@ -132,6 +132,7 @@ async function openIn(
     renewalQueued: new Signal(world),
     renewalEnded: new Signal(world),
     renewalHeartbeat: new Heartbeat(world),
+    failedChecks: new Set(),
     outbound,
     guard,
     validation: {
