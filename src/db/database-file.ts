@@ -6,7 +6,7 @@ import { statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hasContent } from '../base/file-content.ts';
 import { type DatabaseFacts, examineDatabase } from './sqlite/database-examination.ts';
-import { companionsOf, logOf } from './sqlite/database-files.ts';
+import { companionsOf, databaseName, logOf } from './sqlite/database-files.ts';
 import {
   type DatabaseInspection,
   foldsInFile,
@@ -30,7 +30,7 @@ export class DatabaseFile {
 
   /** The file of the data directory, whether or not it exists. */
   static in(dataDir: string): DatabaseFile {
-    return new DatabaseFile(join(dataDir, 'vault.db'));
+    return new DatabaseFile(join(dataDir, databaseName));
   }
 
   /** Where the engine keeps what is committed until it folds it into the file. */

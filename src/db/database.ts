@@ -24,10 +24,17 @@ export type Writer = Transaction<Schema> & {
   readonly events: NewAuditEvent[];
 };
 
+/** In bytes. */
+const triedSize = 64 * 1024;
+
 export class Database {
   readonly #engine: Engine;
   readonly #writer: Kysely<Schema>;
   readonly #events = new EventGroup((next) => this.write((writer) => insertAuditEvents(writer, next())));
+  /** Whether the last audit events were recorded. */
+  #canRecord = true;
+  /** A write that tries whether the next ones would be. */
+  #attempt: Promise<void> | undefined;
   /** Set once the master key has opened the check blob, which contains its sealed key. */
   integrity: Integrity | undefined;
   /** For reads outside transactions; never sees uncommitted changes. */
@@ -117,7 +124,42 @@ export class Database {
    * share a commit. Rejects with StorageError, and nothing recorded, if they cannot be.
    */
   append(events: readonly NewAuditEvent[]): Promise<void> {
-    return this.#engine.append?.(events, requireIntegrity(this)) ?? this.#events.append(events);
+    const appended = this.#engine.append?.(events, requireIntegrity(this)) ?? this.#events.append(events);
+    appended.then(
+      () => {
+        this.#canRecord = true;
+      },
+      () => {
+        this.#canRecord = false;
+      },
+    );
+    return appended;
+  }
+
+  /**
+   * Rejects with StorageError if the last audit events could not be recorded, and a write still fails. Where clients are sent
+   * elsewhere meanwhile, nothing else would find that the disk has space again.
+   */
+  async requireRecording(): Promise<void> {
+    if (this.#canRecord) return;
+    this.#attempt ??= this.#tryWriting().finally(() => {
+      this.#attempt = undefined;
+    });
+    await this.#attempt;
+    this.#canRecord = true;
+  }
+
+  /** Writes more than events need: a smaller write may still find room in the log. */
+  async #tryWriting(): Promise<void> {
+    for (const value of ['x'.repeat(triedSize), '']) {
+      await this.write((writer) =>
+        writer
+          .insertInto('settings')
+          .values({ key: 'write-attempt', value })
+          .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+          .execute(),
+      );
+    }
   }
 
   /** Rejects with StorageError if the database is not writable. A lock held by another process is fine. */

@@ -19,6 +19,7 @@ import type { AuditBatch } from './audit/audit-batch.ts';
 import type { BackupHealth } from './backup/backup-health.ts';
 import type { Changes } from './changes/changes.ts';
 import type { Freshness } from './changes/freshness.ts';
+import type { FailedChecks } from './doctor/readiness.ts';
 import type { DiskSpace } from './health/disk-space.ts';
 import type { Heartbeat } from './health/heartbeat.ts';
 import type { Meter } from './health/meter.ts';
@@ -51,6 +52,7 @@ export type Vault = {
   /** Notified when a renewal of this process has ended and the next one is scheduled. */
   readonly renewalEnded: Signal;
   readonly renewalHeartbeat: Heartbeat;
+  readonly failedChecks: FailedChecks;
   /** HTTP client for CAs and DNS providers. */
   readonly outbound: Outbound;
   /** The addresses that outbound connections may use. */

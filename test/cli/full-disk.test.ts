@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
+import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { fromSource, serve, vault } from '../harness/vault-process.ts';
 
@@ -44,36 +45,45 @@ test('a full disk is named, nothing is lost, and all is well when there is space
   assert.doesNotMatch(result.stderr, /\n\s+at /);
 });
 
-test('a download that cannot be recorded is refused, and none leaves unrecorded', async (t) => {
-  const dir = join(tempDir(t), 'data');
-  await vault(['certificate', 'create', '--name=web', '--domain=a.test', '--data-dir', dir]);
-  const options = ['--name=x', '--scope=private_keys:read', '--certificate=*'];
-  const raw = (await vault(['api-key', 'create', '--data-dir', dir, ...options])).stdout.trim();
-  const headers = { Authorization: `Bearer ${raw}` };
-  // 1024 blocks of 512 bytes (dash) or 1024 (bash): the write-ahead log reaches that after some hundred downloads.
-  const program = ['sh', '-c', 'ulimit -f 1024; exec "$0" "$@"', ...fromSource];
-  const limited = await serve(t, dir, { program, args: ['--log-level=silent'] });
-  const download = async (url: string) => {
-    const response = await fetch(`${url}/api/v1/certificates/web/private.key`, { headers });
-    return { status: response.status, body: await response.text() };
-  };
-  let handedOut = 0;
-  let answer = await download(limited.url);
-  for (; answer.status === 200 && handedOut < 2000; handedOut++) answer = await download(limited.url);
-  assert.equal(answer.status, 503);
-  assert.deepEqual(Object.keys(JSON.parse(answer.body) as object), ['status', 'code', 'detail']);
-  assert.doesNotMatch(answer.body, /PRIVATE KEY|SQLITE|vault\.db/);
-  assert.equal((await fetch(`${limited.url}/api/v1/health`)).status, 200);
-  await limited.end();
-
-  const server = await serve(t, dir);
-  assert.equal((await download(server.url)).status, 200);
-  await server.end();
-  const database = new BetterSqlite3(join(dir, 'vault.db'), { readonly: true });
-  const query = "select count(*) from audit_events where action = 'certificate.download'";
-  assert.equal(database.prepare(query).pluck().get(), handedOut + 1);
-  database.close();
-});
+test(
+  'downloads that cannot be recorded are rejected, and the vault is not ready until they can be',
+  needs('prlimit'),
+  async (t) => {
+    const dir = join(tempDir(t), 'data');
+    await vault(['certificate', 'create', '--name=web', '--domain=a.test', '--data-dir', dir]);
+    const options = ['--name=x', '--scope=private_keys:read', '--certificate=*'];
+    const raw = (await vault(['api-key', 'create', '--data-dir', dir, ...options])).stdout.trim();
+    const headers = { Authorization: `Bearer ${raw}` };
+    // 1024 blocks of 512 bytes (dash) or 1024 (bash): the write-ahead log reaches that after some hundred downloads.
+    const program = ['sh', '-c', 'ulimit -S -f 1024; exec "$0" "$@"', ...fromSource];
+    const limited = await serve(t, dir, { program });
+    const download = async (url: string) => {
+      const response = await fetch(`${url}/api/v1/certificates/web/private.key`, { headers });
+      return { status: response.status, body: await response.text() };
+    };
+    let handedOut = 0;
+    let answer = await download(limited.url);
+    for (; answer.status === 200 && handedOut < 2000; handedOut++) answer = await download(limited.url);
+    assert.equal(answer.status, 503);
+    assert.deepEqual(Object.keys(JSON.parse(answer.body) as object), ['status', 'code', 'detail']);
+    assert.doesNotMatch(answer.body, /PRIVATE KEY|SQLITE|vault\.db/);
+    assert.equal((await fetch(`${limited.url}/api/v1/health`)).status, 200);
+    const ready = async () => (await fetch(`${limited.url}/api/v1/ready`)).status;
+    for (let times = 0; times < 3; times += 1) assert.equal(await ready(), 503);
+    // A client that was sent elsewhere finds no download to try with: the vault tries by itself.
+    const raised = spawnSync('prlimit', ['--pid', `${limited.pid}`, '--fsize=unlimited']);
+    assert.equal(raised.status, 0, String(raised.stderr));
+    for (let times = 0; times < 3; times += 1) assert.equal(await ready(), 200);
+    assert.equal((await download(limited.url)).status, 200);
+    await limited.end();
+    const lines = limited.log().match(/"readiness check [^"]*"/g);
+    assert.deepEqual(lines, ['"readiness check failed"', '"readiness check succeeds again"']);
+    const database = new BetterSqlite3(join(dir, 'vault.db'), { readonly: true });
+    const query = "select count(*) from audit_events where action = 'certificate.download'";
+    assert.equal(database.prepare(query).pluck().get(), handedOut + 1);
+    database.close();
+  },
+);
 
 /** A vault of the first schema on a small disk: it is upgraded, and its master key rotated, on a full disk and with space again. */
 const upgrade = `

@@ -16,9 +16,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding, Order } from './chamber.ts';
+import { lossesOfLog } from './lost-log.ts';
 import { type Place, type Ran, runCommand, type Started, startServer, untilReady } from './running-vault.ts';
 
-type Round = {
+export type Round = {
   readonly place: Place;
   /** Certificates that a command reported as created. */
   readonly names: string[];
@@ -28,7 +29,7 @@ type Round = {
 };
 
 /** A loss under a running server. Afterwards the server is killed and the files are restored. */
-type Loss = { readonly title: string; readonly endure: (round: Round) => Promise<void> };
+export type Loss = { readonly title: string; readonly endure: (round: Round) => Promise<void> };
 
 const creating = [
   ['certificate', 'create', '--name=lost', '--domain=lost.test'],
@@ -124,7 +125,7 @@ export async function lose(
   const names: string[] = [];
   let tried = 0;
   for (let round = 0; round < rounds; round += 1) {
-    for (const { title, endure } of losses) {
+    for (const { title, endure } of [...losses, ...lossesOfLog]) {
       const started = startServer(place);
       try {
         const server = await started.listening;

@@ -132,6 +132,7 @@ async function openIn(
     renewalQueued: new Signal(world),
     renewalEnded: new Signal(world),
     renewalHeartbeat: new Heartbeat(world),
+    failedChecks: new Set(),
     outbound,
     guard,
     validation: {
@@ -157,6 +158,8 @@ async function openIn(
   await ensureLocalCa(vault);
   if (whenMissing === 'create') await ensureVaultIdentity(vault);
   await store.settle(vault);
+  // After the database is open, and until just before it closes: while a server holds its lock, the database has a log.
+  if (whenMissing === 'create' && db.file !== undefined) vault.owners.hold();
   return { vault, isNew, close: () => close(vault) };
 }
 
@@ -235,6 +238,6 @@ async function close(vault: Vault): Promise<void> {
   await keyUse.write().catch((error: unknown) => {
     log.warn({ err: error }, 'failed to record the last use of API keys');
   });
-  await db.close();
   owners.release();
+  await db.close();
 }

@@ -1,14 +1,22 @@
 /** The files of a database: its own, and those in which SQLite may keep a part of it. */
 import { removeFile } from '../../base/durable-file.ts';
 
+/** The database of a data directory. Drafts and copies beside it have longer names. */
+export const databaseName = 'vault.db';
+
 /** The write-ahead log of the database at `path`. */
 export function logOf(path: string): string {
   return `${path}-wal`;
 }
 
+/** The shared memory of the processes that have the database at `path` open: the index of its log, and their locks. */
+export function sharedMemoryOf(path: string): string {
+  return `${path}-shm`;
+}
+
 /** The files beside the database at `path` that belong to it. Not all exist. */
 export function companionsOf(path: string): string[] {
-  return [logOf(path), `${path}-shm`, `${path}-journal`];
+  return [logOf(path), sharedMemoryOf(path), `${path}-journal`];
 }
 
 /** Removes an unused database and its companions. */

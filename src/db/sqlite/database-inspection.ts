@@ -10,6 +10,7 @@ import type { HighWater } from '../tables/assigned-ids.ts';
 import { companionsOf } from './database-files.ts';
 import { lendDirectory } from './embedded-addon.ts';
 import { afterInterruptedChange } from './interrupted-change.ts';
+import { refuseLostLog } from './lost-log.ts';
 import { leftLog, linkedPath, lostDatabaseAdvice } from './new-database.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
@@ -108,6 +109,7 @@ export function inspectDatabase(path: string): DatabaseInspection {
 function reading<T>(path: string, look: (database: BetterSqlite3.Database) => T): T {
   refuseMisplacedFiles(path);
   lendDirectory(dirname(path));
+  refuseLostLog(path);
   try {
     return afterInterruptedChange(path, () => {
       const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 5000 });

@@ -2,6 +2,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { afterInterruptedChange } from './interrupted-change.ts';
+import { refuseLostLog } from './lost-log.ts';
 import { isBusy } from './storage-error.ts';
 
 /** A database that no other process can open. */
@@ -18,6 +19,7 @@ export type HeldDatabase = {
  */
 export function holdDatabase(path: string): HeldDatabase {
   let database: BetterSqlite3.Database | undefined;
+  refuseLostLog(path);
   try {
     afterInterruptedChange(path, () => tryReading(path));
     database = new BetterSqlite3(path, { fileMustExist: true, timeout: 250 });

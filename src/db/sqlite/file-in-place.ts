@@ -1,51 +1,72 @@
 /**
- * Checks whether an open database is still the file at its path. SQLite continues in a file that was moved, replaced or
+ * Checks whether an open database is still the files at its path. SQLite continues in files that were moved, replaced or
  * deleted, and what it commits there is lost to the next process that opens the path; so nothing may be read from it
- * either.
+ * either. The files are three: two processes with different shared memory do not see each other's locks, and both write.
  */
 
-import { type Stats, statSync } from 'node:fs';
+import { realpathSync, type Stats, statSync } from 'node:fs';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
+import { logOf, sharedMemoryOf } from './database-files.ts';
+import { type LogState, LostLogError } from './lost-log.ts';
 
 /** How long reads rely on the last check. */
 const trustedMs = 100;
 
+type Identity = Pick<Stats, 'dev' | 'ino'>;
+
 export class FileInPlace {
   readonly #path: string;
-  readonly #world: World;
-  readonly #device: number;
-  readonly #inode: number;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  readonly #world: Pick<World, 'now'>;
+  readonly #database: Identity;
+  readonly #companions: readonly (Identity & { readonly file: string })[];
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** Call while `path` is open and cannot have been moved yet. */
-  constructor(path: string, world: World) {
+  /** Call while `path` is open, its log was read, and none of its files can have been moved yet. */
+  constructor(path: string, world: Pick<World, 'now'>) {
     this.#path = path;
     this.#world = world;
-    const { dev, ino } = statSync(path);
-    this.#device = dev;
-    this.#inode = ino;
+    this.#database = statSync(path);
+    const real = realpathSync(path);
+    this.#companions = [logOf(real), sharedMemoryOf(real)].map((file) => {
+      const { dev, ino } = statSync(file);
+      return { file, dev, ino };
+    });
   }
 
-  /** Throws StorageError if the file is missing or another one. */
+  /** Throws StorageError if the database is missing or another one, and LostLogError if one of its other files is. */
   require(): void {
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
     const found = statOf(this.#path);
-    if (found?.ino === this.#inode && found.dev === this.#device) {
-      this.#lookedAt = this.#world.now();
-      return;
+    if (!isSame(found, this.#database)) {
+      const what = found === undefined ? 'removed or moved' : 'replaced';
+      throw new StorageError(`the database was ${what} while it was open (${this.#path})`, {
+        hint: 'Move the original file back to continue, or stop the vault and start it with the new file.',
+      });
     }
-    this.#lookedAt = Number.NEGATIVE_INFINITY;
-    const what = found === undefined ? 'removed or moved' : 'replaced';
-    throw new StorageError(`the database was ${what} while it was open (${this.#path})`, {
-      hint: 'Move the original file back to continue, or stop the vault and start it with the new file.',
-    });
+    for (const companion of this.#companions) {
+      const now = statOf(companion.file);
+      if (!isSame(now, companion)) throw new LostLogError(companion.file, this.#logState());
+    }
+    this.#checkedAt = this.#world.now();
   }
 
   /** Like `require`, for reads: skips the check if the last one was a moment ago. */
   requireLately(): void {
-    if (!(Math.abs(this.#world.now() - this.#lookedAt) < trustedMs)) this.require();
+    if (!(Math.abs(this.#world.now() - this.#checkedAt) < trustedMs)) this.require();
   }
+
+  #logState(): LogState {
+    const [log] = this.#companions;
+    const now = log && statOf(log.file);
+    if (isSame(now, log)) return 'in place';
+    return now !== undefined && now.size > 0 ? 'replaced' : 'removed';
+  }
+}
+
+function isSame(one: Identity | undefined, other: Identity | undefined): boolean {
+  return one?.ino === other?.ino && one?.dev === other?.dev;
 }
 
 function statOf(path: string): Stats | undefined {

@@ -37,6 +37,15 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   }
 }
 
+/** The locks that processes hold, this one included. */
+export function heldLocks(directory: string): string[] {
+  const abandoned = abandonedLocks(directory);
+  return filesIn(directory)
+    .filter((file) => file.startsWith(prefix))
+    .map((file) => file.slice(prefix.length))
+    .filter((name) => !abandoned.includes(name));
+}
+
 /** The locks that no process holds. One whose file was just created may be among them: its process is about to take it. */
 export function abandonedLocks(directory: string): string[] {
   return filesIn(directory)

@@ -21,6 +21,7 @@ import { checkQuickly } from './database-examination.ts';
 import { refuseEmptyDatabase } from './database-inspection.ts';
 import { lendDirectory, loadedAddonPath } from './embedded-addon.ts';
 import { FileInPlace } from './file-in-place.ts';
+import { LostLogError } from './lost-log.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
 import { createDatabase } from './new-database.ts';
 import { readingDialect, writingDialect } from './sqlite-dialect.ts';
@@ -107,6 +108,7 @@ export class SqliteEngine implements Engine {
     { migrations, startThread }: OpenOptions,
   ): Promise<SqliteEngine> {
     const { ino } = statSync(path);
+    // Looks for a lost log, too.
     if (content === 'filled') refuseEmptyDatabase(path);
     const writing = openForWriting(path);
     let reading: BetterSqlite3.Database | undefined;
@@ -116,6 +118,8 @@ export class SqliteEngine implements Engine {
       await enterWal(writing, openingPatienceMs, world);
       // From here on the file cannot be replaced; a restore may have replaced it before.
       if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
+      // Without a read, an empty log would not be there yet.
+      writing.pragma('user_version');
       const inPlace = new FileInPlace(path, world);
       const direct = new DirectConnection(writing, world, inPlace);
       await migrate(writing, new Kysely<Schema>({ dialect: writingDialect(direct) }), migrations);
@@ -152,7 +156,7 @@ export class SqliteEngine implements Engine {
 
   async generation(): Promise<number> {
     try {
-      this.#inPlace.requireLately();
+      this.#requireInPlace();
       const version = this.#dataVersion.get();
       if (version !== this.#seenDataVersion) {
         this.#seenGeneration = this.#generation.get() as number;
@@ -166,10 +170,24 @@ export class SqliteEngine implements Engine {
 
   async commits(): Promise<number> {
     try {
-      this.#inPlace.requireLately();
+      this.#requireInPlace();
       return this.#dataVersion.get() as number;
     } catch (error) {
       throw storageErrorFrom(error, this.#reading.name);
+    }
+  }
+
+  /** For reads. If only the log is lost, the connection that writes saves it. */
+  #requireInPlace(): void {
+    try {
+      this.#inPlace.requireLately();
+    } catch (error) {
+      if (error instanceof LostLogError) {
+        this.#writing.requireWritable().catch(() => {
+          // The next write reports it.
+        });
+      }
+      throw error;
     }
   }
 
@@ -217,7 +235,9 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  copyTo(copy: string): Promise<void> {
+  async copyTo(copy: string): Promise<void> {
+    // Another connection of this process would make a new log.
+    this.#inPlace.require();
     return copyDatabase(this.#reading.name, copy);
   }
 

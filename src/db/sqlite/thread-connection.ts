@@ -12,6 +12,7 @@ import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 import type { WriteConnection } from './write-connection.ts';
 import {
+  type LastWord,
   packEvents,
   packValues,
   unpackError,
@@ -40,7 +41,11 @@ export class ThreadConnection implements WriteConnection {
     this.#world = world;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
-    thread.on('message', (answers: readonly WriteAnswer[]) => this.#settle(answers));
+    thread.on('message', (message: readonly WriteAnswer[] | LastWord) => {
+      // Uncaught, it ends the process.
+      if ('fatal' in message) throw unpackError(message.fatal);
+      this.#settle(message);
+    });
     thread.on('exit', () => {
       this.#isOver = true;
       this.#failAll();

@@ -7,6 +7,7 @@ import type { Integrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { FileInPlace } from './file-in-place.ts';
+import { LostLogError, saveLostLog } from './lost-log.ts';
 import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
 import { isBusy, storageErrorFrom } from './storage-error.ts';
 import { emptyLog } from './write-ahead-log.ts';
@@ -85,6 +86,7 @@ export class DirectConnection implements WriteConnection {
   // How long the lock has been waited for since it was last acquired: later transactions do not start that wait over,
   // or those behind them would wait forever. Summed up, because a clock that is set back would make it endless.
   #lockedFor = 0;
+  #lost: LostLogError | undefined;
 
   /**
    * With `file`, no transaction begins in a file that is no longer in place, and none that ended there is reported as
@@ -103,8 +105,23 @@ export class DirectConnection implements WriteConnection {
     this.#database.pragma(`journal_size_limit = ${logSizeLimit}`);
   }
 
+  /**
+   * Rejects with StorageError if the file is no longer in place. If only its log is lost, saves that first, and rejects with
+   * LostLogError from then on.
+   */
+  async requireInPlace(): Promise<void> {
+    if (this.#lost !== undefined) throw this.#lost;
+    try {
+      this.#file?.require();
+    } catch (error) {
+      if (!(error instanceof LostLogError)) throw error;
+      this.#lost = await saveLostLog(this.#database, error, this.#world);
+      throw this.#lost;
+    }
+  }
+
   async begin(): Promise<void> {
-    this.#file?.require();
+    await this.requireInPlace();
     for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
       const before = this.#world.now();
       try {
@@ -126,7 +143,7 @@ export class DirectConnection implements WriteConnection {
 
   async commit(): Promise<void> {
     this.#statements.execute('commit', []);
-    this.#file?.require();
+    await this.requireInPlace();
   }
 
   async rollback(): Promise<void> {
@@ -135,6 +152,7 @@ export class DirectConnection implements WriteConnection {
   }
 
   async requireWritable(): Promise<void> {
+    await this.requireInPlace();
     try {
       // Changes no row but takes the write lock: a transaction alone would begin as a read.
       this.#database.exec('update settings set value = value where false');
@@ -144,6 +162,7 @@ export class DirectConnection implements WriteConnection {
   }
 
   async checkpoint(): Promise<boolean> {
+    await this.requireInPlace();
     if (emptyLog(this.#database)) return true;
     this.#database.pragma('wal_checkpoint(passive)');
     return false;

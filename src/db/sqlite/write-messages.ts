@@ -19,6 +19,9 @@ export type WriteAnswer = { readonly id: number } & (
   | { readonly failure: Failure }
 );
 
+/** Why the thread ends, and the process with it. */
+export type LastWord = { readonly fatal: Failure };
+
 /** An error on its way to another thread, which would lose its class and fields. */
 export type Failure = {
   readonly message: string;

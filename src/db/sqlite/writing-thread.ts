@@ -9,11 +9,13 @@ import type { World } from '../../base/world.ts';
 import { insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { QueryRunner } from '../compiled-query.ts';
 import { FileInPlace } from './file-in-place.ts';
+import { LostLogError } from './lost-log.ts';
 import { queryRunner } from './sqlite-dialect.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 import { storageErrorFrom } from './storage-error.ts';
 import { DirectConnection, openForWriting } from './write-connection.ts';
 import {
+  type LastWord,
   packError,
   unpackEvents,
   type WriteAnswer,
@@ -50,6 +52,7 @@ export class WritingThread {
   #integrity: Integrity | undefined;
   #isInTransaction = false;
   #isRunning = false;
+  #lastWord: LastWord | undefined;
   /** Whether the last commit of events was quick. */
   #isQuick = true;
 
@@ -77,6 +80,7 @@ export class WritingThread {
         await this.#append(next);
         await this.#gather(this.#world.now() - before);
       }
+      if (this.#lastWord !== undefined) this.#port.postMessage(this.#lastWord);
     }
     this.#isRunning = false;
   }
@@ -102,6 +106,7 @@ export class WritingThread {
       this.#answers.push({ id: request.id, result });
     } catch (error) {
       this.#answers.push({ id: request.id, failure: packError(error) });
+      this.#failed(error);
     }
     if (!this.#isFollowed()) this.#answer(this.#answers.splice(0));
     if (request.do === 'close') this.#port.close();
@@ -158,6 +163,7 @@ export class WritingThread {
       outcome = { result: undefined };
     } catch (error) {
       outcome = { failure: packError(error) };
+      this.#failed(error);
     }
     this.#answer(requests.map(({ id }) => ({ id, ...outcome })));
   }
@@ -191,6 +197,11 @@ export class WritingThread {
       await connection.rollback();
       throw error;
     }
+  }
+
+  /** Ends the process after what a lost log contains was saved: the next start makes a new log. */
+  #failed(error: unknown): void {
+    if (error instanceof LostLogError) this.#lastWord ??= { fatal: packError(error) };
   }
 
   get #open(): DirectConnection {

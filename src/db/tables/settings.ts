@@ -35,6 +35,8 @@ export type SettingKey =
   /** Id of the last delivered event. */
   | 'audit-file-cursor'
   | 'audit-syslog-cursor'
+  /** Written when the last audit events could not be, to see whether that has changed. */
+  | 'write-attempt'
   /** JSON: targets from before the guard existed, in the form of `--allow-outbound`. */
   | 'kept-outbound-targets';
 

@@ -1,4 +1,7 @@
-/** Whether the vault is ready: three checks that write nothing and reveal no paths, with the state of backup and disk. */
+/**
+ * Whether the vault is ready: three checks that reveal no paths, with the state of backup and disk. They write nothing, unless
+ * the last download could not be recorded.
+ */
 
 import { backupAge } from '../backup/backup-age.ts';
 import type { BackupHealth } from '../backup/backup-health.ts';
@@ -13,7 +16,11 @@ export type ReadinessContext = LoggedContext &
     readonly disk: DiskSpace;
     readonly renewalHeartbeat: Heartbeat;
     readonly backupHealth: BackupHealth;
+    readonly failedChecks: FailedChecks;
   };
+
+/** The checks that failed when they ran last, so that the log has one line when that begins and one when it ends. */
+export type FailedChecks = Set<string>;
 
 export type CheckResult = 'ok' | 'failed';
 
@@ -28,13 +35,20 @@ export type Readiness = {
   };
 };
 
-/** Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. */
-export async function readiness(vault: ReadinessContext): Promise<Readiness> {
+/**
+ * Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. With `mustRecord`,
+ * a database that takes no audit events has failed, too: polls are still answered then, but no download is.
+ */
+export async function readiness(
+  vault: ReadinessContext,
+  { mustRecord = true }: { readonly mustRecord?: boolean } = {},
+): Promise<Readiness> {
   // Together: a server that does not answer would otherwise be waited for three times.
   const [database, masterKey, backup] = await Promise.all([
     succeeds(vault, 'database', async () => {
       await vault.db.generation();
       vault.db.requireProgress();
+      if (mustRecord) await vault.db.requireRecording();
     }),
     succeeds(vault, 'master_key', async () => {
       if ((await masterKeyFits(vault)) !== 'fits')
@@ -60,15 +74,17 @@ async function backupDetails(vault: ReadinessContext): Promise<Readiness['detail
 }
 
 async function succeeds(
-  { log }: LogContext,
+  { log, failedChecks }: LogContext & Pick<ReadinessContext, 'failedChecks'>,
   check: string,
   work: () => Promise<unknown>,
 ): Promise<CheckResult> {
   try {
     await work();
+    if (failedChecks.delete(check)) log.info({ check }, 'readiness check succeeds again');
     return 'ok';
   } catch (error) {
-    log.warn({ err: error, check }, 'readiness check failed');
+    if (!failedChecks.has(check)) log.warn({ err: error, check }, 'readiness check failed');
+    failedChecks.add(check);
     return 'failed';
   }
 }

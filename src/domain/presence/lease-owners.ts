@@ -23,9 +23,17 @@ export class LeaseOwners {
     this.#world = world;
   }
 
+  /**
+   * Takes the lock of this process, which a server holds from its start: commands see by it that the database is open. Does
+   * nothing if the disk refuses it.
+   */
+  hold(): void {
+    this.#own ??= this.#take();
+  }
+
   /** `worker` with the lock of this process. Without it if the lock cannot be taken, for example because the disk is full. */
   named(worker: string): string {
-    this.#own ??= this.#take();
+    this.hold();
     return this.#own === undefined ? worker : `${worker}@${this.#own.name}`;
   }
 

@@ -40,7 +40,7 @@ export const longestPause = 7 * day;
 /** Earlier than any other time. */
 const never = Number.NEGATIVE_INFINITY;
 
-/** In an emergency the vault ignores Retry-After, but contacts the CA no more often than this. */
+/** In an emergency the vault ignores Retry-After and retries hourly, but contacts the CA no more often than this. */
 const emergencyPause = hour;
 
 /**
@@ -50,7 +50,8 @@ const emergencyPause = hour;
  * window, or without one when a third of the lifetime is left (half if it is shorter than ten days), up to a fiftieth earlier
  * by a stable jitter; at the latest when a twentieth is left. After failures: 1, 10, 100 minutes, then daily, but at most a
  * twentieth of the lifetime, unless the issuer sent a longer Retry-After. That is obeyed until the fallback may be used
- * instead, or until a twentieth of the lifetime is left; from then on the issuer is contacted at most once an hour.
+ * instead, or until a twentieth of the lifetime is left; from then on, also after the expiry, the issuer is contacted once an
+ * hour, up to a tenth later by the jitter.
  *
  * Clocks jump. An attempt in the future counts as one made now, and a version is not replaced for its age alone within the
  * first twentieth of its lifetime, so that a wrong clock does not exhaust the rate limits of the CA.
@@ -76,8 +77,12 @@ function nextMoment(facts: RenewalFacts, lastAttemptAt: number): number {
   const { now, current, failedAttempts } = facts;
   const longestWait = current === null ? day : lifetimeOf(current) / 20;
   const attemptedAt = Math.min(lastAttemptAt, now);
-  const soonest = attemptedAt + Math.min(backoffs[failedAttempts - 1] ?? day, longestWait);
   const emergency = current === null ? Number.POSITIVE_INFINITY : current.notAfter - lifetimeOf(current) / 20;
+  const hourly = attemptedAt + emergencyPause * (1 + fraction(current?.seed ?? '') / 10);
+  const soonest = Math.min(
+    attemptedAt + Math.min(backoffs[failedAttempts - 1] ?? day, longestWait),
+    Math.max(emergency, hourly),
+  );
   const latest = Math.max(soonest, emergency, attemptedAt + emergencyPause);
   const limit = Math.min(attemptedAt + longestPause, latest);
   const primaryAt = Math.max(soonest, Math.min(facts.retryAfter ?? never, limit));

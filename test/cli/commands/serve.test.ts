@@ -71,7 +71,8 @@ test('in an empty directory, a vault is created that only its user can read, wit
     );
   assert.equal(statSync(data).mode & 0o777, 0o700);
   assert.equal(statSync(join(data, '..')).mode & 0o777, 0o700);
-  const files = ['master.key', 'vault.db', 'vault.db-shm', 'vault.db-wal', 'vault.mark'];
+  const [lock = ''] = readdirSync(data).filter((name) => name.startsWith('vault.lock-'));
+  const files = ['master.key', 'vault.db', 'vault.db-shm', 'vault.db-wal', lock, 'vault.mark'];
   assert.deepEqual(modes(), Object.fromEntries(files.map((name) => [name, '600'])));
   await server.end();
   assert.deepEqual(modes(), { 'master.key': '600', 'vault.db': '600', 'vault.mark': '600' });

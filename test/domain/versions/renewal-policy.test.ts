@@ -210,10 +210,25 @@ test('a failure without a known end is retried at the scheduled time', () => {
   assert.equal(renewAt(facts(90 * day, { failedAttempts: 3 })), renewAt(facts(90 * day)));
 });
 
-test('failures after the expiry are still retried', () => {
-  const lastAttemptAt = notBefore + 100 * day;
-  const now = lastAttemptAt + minute;
-  assert.equal(renewAt(facts(90 * day, { now, failedAttempts: 9, lastAttemptAt })), lastAttemptAt + day);
+test('with a twentieth left, and after the expiry, failures are retried every hour, and not all at one moment', () => {
+  for (const days of [85.5, 86, 89.9, 90, 100, 1000]) {
+    const lastAttemptAt = notBefore + days * day;
+    const waits = Array.from({ length: 100 }, (_, seed) => {
+      const current = { seed: String(seed) };
+      return (
+        renewAt(facts(90 * day, { now: lastAttemptAt, failedAttempts: 9, lastAttemptAt, current })) -
+        lastAttemptAt
+      );
+    });
+    assert(waits.every((wait) => wait >= hour && wait <= 1.1 * hour));
+    assert(new Set(waits).size > 90);
+  }
+  // A day before that moment, the daily attempt is the one at that moment.
+  const lastAttemptAt = notBefore + 85 * day;
+  assert.equal(
+    renewAt(facts(90 * day, { now: lastAttemptAt, failedAttempts: 9, lastAttemptAt })),
+    notBefore + 85.5 * day,
+  );
 });
 
 test('daylight saving does not exist: no moment is nearer or farther because it lies between, or on such a day', () => {
@@ -397,10 +412,11 @@ for (const [name, lifetime] of lifetimes) {
       const wish = lastAttemptAt + 7 * day;
       const failed = { now: lastAttemptAt, failedAttempts, lastAttemptAt };
       const backoff = Math.min([minute, 10 * minute, 100 * minute][failedAttempts - 1] ?? day, lifetime / 20);
-      const expected = Math.floor(lastAttemptAt + Math.max(backoff, hour));
-      assert.equal(renewAt(facts(lifetime, { ...failed, retryAfter: wish })), expected);
+      const expected = lastAttemptAt + Math.max(Math.min(backoff, 1.1 * hour), hour);
+      const alone = renewAt(facts(lifetime, { ...failed, retryAfter: wish }));
+      assert(alone >= lastAttemptAt + hour - 1 && alone <= expected, `${alone - lastAttemptAt}`);
       const both = { retryAfter: wish, fallback: { retryAfter: wish } };
-      assert.equal(renewAt(facts(lifetime, { ...failed, ...both })), expected);
+      assert.equal(renewAt(facts(lifetime, { ...failed, ...both })), alone);
     }
   });
 
