@@ -3,9 +3,9 @@ import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { day, minute, parseDuration } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { BackupPlan } from '../../domain/backup/backup-schedule.ts';
-import { quoted } from '../terminal/private-files.ts';
 import type { Found } from './setting-values.ts';
 
 export const backupOptions = {
