@@ -101,8 +101,9 @@ function faultsOf(path: string, stats: Stats, { uid, isTarget }: Checked): Fault
   const kind = stats.isSymbolicLink() ? 'link' : stats.isDirectory() ? 'directory' : 'file';
   const fault = { path, kind, uid: stats.uid, mode, isTarget } as const;
   const faults: Fault[] = stats.uid === uid || stats.uid === 0 ? [] : [{ ...fault, by: 'owner' }];
-  // Nobody can write to a link.
-  const isSafe = kind === 'link' || (kind === 'directory' && !isTarget && (mode & 0o1000) !== 0);
+  // The modes of links mean nothing, and those of pipes and devices say who uses them, not what they are.
+  const isSafe =
+    !(stats.isFile() || stats.isDirectory()) || (kind === 'directory' && !isTarget && (mode & 0o1000) !== 0);
   if (isSafe || (mode & 0o022) === 0) return faults;
   return [...faults, { ...fault, by: (mode & 0o002) === 0 ? 'group' : 'others' }];
 }

@@ -1,5 +1,6 @@
 /** Which paths other users can change: trees of directories and links that root builds, walked as root and as another user. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -150,6 +151,15 @@ const trees: readonly Tree[] = [
     code: 'ENOTDIR',
   },
   { title: 'a file with a slash after it', build: (root) => `${file(root, 'f')}/`, code: 'ENOTDIR' },
+  {
+    title: 'a pipe that everyone can write to',
+    build: (root) => {
+      const path = join(root, 'p');
+      execFileSync('mkfifo', ['-m', '666', path]);
+      return path;
+    },
+    real: 'p',
+  },
   { title: 'a missing file', build: (root) => join(directory(root, 'd'), 'none', 'f'), code: 'ENOENT' },
   {
     title: 'a missing file in a directory that everyone can write to',
