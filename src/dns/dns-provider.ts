@@ -39,6 +39,8 @@ export type DnsProvider = {
   readonly settle?: (records: readonly TxtRecord[], signal: AbortSignal) => Promise<void>;
   /** Whether each operation has its own time limit; otherwise the limit is two minutes. */
   readonly limitsItself?: boolean;
+  /** The files of this machine that run as code when records change. */
+  readonly programs?: readonly string[];
   /** How many names can be changed at once; default 4. */
   readonly concurrency?: number;
   /** A person has to create the record: the log or the error says which, and visibility can take hours. */

@@ -1,7 +1,8 @@
 /** Writes audit events as JSON lines to a file, which log rotation may rename, remove or truncate at any time. */
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { syncIfReadable } from '../base/durable-file.ts';
+import { refuseUntrusted } from '../base/paths/trusted-path.ts';
 import { jsonLine } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
 
@@ -38,6 +39,8 @@ async function isStillAt(path: string, file: FileHandle): Promise<boolean> {
 
 /** Ends a line that a crash cut off, whose event is written again. Syncs the directory so that a new file survives a power cut. */
 async function opened(path: string): Promise<FileHandle> {
+  // Others could lead the vault to append to another of its files.
+  await refuseUntrusted(resolve(path), { what: 'the audit file', groups: 'all' });
   const file = await open(path, 'a+', 0o600);
   const { size } = await file.stat();
   if (size === 0) {

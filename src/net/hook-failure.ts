@@ -12,6 +12,7 @@ export function hookFailure(
   end: HookEnd,
   hidden: readonly string[],
 ): string | undefined {
+  if (!end.started && end.untrusted !== undefined) return end.untrusted;
   if (!end.started)
     return `failed to start ${program}: ${startFailures[end.code] ?? describeSystemError({ code: end.code, message: end.code })}`;
   const said = outputEnd(end, hidden);

@@ -1,15 +1,20 @@
 /**
  * Runs hook programs: with an argument list, a small environment and a deadline, and kills their whole process group.
  */
-import { spawn } from 'node:child_process';
+import { type StdioOptions, spawn } from 'node:child_process';
 import { type Deadline, withDeadline } from '../base/deadline.ts';
 import { second } from '../base/duration.ts';
 import type { World } from '../base/world.ts';
+import { type HookRefusal, hookRefusal } from './hook-trust.ts';
 
 export type HookRun = {
   /** An absolute path. */
   readonly program: string;
   readonly args: readonly string[];
+  /** Files that the program reads as code: other users must not be able to change them either. */
+  readonly scripts?: readonly string[];
+  /** The opened program, which then runs even if the path leads to another file by now. Needs /proc. */
+  readonly descriptor?: number | undefined;
   /** Environment variables in addition to PATH, HOME and LANG of this process. */
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
@@ -21,7 +26,7 @@ export type HookRun = {
 
 /** How the program ended. If `started` is false, `code` is the error code of the system, such as `ENOENT`. */
 export type HookEnd =
-  | { readonly started: false; readonly code: string }
+  | HookRefusal
   | {
       readonly started: true;
       /** Undefined if a signal killed it. */
@@ -41,7 +46,7 @@ const graceToEnd = 2 * second;
 const graceForOutput = second;
 
 /**
- * Runs the program until it exits. A script without a `#!` line is run by sh, as execvp does; arguments are passed
+ * Runs the program until it exits, unless other users can change it. A script without a `#!` line is run by sh, as execvp does; arguments are passed
  * unchanged. On timeout and abort, its process group gets SIGTERM, and SIGKILL 2 seconds later.
  */
 export async function runHook(
@@ -49,7 +54,10 @@ export async function runHook(
   run: HookRun,
   signal: AbortSignal,
 ): Promise<HookEnd> {
-  return withDeadline(world, run.timeoutMs, signal, (deadline) => runUntil(world, run, deadline));
+  return (
+    (await hookRefusal(run.program, run.scripts)) ??
+    withDeadline(world, run.timeoutMs, signal, (deadline) => runUntil(world, run, deadline))
+  );
 }
 
 async function runUntil(world: Pick<World, 'sleep'>, run: HookRun, deadline: Deadline): Promise<HookEnd> {
@@ -92,14 +100,16 @@ async function runUntil(world: Pick<World, 'sleep'>, run: HookRun, deadline: Dea
   };
 }
 
-function started({ program, args, environment, input }: HookRun) {
+function started({ program, args, environment, input, descriptor }: HookRun) {
+  const stdio: StdioOptions = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'];
   try {
-    return spawn(program, args, {
+    return spawn(descriptor === undefined ? program : '/proc/self/fd/3', args, {
+      argv0: program,
       cwd: '/',
       // A separate process group, so that child processes are killed as well.
       detached: true,
       env: { ...inherited(), ...environment },
-      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      stdio: descriptor === undefined ? stdio : [...stdio, descriptor],
     });
   } catch (error) {
     // Node throws errors with unusual codes instead of emitting an event.

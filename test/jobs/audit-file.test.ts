@@ -62,6 +62,26 @@ test('a file that was renamed, removed or emptied continues under its name', asy
   assert.deepEqual(idsIn(path), [4]);
 });
 
+test('events go to no directory where others could put a link, and go on once it is closed to them', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'audit.jsonl');
+  const other = join(tempDir(t), 'another-file');
+  fs.writeFileSync(other, '');
+  const sink = auditFile(path);
+  t.after(() => sink.close());
+  fs.chmodSync(directory, 0o777);
+  fs.symlinkSync(other, path);
+  await assert.rejects(sink.deliver([event(1)], going), {
+    message: `the audit file ${path} can be changed by other users: the directory ${directory} is writable by other users (mode 0777)`,
+    hint: /^Fix: chmod go-w /,
+  });
+  assert.equal(readFileSync(other, 'utf8'), '');
+  fs.rmSync(path);
+  fs.chmodSync(directory, 0o770);
+  await sink.deliver([event(1)], going);
+  assert.deepEqual(idsIn(path), [1]);
+});
+
 test('the name of a new file is durable before events count as delivered', async (t) => {
   const directory = tempDir(t);
   const synced: string[] = [];

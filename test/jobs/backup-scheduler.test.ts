@@ -1,6 +1,6 @@
 /** The scheduler of backups: makes what is due, goes on after failures, and lets readiness tell of them. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
@@ -69,6 +69,31 @@ test('a failure is logged, shown, and tried again after ten minutes', async (t) 
   await world.sleeping(1);
   assert.equal(vault.backupHealth.isFailing, false);
   assert.equal(readdirSync(directory).length, 1);
+  stop.abort();
+  await job;
+});
+
+test('a directory that other users can change by now gets no backup until it is closed to them', async (t) => {
+  const { vault, world, log } = await testVault(t);
+  const directory = tempDir(t);
+  const stop = new AbortController();
+  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
+  const plan = { directory, every: day, keep: 7 };
+  const job = runBackupScheduler(vault, plan, { version: '0', verify }, stop.signal);
+  await world.sleeping(1);
+  const first = readdirSync(directory);
+  assert.equal(first.length, 1);
+  chmodSync(directory, 0o777);
+  world.advance(day);
+  await eventually('the failure', () => vault.backupHealth.isFailing || undefined);
+  assert.ok(
+    log.lines.some((line) => line.includes('backup failed') && line.includes('is writable by other users')),
+  );
+  assert.deepEqual(readdirSync(directory), first);
+  chmodSync(directory, 0o700);
+  await world.sleeping(1);
+  world.advance(10 * minute);
+  await eventually('the second backup', () => log.lines.filter(isMade).length === 2 || undefined);
   stop.abort();
   await job;
 });

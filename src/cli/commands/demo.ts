@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { offerSetup } from '../../domain/access/setup.ts';
 import { localCli, system } from '../../domain/audit/audit.ts';
 import { recordServedSettings } from '../../domain/presence/served-settings.ts';
@@ -18,7 +19,6 @@ import { ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/servi
 import { setupLink } from '../serving/setup-link.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
-import { quoted } from '../terminal/private-files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export const demoCommand = commandWithoutVault({

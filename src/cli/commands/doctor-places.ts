@@ -1,8 +1,11 @@
 /** What `vault doctor` checks before it opens the vault: directories, permissions, disk space and the database file. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { judgePath } from '../../base/paths/trusted-path.ts';
 import { describeSystemError } from '../../base/system-error.ts';
+import { judgeBackups } from '../../domain/backup/backup-place.ts';
 import { type Finding, findingFrom } from '../../domain/doctor/finding.ts';
+import { pathFindings } from '../../domain/doctor/path-findings.ts';
 import { spaceState } from '../../domain/health/disk-space.ts';
 import { databaseIn, refuseUnsafePlace } from '../../domain/presence/vault-database.ts';
 import { requireVault } from '../../domain/presence/vault-presence.ts';
@@ -38,8 +41,27 @@ export function inspectPlaces(settings: Settings): Places {
 }
 
 /** Checks the directory of scheduled backups, if there is one. */
-export function inspectBackupPlace({ backups }: Settings): readonly Finding[] {
-  return backups === undefined ? [] : backupFindings(backups.directory);
+export async function inspectBackupPlace({ backups }: Settings): Promise<readonly Finding[]> {
+  if (backups === undefined) return [];
+  const { directory } = backups;
+  return [...pathFindings(directory, await judgeBackups(directory)), ...backupFindings(directory)];
+}
+
+/**
+ * Warns about files of the settings whose path other users can change. The vault reads them all the same: it checks owner and
+ * mode of keys and passwords themselves, so others can only exchange them, or have the vault stop.
+ */
+export async function inspectSettingPaths(settings: Settings): Promise<readonly Finding[]> {
+  const { tls, masterKeyPassphraseFile, metricsTokenFile, audit } = settings;
+  const files = tls?.kind === 'files' ? [tls.certFile, tls.keyFile] : [];
+  const paths = [...files, masterKeyPassphraseFile, metricsTokenFile, audit.syslogCaFile];
+  const given = [...new Set(paths.filter((path): path is string => path !== undefined && path !== '-'))];
+  const findings = await Promise.all(
+    given.map(async (path) =>
+      pathFindings(path, await judgePath(resolve(path), { what: 'the file', groups: 'all' })),
+    ),
+  );
+  return findings.flat().map((finding) => ({ ...finding, status: 'warning' }));
 }
 
 function permissionFinding(settings: Settings): Finding {

@@ -8,6 +8,7 @@ import { authorityFindings } from '../../domain/doctor/authority-findings.ts';
 import { certificateFindings, renewalFindings } from '../../domain/doctor/certificate-findings.ts';
 import { databaseFindings } from '../../domain/doctor/database-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../domain/doctor/finding.ts';
+import { hookFindings } from '../../domain/doctor/hook-findings.ts';
 import { issuerFindings } from '../../domain/doctor/issuer-findings.ts';
 import { keyFindings } from '../../domain/doctor/key-findings.ts';
 import { nodeFindings } from '../../domain/doctor/node-findings.ts';
@@ -35,7 +36,7 @@ import { publicUrl } from '../settings/setting-values.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { jsonText } from '../terminal/output.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { inspectBackupPlace, inspectPlaces } from './doctor-places.ts';
+import { inspectBackupPlace, inspectPlaces, inspectSettingPaths } from './doctor-places.ts';
 
 export const doctorCommand = command({
   name: 'doctor',
@@ -98,7 +99,13 @@ async function runChecks(args: DoctorOptions, terminal: Terminal): Promise<Findi
   // No proxy: the server runs on this machine.
   const direct = outboundHttp(world, {}, 'vault-doctor', unguarded);
   const served = await serverFinding(direct, url ?? serverUrl(inUse), root);
-  return [...places.findings, ...inspectBackupPlace(inUse), ...findings, served];
+  return [
+    ...places.findings,
+    ...(await inspectSettingPaths(settings)),
+    ...(await inspectBackupPlace(inUse)),
+    ...findings,
+    served,
+  ];
 }
 
 type ContentFindings = {
@@ -140,6 +147,7 @@ async function checkContents(
       authenticityFindings(vault),
       backupFindings(vault, inUse.backups),
       notificationFindings(vault),
+      hookFindings(vault),
       nodeFindings(vault),
       ...network,
     ]);

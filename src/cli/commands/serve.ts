@@ -36,7 +36,7 @@ export const serveCommand = command({
     const hangups = catchHangups();
     const read = () => readSettings(args, terminal.environment);
     const settings = await read();
-    refuseUnusable(settings);
+    await refuseUnusable(settings);
     const stop = stopSignal();
     const log = openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });
     for (const variable of settings.ignoredVariables) {

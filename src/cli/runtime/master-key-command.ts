@@ -2,8 +2,10 @@
  * Reads the master key from a program, such as a client of a KMS, HSM, TPM or password manager, so that no disk holds it.
  * The program runs without a shell and with a time limit, and its output is never shown.
  */
+import { access, type FileHandle } from 'node:fs/promises';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { openWalked, refuseUntrusted } from '../../base/paths/trusted-path.ts';
 import type { World } from '../../base/world.ts';
 import { MasterKey, masterKeySize } from '../../crypto/master-key.ts';
 import { printedKey } from '../../crypto/printed-key.ts';
@@ -25,12 +27,12 @@ export async function masterKeyFrom(
   [program, ...args]: MasterKeyCommand,
   { credentialsDir }: Pick<Settings, 'credentialsDir'>,
 ): Promise<MasterKey> {
-  refuseForeignProgram(program);
+  const opened = await openedProgram(program);
   const printed = Buffer.alloc(mostPrinted);
   const tooMuch = new AbortController();
   let size = 0;
   const run = {
-    ...{ program, args, timeoutMs },
+    ...{ program, args, timeoutMs, descriptor: opened?.fd },
     // The program may need a systemd credential of this service.
     environment: credentialsDir === undefined ? {} : { CREDENTIALS_DIRECTORY: credentialsDir },
     takeOutput: (chunk: Buffer) => {
@@ -54,7 +56,44 @@ export async function masterKeyFrom(
     throw invalidKey(program, size === 0 ? 'nothing' : `${size} bytes`);
   } finally {
     printed.fill(0);
+    await opened?.close();
   }
+}
+
+/** How the path of the program is judged. */
+const commandUse = { what: 'the master key command', groups: 'nothing' } as const;
+
+/**
+ * The program, checked and opened once, to be run by its descriptor; undefined if it has to run by its path. A script does: an
+ * interpreter opens it by name, and scripts find the files that belong to them by $0. Throws OperatorError if other users can
+ * change the program or its path.
+ */
+async function openedProgram(program: string): Promise<FileHandle | undefined> {
+  refuseForeignProgram(program);
+  const walked = await refuseUntrusted(program, commandUse);
+  const file = await openWalked(walked).catch((error: unknown) => {
+    // The vault may run a program that it may not read. No script is one.
+    if (error instanceof OperatorError) throw error;
+  });
+  if (file === undefined) return undefined;
+  let isKept = false;
+  try {
+    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    isKept = buffer.equals(executableMagic) && (await hasDescriptors(file));
+    return isKept ? file : undefined;
+  } finally {
+    if (!isKept) await file.close();
+  }
+}
+
+/** How an executable of Linux begins. */
+const executableMagic = Buffer.from('\x7fELF', 'latin1');
+
+async function hasDescriptors({ fd }: FileHandle): Promise<boolean> {
+  return access(`/proc/self/fd/${fd}`).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The source of the master key, for messages. */

@@ -75,10 +75,10 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
 };
 
 /** Throws OperatorError if a server with these settings must not start. */
-export function refuseUnusable(settings: Settings): void {
+export async function refuseUnusable(settings: Settings): Promise<void> {
   refuseInsecureSettings(settings);
   syslogTarget(settings.audit);
-  refuseUnusableBackups(settings.backups);
+  await refuseUnusableBackups(settings.backups);
 }
 
 /**
@@ -94,7 +94,7 @@ export async function reload(
   let next: Settings;
   try {
     next = await read();
-    refuseUnusable(next);
+    await refuseUnusable(next);
   } catch (error) {
     log.error({ err: error }, 'failed to reload the settings; keeping the current ones');
     return;

@@ -3,6 +3,7 @@
  * process runs for all.
  */
 import { second } from '../../base/duration.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import type { MasterKey } from '../../crypto/master-key.ts';
 import { needsSetup, offerSetup } from '../../domain/access/setup.ts';
 import { system } from '../../domain/audit/audit.ts';
@@ -33,7 +34,6 @@ import { runWindowWatcher } from '../../jobs/window-watcher.ts';
 import { readAsset, readConsole } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
 import type { Settings } from '../settings/settings.ts';
-import { quoted } from '../terminal/private-files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type MeasuredPeers, openMetrics } from './open-metrics.ts';
 import { runOwn } from './own-process.ts';

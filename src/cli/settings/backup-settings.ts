@@ -1,11 +1,13 @@
 /** The settings of scheduled backups: directory, interval and how many to keep. */
-import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { day, minute, parseDuration } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { describeSystemError } from '../../base/system-error.ts';
+import { refuseForeignBackups } from '../../domain/backup/backup-place.ts';
 import type { BackupPlan } from '../../domain/backup/backup-schedule.ts';
-import { quoted } from '../terminal/private-files.ts';
 import type { Found } from './setting-values.ts';
 
 export const backupOptions = {
@@ -36,27 +38,34 @@ export function backupPlan(
   return directory === undefined ? undefined : { directory: resolve(directory.value), every, keep };
 }
 
-/** Throws OperatorError if this process cannot write backups to the directory of the plan. */
-export function refuseUnusableBackups(plan: BackupPlan | undefined): void {
+/** Throws OperatorError if this process cannot write backups to the directory of the plan, or other users can change it. */
+export async function refuseUnusableBackups(plan: BackupPlan | undefined): Promise<void> {
   if (plan === undefined) return;
   const { directory } = plan;
   let stats: Stats | undefined;
   try {
-    stats = statSync(directory, { throwIfNoEntry: false });
-    if (stats?.isDirectory()) accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    stats = await stat(directory).catch(missing);
+    if (stats?.isDirectory()) await access(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new OperatorError(`--backup-dir: cannot write to ${directory}: ${describeSystemError(error)}`, {
       hint: `Make it writable for the user that runs the vault. A systemd service also needs ReadWritePaths=${directory}.`,
       cause: error,
     });
   }
-  if (stats?.isDirectory()) return;
+  if (stats?.isDirectory()) {
+    await refuseForeignBackups(directory);
+    return;
+  }
   const fault = stats === undefined ? 'does not exist' : 'is not a directory';
   throw new OperatorError(`--backup-dir: ${directory} ${fault}`, {
     hint: directory.includes('/~/')
       ? 'Write the full path: the vault does not expand ~.'
       : `Mount its disk, or create it as the user that runs the vault.\n  Fix: mkdir -m 700 -p ${quoted(directory)}`,
   });
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
 }
 
 function period(setting: Found | undefined): number {

@@ -1,6 +1,9 @@
 /** Reads the settings file: `name: value` lines of known settings. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
+import { openWalked, refuseUntrusted } from '../../base/paths/trusted-path.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { sections } from '../../domain/desired-state/desired-sections.ts';
@@ -12,7 +15,11 @@ import { refuseForeignSettings } from '../terminal/private-files.ts';
  */
 export async function readSettingsFile(
   path: string,
-  { known, mustExist }: { readonly known: readonly string[]; readonly mustExist: boolean },
+  {
+    known,
+    dataDir,
+    mustExist,
+  }: { readonly known: readonly string[]; readonly dataDir: string; readonly mustExist: boolean },
 ): Promise<{ readonly path: string; readonly values: ReadonlyMap<string, string> }> {
   if (!mustExist && !existsSync(path)) return { path, values: new Map() };
   refuseForeignSettings(path);
@@ -20,8 +27,9 @@ export async function readSettingsFile(
     new OperatorError(`settings file ${path}: ${message}`, { hint });
   let content: string;
   try {
-    content = readFileSync(path, 'utf8');
+    content = await trustedContent(resolve(path), resolve(dataDir));
   } catch (error) {
+    if (error instanceof OperatorError) throw error;
     throw invalid(describeSystemError(error), 'Use --config to name a file that this user can read.');
   }
   const { parse } = await import('yaml');
@@ -61,6 +69,19 @@ export async function readSettingsFile(
     values.set(name, String(value));
   }
   return { path, values };
+}
+
+/** The settings decide which programs run. The data directory has checks of its own. */
+async function trustedContent(path: string, dataDir: string): Promise<string> {
+  const use = { what: 'the settings file', groups: 'above', trusted: dataDir } as const;
+  const file = await openWalked(await refuseUntrusted(path, use));
+  // A pipe of the shell, or a path that leads nowhere.
+  if (file === undefined) return readFile(path, 'utf8');
+  try {
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
 }
 
 /** The first line of the parser's error, without the lines of the file that follow it. */

@@ -164,6 +164,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
   const configPath = given('config')?.value;
   const file = await readSettingsFile(configPath ?? join(firstDataDir, 'vault.yaml'), {
     known: names.filter((name) => name !== 'config').map(key),
+    dataDir: firstDataDir,
     mustExist: configPath !== undefined,
   });
   const inFile = (name: SettingName) => found(file.values.get(key(name)), `${key(name)} in ${file.path}`);

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { namesBeside } from '../../crypto/keyring.ts';
 import { databaseIn } from '../../domain/presence/vault-database.ts';
 
@@ -184,9 +185,4 @@ function nameOf(uid: number): string | undefined {
     // Without /etc/passwd, show the number.
     return undefined;
   }
-}
-
-/** The text quoted as one shell word. */
-export function quoted(text: string): string {
-  return /^[A-Za-z0-9@%+=:,./_-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

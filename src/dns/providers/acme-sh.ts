@@ -31,6 +31,7 @@ export const acmeSh: DnsProviderType<AcmeShConfig> = {
     concurrency: settings.concurrency,
     // The timeout of the settings.
     limitsItself: true,
+    programs: [settings.program, scriptOf(settings)],
     present: (record, signal) => call(settings, context, 'add', record, signal),
     remove: (record, signal) => call(settings, context, 'rm', record, signal),
   }),
@@ -58,14 +59,19 @@ done
 `;
 
 function call(
-  { script, program, environment: secrets, timeout }: AcmeShConfig,
+  settings: AcmeShConfig,
   context: DnsContext,
   verb: 'add' | 'rm',
   record: TxtRecord,
   signal: AbortSignal,
 ): Promise<void> {
-  const path = isAbsolute(script) ? script : join(dirname(program), 'dnsapi', script);
+  const { script, program, environment: secrets, timeout } = settings;
+  const path = scriptOf(settings);
   const called = `${basename(script, '.sh')}_${verb}`;
   const words = ['/bin/sh', '-c', shellScript, 'acme-sh', program, path, called, record.name, record.value];
-  return callHook(context, { words, secrets, timeout }, { verb, record }, signal);
+  return callHook(context, { words, scripts: [program, path], secrets, timeout }, { verb, record }, signal);
+}
+
+function scriptOf({ script, program }: AcmeShConfig): string {
+  return isAbsolute(script) ? script : join(dirname(program), 'dnsapi', script);
 }

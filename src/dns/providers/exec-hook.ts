@@ -43,6 +43,7 @@ export const execHook: DnsProviderType<ExecHookConfig> = {
     concurrency: settings.concurrency,
     // The timeout of the settings.
     limitsItself: true,
+    programs: [settings.command, settings.cleanup_command ?? settings.command].map(programOf),
     present: (record, signal) => call(settings, context, 'present', record, signal),
     remove: (record, signal) => call(settings, context, 'remove', record, signal),
   }),

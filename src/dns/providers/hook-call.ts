@@ -24,6 +24,8 @@ export const programPath = z
 export type HookCall = {
   /** The program and its arguments, which every user of the machine can see. */
   readonly words: readonly string[];
+  /** Files that the program reads as code. */
+  readonly scripts?: readonly string[];
   /** Credentials, among others: they are hidden in error messages. */
   readonly secrets: Readonly<Record<string, string>>;
   /** More variables, shown as they are. */
@@ -35,7 +37,7 @@ export type HookCall = {
 /** Runs the program until it exits. Throws DnsProviderError with the end of its output if it fails. */
 export async function callHook(
   { world, log }: Pick<DnsContext, 'world' | 'log'>,
-  { words, secrets, environment, timeout }: HookCall,
+  { words, scripts, secrets, environment, timeout }: HookCall,
   { verb, record }: { readonly verb: string; readonly record: TxtRecord },
   signal: AbortSignal,
 ): Promise<void> {
@@ -43,6 +45,7 @@ export async function callHook(
   const run = {
     program,
     args,
+    ...(scripts && { scripts }),
     environment: { ...secrets, ...environment },
     timeoutMs: timeout * second,
   };

@@ -20,6 +20,7 @@ export const lexicon: DnsProviderType<LexiconConfig> = {
     concurrency: settings.concurrency,
     // The timeout of the settings.
     limitsItself: true,
+    programs: [settings.program],
     present: (record, signal) => call(settings, context, 'create', record, signal),
     remove: (record, signal) => call(settings, context, 'delete', record, signal),
   }),

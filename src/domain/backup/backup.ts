@@ -24,6 +24,7 @@ import { resealAll } from '../master-key/resealing.ts';
 import { ensureVaultIdentity } from '../presence/vault-identity.ts';
 import { newDraft, publishDraft, refuseTarget, sealDraft } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
+import { refuseForeignBackups } from './backup-place.ts';
 
 /** How a backup is made. */
 export type BackupOrder = {
@@ -49,6 +50,7 @@ export async function backUpTo(
   const path = resolve(file);
   refuseDataDirectory(vault, path);
   return written(path, async () => {
+    await refuseForeignBackups(dirname(path));
     refuseTarget(path, existing);
     return withDraft(vault, order, dirname(path), async (draft, manifest) => {
       publishDraft(draft, path, existing);
@@ -71,16 +73,17 @@ export async function backUpInto(
   place: (manifest: Manifest) => Placement,
 ): Promise<{ readonly path: string; readonly manifest: Manifest; readonly as: Placement['as'] }> {
   refuseDataDirectory(vault, join(directory, 'vault.backup'));
-  return written(directory, () =>
-    withDraft(vault, order, directory, async (draft, manifest) => {
+  return written(directory, async () => {
+    await refuseForeignBackups(directory);
+    return withDraft(vault, order, directory, async (draft, manifest) => {
       const { name, as } = place(manifest);
       const path = join(directory, name);
       refuseTarget(path, 'refuse');
       publishDraft(draft, path, 'refuse');
       await recordBackup(vault, order, path, manifest, as);
       return { path, manifest, as };
-    }),
-  );
+    });
+  });
 }
 
 /** Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. */

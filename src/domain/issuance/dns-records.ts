@@ -204,6 +204,11 @@ export async function isByHand(vault: DnsProviderContext, row: DnsProviderRow): 
   return (await openProvider(vault, row)).byHand === true;
 }
 
+/** The files of this machine that run as code for this provider. Throws DnsProviderError if its settings are invalid. */
+export async function programsOf(vault: DnsProviderContext, row: DnsProviderRow): Promise<readonly string[]> {
+  return (await openProvider(vault, row)).programs ?? [];
+}
+
 function openProvider(vault: DnsProviderContext, row: DnsProviderRow): Promise<DnsProvider> {
   return vault.dns.get(row, async () => {
     const type = providerType(row.type);
