@@ -94,7 +94,7 @@ export class KeyLimits {
     return wait > 0 ? paused('Too many requests of this ACME client', wait) : undefined;
   }
 
-  /** Whether a refusal of this kind (`Refusals.kindOf`) is recorded in full, or only counted. */
+  /** Whether a refusal of this kind is recorded in full, or only counted. */
   howToRecord(kind: string): 'in full' | 'counted' {
     return this.#take('recordedRefusals', kind) === 0 ? 'in full' : 'counted';
   }

@@ -1,6 +1,5 @@
 /** Limits requests that add audit events: a stolen key must not fill the disk. */
 import type { Problem } from '../../base/problem.ts';
-import { Refusals } from '../../domain/access/refusals.ts';
 import type { Call } from '../request/route.ts';
 
 type RecordedCall = Pick<Call, 'context' | 'identity' | 'actor' | 'path'>;
@@ -28,9 +27,8 @@ async function refuse(
   const { keyLimits, vault } = context;
   if (keyLimits.isFirstReport(id)) {
     const detail = { code: excess.code };
-    const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
-    const refusal = { actor, subject: `api-key:${id}`, target: `${method} ${path}`.slice(0, 300), detail };
-    await vault.refusals.record(refusal, how);
+    const [action, target] = ['access.refuse', `${method} ${path}`.slice(0, 300)] as const;
+    await vault.refusals.record({ actor, action, subject: `api-key:${id}`, target, detail }, keyLimits);
   }
   throw excess;
 }
