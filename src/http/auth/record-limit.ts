@@ -18,6 +18,30 @@ export function requireRecordAllowance(
   return excess && refuse(call, identity.id, method, excess);
 }
 
+/**
+ * Runs a request for a renewal with a function that counts it, which throws `rate_limited` after too many of one certificate. Call
+ * it where the request is about to add or replace a renewal: to ask again for the open one costs nothing. Administrators have no
+ * such limit.
+ */
+export async function withRenewalAllowance<T>(
+  call: RecordedCall,
+  request: (count: (certificateId: number) => void) => Promise<T>,
+): Promise<T> {
+  const { context, identity } = call;
+  if (identity?.kind !== 'api-key') return request(() => undefined);
+  let counted: { readonly excess: Problem | undefined } | undefined;
+  try {
+    return await request((certificateId) => {
+      // A database server may run a transaction again.
+      counted ??= { excess: context.keyLimits.renewalExcessOf(identity.id, certificateId) };
+      if (counted.excess !== undefined) throw counted.excess;
+    });
+  } catch (error) {
+    if (counted?.excess === undefined || error !== counted.excess) throw error;
+    return refuse(call, identity.id, 'POST', counted.excess);
+  }
+}
+
 async function refuse(
   { context, actor, path }: RecordedCall,
   id: number,
