@@ -12,6 +12,7 @@ import { challengeTypes } from '../base/challenge-type.ts';
 import { day, durationPattern, minute, parseDuration } from '../base/duration.ts';
 import { identifierPattern, identifierRule, isAddress, parseIdentifier } from '../base/identifier.ts';
 import { keyTypes } from '../base/key-type.ts';
+import { asciiRule } from '../base/label.ts';
 import {
   emailRule,
   parseEmail,
@@ -149,6 +150,11 @@ export const challenge = parsed(
 
 export const profile = z.string().regex(/^[\x21-\x7e]{1,64}$/, 'a profile is one word such as shortlived');
 
+/** A name of ASCII characters; the error specifies the first other one, which may look like one of them. */
+export function asciiName(pattern: RegExp, rule: string) {
+  return z.string().regex(pattern, { error: ({ input }) => asciiRule(String(input), rule) });
+}
+
 const resourceName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Names of issuers, DNS providers and notification channels, as JSON Schema says it. */
@@ -157,13 +163,15 @@ export const issuerNamePattern = resourceName.source;
 /** The name of an issuer that exists; an unknown one has its own problem. */
 export const knownIssuer = z.string().meta({ pattern: issuerNamePattern });
 
-export const issuerName = z
-  .string()
-  .regex(resourceName, 'a name has up to 64 letters, digits, dots, dashes and underscores');
+export const issuerName = asciiName(
+  resourceName,
+  'a name has up to 64 letters, digits, dots, dashes and underscores',
+);
 
-export const profileName = z
-  .string()
-  .regex(resourceName, 'a name of a profile has up to 64 letters, digits, dots, dashes and underscores');
+export const profileName = asciiName(
+  resourceName,
+  'a name of a profile has up to 64 letters, digits, dots, dashes and underscores',
+);
 
 /** A profile of a private CA beside the name of the CA. */
 export const profileReference = z

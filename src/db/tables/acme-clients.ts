@@ -1,5 +1,7 @@
 /** The table `acme_clients`: the programs that may order certificates from the vault's ACME server. */
 import { type Expression, type Selectable, sql } from 'kysely';
+import { comparableLabel } from '../../base/label.ts';
+import { mayReadLike } from '../alike-names.ts';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeClientsTable } from '../schema/schema-acme-server.ts';
@@ -52,6 +54,22 @@ export async function findAcmeClientByName(
     .select(['id', 'name', 'revoked_at'])
     .where('name', '=', name)
     .executeTakeFirst();
+}
+
+/** The client of any state, other than `own`, with a name that reads like this one. */
+export async function findAcmeClientLike(
+  reader: Reader,
+  name: string,
+  own?: number,
+): Promise<Pick<AcmeClientRow, 'id' | 'name' | 'revoked_at'> | undefined> {
+  const wanted = comparableLabel(name);
+  const clients = await reader
+    .selectFrom('acme_clients')
+    .select(['id', 'name', 'revoked_at'])
+    .where(mayReadLike(wanted))
+    .orderBy('id')
+    .execute();
+  return clients.find((client) => client.id !== own && comparableLabel(client.name) === wanted);
 }
 
 /** Clients in the order of their ids, after the id `after`, at most `limit`. */

@@ -1,5 +1,7 @@
 /** The table `api_keys`: what is stored of each key, never the raw value. */
 import { type Expression, type Selectable, sql } from 'kysely';
+import { comparableLabel } from '../../base/label.ts';
+import { mayReadLike } from '../alike-names.ts';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import { jsonPairs } from '../engine-sql.ts';
@@ -55,19 +57,24 @@ export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow 
   return reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** The oldest key that is not revoked and has this name; a key from before names were unique may not be the only one. */
-export async function findApiKeyByName(
+/**
+ * The oldest key other than `own` that is not revoked and has a name that reads like this one; there may be several from before
+ * names were unique.
+ */
+export async function findApiKeyLike(
   reader: Reader,
   name: string,
+  own?: number,
 ): Promise<Pick<ApiKeyRow, 'id' | 'name'> | undefined> {
-  return reader
+  const wanted = comparableLabel(name);
+  const keys = await reader
     .selectFrom('api_keys')
     .select(['id', 'name'])
-    .where('name', '=', name)
     .where('revoked_at', 'is', null)
+    .where(mayReadLike(wanted))
     .orderBy('id')
-    .limit(1)
-    .executeTakeFirst();
+    .execute();
+  return keys.find((key) => key.id !== own && comparableLabel(key.name) === wanted);
 }
 
 /** The names that several keys have that are not revoked, each with the ids of its keys, at most `limit`. */

@@ -16,6 +16,7 @@ import { deleteOtherSessions } from '../../db/tables/sessions.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
+import { asciiName } from '../input-strings.ts';
 import { longestPassword } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 
@@ -24,9 +25,10 @@ const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
 /** As JSON Schema says it. */
 export const administratorNamePattern = namePattern.source;
 
-export const administratorName = z
-  .string()
-  .regex(namePattern, 'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit');
+export const administratorName = asciiName(
+  namePattern,
+  'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit',
+);
 
 /** A password as typed. `Passwords.choose` checks a new one against the policy, which depends on the name too. */
 export const typedPassword = z

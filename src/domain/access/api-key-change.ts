@@ -54,7 +54,7 @@ export async function storeApiKeyChange(
   const now = world.now();
   if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
   const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
-  if (input.name !== key.name) await refuseTakenName(writer, input.name);
+  if (input.name !== key.name) await refuseTakenName(writer, input.name, id);
   if (input.profiles.length > 0) await refuseUnfitProfiles(writer, input);
   const after = shown(input);
   const before = differences(shown(await settingsOf(writer, key)), after);

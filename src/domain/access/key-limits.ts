@@ -18,6 +18,7 @@ export type KeyCount =
   | 'recordedFailures'
   | 'requests'
   | 'records'
+  | 'renewals'
   | 'changes'
   | 'recordedExcesses'
   | 'recordedRefusals';
@@ -27,6 +28,9 @@ export type KeyCount =
  * filling the disk.
  */
 export const recordPace: Pace = { burst: 10_000, perMinute: 6000 };
+
+/** Renewals of one certificate per key and hour: each adds a version, which is kept, and makes all clients of the certificate install it. */
+export const renewalsPerHour = 10;
 
 /** Refusals per caller, kind and hour that are recorded in full; further ones are only counted. */
 export const refusalsPerHour = 100;
@@ -41,8 +45,8 @@ export class KeyLimits {
   readonly #report: ReportCount | undefined;
 
   /**
-   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`. What an ACME client
-   * changes is limited by `recordPace` too, unless `perMinute` is 0.
+   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`. Unless it is 0,
+   * renewals are limited by `renewalsPerHour`, and what an ACME client changes by `recordPace`.
    */
   constructor(world: World, perMinute: number | undefined, report?: ReportCount) {
     this.#buckets = {
@@ -50,6 +54,7 @@ export class KeyLimits {
       recordedFailures: new TokenBuckets(world, failurePace),
       requests: perMinute ? new TokenBuckets(world, { burst: perMinute, perMinute }) : undefined,
       records: perMinute === undefined ? new TokenBuckets(world, recordPace) : undefined,
+      renewals: perMinute === 0 ? undefined : new HourlyCounts(world, renewalsPerHour),
       changes: perMinute === 0 ? undefined : new TokenBuckets(world, recordPace),
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
       recordedRefusals: new HourlyCounts(world, refusalsPerHour),
@@ -88,13 +93,21 @@ export class KeyLimits {
     return wait > 0 ? paused('Too many requests with this API key', wait) : undefined;
   }
 
+  /** Counts a renewal that a key requests before it is queued. Returns the problem if there were too many. */
+  renewalExcessOf(id: number, certificateId: number): Problem | undefined {
+    const wait = this.#take('renewals', `${id} ${certificateId}`);
+    if (wait === 0) return undefined;
+    const what = `This API key requested ${renewalsPerHour} renewals of this certificate in an hour`;
+    return paused(what, wait, 'Administrators and "vault certificate renew" can renew it before that.');
+  }
+
   /** Counts a request of an ACME client that changes something. Returns the problem if there were too many. */
   changeExcessOf(acmeClientId: number): Problem | undefined {
     const wait = this.#take('changes', String(acmeClientId));
     return wait > 0 ? paused('Too many requests of this ACME client', wait) : undefined;
   }
 
-  /** Whether a refusal of this kind (`Refusals.kindOf`) is recorded in full, or only counted. */
+  /** Whether a refusal of this kind is recorded in full, or only counted. */
   howToRecord(kind: string): 'in full' | 'counted' {
     return this.#take('recordedRefusals', kind) === 0 ? 'in full' : 'counted';
   }
@@ -115,9 +128,10 @@ function networkOf(address: string | undefined): string {
   return address === undefined ? 'unknown' : neighborhood(address);
 }
 
-function paused(what: string, wait: number): Problem {
+function paused(what: string, wait: number, hint?: string): Problem {
   return new Problem('rate_limited', {
     detail: `${what}; retry after the time in Retry-After.`,
+    ...(hint !== undefined && { hint }),
     retryAfter: Math.ceil(wait / second),
   });
 }

@@ -5,19 +5,23 @@
 import { hour } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
-import type { Actor } from '../audit/audit.ts';
+import type { Actor, AuditAction } from '../audit/audit.ts';
 import type { AuditBatch } from '../audit/audit-batch.ts';
 import type { DiskSpace } from '../health/disk-space.ts';
 
 export type Refusal = {
   readonly actor: Actor;
-  /** Method and path. */
+  readonly action: Extract<AuditAction, 'access.refuse' | 'session.refuse'>;
+  /** The resource of an event in full: method and path, or the same as `subject`. */
   readonly target: string;
-  /** The refused caller as named in the audit log: `api-key:3`. */
+  /** The resource of an event with a count: the refused caller (`api-key:3`), or the administrator that a password was tried for. */
   readonly subject: string;
   /** What refusals of one kind have in common: code, scope, reason. */
   readonly detail: Readonly<Record<string, string>>;
 };
+
+/** Says which refusals of a kind are among the first of their hour. */
+export type RefusalCounts = { readonly howToRecord: (kind: string) => 'in full' | 'counted' };
 
 type Counted = Omit<Refusal, 'target'> & { count: number; readonly since: number; until: number };
 
@@ -43,22 +47,18 @@ export class Refusals {
     this.#most = most;
   }
 
-  /** The key by which refusals are counted: one caller and one kind. */
-  static kindOf({ actor, detail }: Pick<Refusal, 'actor' | 'detail'>): string {
-    return `${actor.name} ${JSON.stringify(detail)}`;
-  }
-
   /**
    * Resolves when the refusal is durable, or immediately if it is only counted: because it is not among the first of its hour,
    * or because disk space is critical. Rejects with a StorageError.
    */
-  async record(refusal: Refusal, how: 'in full' | 'counted'): Promise<void> {
-    if (how === 'in full' && this.#disk.state() !== 'critical') {
-      const { actor, target: resource, detail } = refusal;
-      await this.#audit.append({ actor, action: 'access.refuse', resource, detail });
+  async record(refusal: Refusal, counts: RefusalCounts): Promise<void> {
+    const kind = kindOf(refusal);
+    if (counts.howToRecord(kind) === 'in full' && this.#disk.state() !== 'critical') {
+      const { actor, action, target: resource, detail } = refusal;
+      await this.#audit.append({ actor, action, resource, detail });
       return;
     }
-    await this.#count(refusal);
+    await this.#count(kind, refusal);
   }
 
   /** Writes the counts whose hour is over, or all. Rejects with a StorageError; unwritten counts are kept. */
@@ -71,16 +71,15 @@ export class Refusals {
     }
   }
 
-  async #count({ actor, subject, detail }: Refusal): Promise<void> {
+  async #count(kind: string, { actor, action, subject, detail }: Refusal): Promise<void> {
     const now = this.#world.now();
-    const kind = Refusals.kindOf({ actor, detail });
     const known = this.#counted.get(kind);
     if (known !== undefined) {
       known.count += 1;
       known.until = now;
       return;
     }
-    this.#counted.set(kind, { actor, subject, detail, count: 1, since: now, until: now });
+    this.#counted.set(kind, { actor, action, subject, detail, count: 1, since: now, until: now });
     if (this.#counted.size <= this.#most) return;
     const [oldest] = this.#counted;
     if (oldest === undefined) return;
@@ -94,12 +93,12 @@ export class Refusals {
   async #writeOne(kind: string, counted: Counted): Promise<void> {
     // Refusals from now on start a new count.
     this.#counted.delete(kind);
-    const { actor, subject, detail, count, since, until } = counted;
+    const { actor, action, subject, detail, count, since, until } = counted;
     const times = { count, since: formatTimestamp(since), until: formatTimestamp(until) };
     try {
       await this.#audit.append({
         actor: { name: actor.name },
-        action: 'access.refuse',
+        action,
         resource: subject,
         detail: { ...detail, ...times },
       });
@@ -113,4 +112,12 @@ export class Refusals {
       throw error;
     }
   }
+}
+
+/**
+ * What is counted together: no part of it can be chosen by a caller without credentials, and the address is not in it, so that
+ * more addresses give no more events.
+ */
+function kindOf({ actor, action, subject, detail }: Refusal): string {
+  return `${actor.name} ${action} ${subject} ${JSON.stringify(detail)}`;
 }

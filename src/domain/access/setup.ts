@@ -56,21 +56,20 @@ export async function offerSetup(
  * `invalid_request` for a bad password, and `rate_limited`.
  */
 export async function completeSetup(
-  { db, world, audit, meter }: SignInContext,
+  { db, world, meter }: SignInContext,
   signIn: SignIn,
   { token, name, password }: SetupInput,
   visitor: Visitor,
 ): Promise<SignedIn> {
+  // Once setup is over, an attempt can succeed no more: it is neither recorded nor counted, because anyone can make thousands.
+  if (await hasAdministrators(db.reader)) {
+    meter.authenticationFailed('setup_link');
+    throw notValid();
+  }
   const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
   if (!(await isValidToken(db.reader, requireIntegrity(db), token, world.now()))) {
     meter.authenticationFailed('setup_link');
-    const reason = 'setup link not valid';
-    await audit.append({
-      actor: visitor.actor,
-      action: 'session.refuse',
-      resource: 'setup',
-      detail: { reason },
-    });
+    await signIn.recordRefusal(visitor.actor, 'setup', 'setup link not valid');
     throw notValid();
   }
   attempt.withdrawn();

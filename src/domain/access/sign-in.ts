@@ -12,13 +12,13 @@ import {
   setPasswordHash,
 } from '../../db/tables/administrators.ts';
 import type { Actor } from '../audit/audit.ts';
-import type { AuditBatch } from '../audit/audit-batch.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
 import { administratorNamePattern, replacePassword, typedPassword } from './administrators.ts';
 import type { AdministratorIdentity } from './identity.ts';
 import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
+import type { RefusalCounts, Refusals } from './refusals.ts';
 import type { Sessions, SignedIn, Visitor } from './sessions.ts';
 import { type AddressStanding, type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
 
@@ -39,11 +39,12 @@ export type ChangePasswordInput = z.output<typeof changePasswordInput>;
 
 type Checked = { readonly row: AdministratorRow; readonly attempt: Attempt };
 
-/** Signs people in, records that durably, and counts it. */
-export type SignInContext = LoggedContext & { readonly audit: AuditBatch; readonly meter: Meter };
+/** Signs people in, records or counts refusals, and counts them for metrics. */
+export type SignInContext = LoggedContext & { readonly refusals: Refusals; readonly meter: Meter };
 
 export class SignIn {
   readonly #vault: SignInContext;
+  readonly #refusalCounts: RefusalCounts;
   readonly #places = new KnownPlaces();
   readonly passwords: Passwords;
   readonly sessions: Sessions;
@@ -53,9 +54,11 @@ export class SignIn {
     vault: SignInContext,
     passwords: Passwords,
     sessions: Sessions,
+    refusalCounts: RefusalCounts,
     backoff: SignInPauses = new SignInBackoff(vault.world),
   ) {
     this.#vault = vault;
+    this.#refusalCounts = refusalCounts;
     this.passwords = passwords;
     this.sessions = sessions;
     this.backoff = backoff;
@@ -134,7 +137,7 @@ export class SignIn {
     standing: AddressStanding,
     refusal: () => Problem,
   ): Promise<Checked> {
-    const { db, audit, meter } = this.#vault;
+    const { db, meter } = this.#vault;
     const attempt = await this.backoff.begin(name, actor.ip, standing);
     const origin = standing === 'known' ? standing : { address: actor.ip };
     let row: AdministratorRow | undefined;
@@ -147,13 +150,21 @@ export class SignIn {
       throw error;
     }
     meter.authenticationFailed('password');
-    await audit.append({
+    const reason = row === undefined ? 'unknown name' : 'wrong password';
+    await this.recordRefusal(actor, `administrator:${row?.name ?? 'unknown'}`, reason);
+    throw refusal();
+  }
+
+  /** Records a failed attempt, or counts it after the first hundred of its kind in an hour. `subject` is nothing that was typed. */
+  async recordRefusal(actor: Actor, subject: string, reason: string): Promise<void> {
+    const refusal = {
       actor,
       action: 'session.refuse',
-      resource: `administrator:${row?.name ?? 'unknown'}`,
-      detail: { reason: row === undefined ? 'unknown name' : 'wrong password' },
-    });
-    throw refusal();
+      subject,
+      target: subject,
+      detail: { reason },
+    } as const;
+    await this.#vault.refusals.record(refusal, this.#refusalCounts);
   }
 }
 

@@ -23,6 +23,7 @@ import type {
   WorldContext,
 } from '../contexts.ts';
 import type { CreateDnsProviderInput } from '../inputs.ts';
+import { alikeName } from '../new-names.ts';
 import { dnsSecretOwner, sealFor } from '../sealed-secrets.ts';
 import {
   awaitVisible,
@@ -74,9 +75,10 @@ export async function storeDnsProvider(
   { name, type, zones }: CreateDnsProviderInput,
   secret: Secret,
 ): Promise<void> {
-  if ((await findDnsProvider(writer, name)) !== undefined) {
-    throw new OperatorError(`a DNS provider named ${name} already exists`, {
-      hint: `Choose another name, or remove the existing provider.\n  Try: vault dns-provider remove --name ${name}`,
+  const taken = alikeName(await listDnsProviders(writer), name);
+  if (taken !== undefined) {
+    throw new OperatorError(`a DNS provider named ${taken} already exists`, {
+      hint: `Choose another name, or remove the existing provider.\n  Try: vault dns-provider remove --name ${taken}`,
     });
   }
   const now = vault.world.now();

@@ -10,7 +10,6 @@ import {
   certificatesOfIssuer,
   deleteIssuerRow,
   findAcmeIssuer,
-  findIssuer,
   insertAcmeIssuer,
   insertIssuer,
   updateAcmeIssuer,
@@ -23,7 +22,7 @@ import { localCaName } from '../private-ca/local-ca.ts';
 import { externalAccountKeyOwner, sealFor } from '../sealed-secrets.ts';
 import type { CaContext } from './issuance-contexts.ts';
 import { keysConfinedTo } from './issuer-profiles.ts';
-import { type IssuerSecrets, issuerTaken, requireIssuer } from './issuers.ts';
+import { type IssuerSecrets, refuseTakenIssuerName, requireIssuer } from './issuers.ts';
 
 /** A CA whose directory was checked. */
 export type CheckedIssuer = {
@@ -62,7 +61,7 @@ export async function checkIssuer(
   secrets: IssuerSecrets,
   signal: AbortSignal,
 ): Promise<CheckedIssuer> {
-  if ((await findIssuer(vault.db.reader, input.name)) !== undefined) throw issuerTaken(input.name);
+  await refuseTakenIssuerName(vault.db.reader, input.name);
   const directory = await vault.acme
     .at({ directory_url: input.directory_url, ca_pem: secrets.ca ?? null })
     .directory(signal);
@@ -77,7 +76,7 @@ export async function storeIssuer(
   actor: Actor,
   { input, secrets, directory }: CheckedIssuer,
 ): Promise<void> {
-  if ((await findIssuer(writer, input.name)) !== undefined) throw issuerTaken(input.name);
+  await refuseTakenIssuerName(writer, input.name);
   const now = vault.world.now();
   const id = await insertIssuer(writer, { name: input.name, type: 'acme', created_at: now });
   await insertAcmeIssuer(writer, {

@@ -19,6 +19,7 @@ import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { DatabaseContext, TimedContext, WorldContext } from '../contexts.ts';
+import { alikeName } from '../new-names.ts';
 import {
   type CreateProfileInput,
   changedProfile,
@@ -104,9 +105,10 @@ export async function storeProfile(
   { name, ...settings }: CreateProfileInput,
 ): Promise<void> {
   const ca = await requireCa(writer, issuer);
-  if ((await findProfile(writer, ca.id, name)) !== undefined) {
+  const taken = alikeName(await listProfiles(writer, ca.id), name);
+  if (taken !== undefined) {
     throw new Problem('profile_exists', {
-      detail: `Issuer ${issuer} already has a profile named ${name}.`,
+      detail: `Issuer ${issuer} already has a profile named ${taken}.`,
       hint: 'Choose another name, or change it with "vault issuer profile update".',
     });
   }

@@ -18,6 +18,7 @@ import {
 import { didYouMean } from '../closest-names.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import type { CreateCertificateInput } from '../inputs.ts';
+import { alikeName } from '../new-names.ts';
 import { settingsOfCa } from '../private-ca/ca-settings.ts';
 import { refuseByCompany } from '../private-ca/company-root.ts';
 import { type CertifiedNames, refuseForbidden } from '../private-ca/permitted-names.ts';
@@ -137,9 +138,11 @@ export function refuseUnsuitable(
   }
 }
 
-/** The error for the name of a new issuer that another one has. */
-export function issuerTaken(name: string): OperatorError {
-  return new OperatorError(`an issuer named ${name} already exists`, {
+/** Throws OperatorError if an issuer has a name that reads the same. */
+export async function refuseTakenIssuerName(reader: Reader, name: string): Promise<void> {
+  const taken = alikeName(await listIssuers(reader), name);
+  if (taken === undefined) return;
+  throw new OperatorError(`an issuer named ${taken} already exists`, {
     hint: 'Choose another name, or change it with "vault issuer update".',
   });
 }

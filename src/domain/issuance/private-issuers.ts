@@ -3,7 +3,7 @@
 import { Problem } from '../../base/problem.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { findRoot } from '../../db/tables/ca-certificates.ts';
-import { findIssuer, type IssuerRow, insertIssuer } from '../../db/tables/issuers.ts';
+import { type IssuerRow, insertIssuer } from '../../db/tables/issuers.ts';
 import { putPrivateCa } from '../../db/tables/private-cas.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
@@ -18,7 +18,7 @@ import {
 import { leftBehind } from '../private-ca/left-behind.ts';
 import { forbiddenName, isNarrower, permittedText } from '../private-ca/permitted-names.ts';
 import type { CreatePrivateCaInput, UpdatePrivateCaInput } from '../private-ca/private-ca-inputs.ts';
-import { issuerTaken, requireIssuer, sentence } from './issuers.ts';
+import { refuseTakenIssuerName, requireIssuer, sentence } from './issuers.ts';
 
 /** A private CA whose keys were generated. */
 export type DraftedPrivateCa = {
@@ -33,7 +33,7 @@ export async function addPrivateCa(
   actor: Actor,
   input: CreatePrivateCaInput,
 ): Promise<void> {
-  if ((await findIssuer(vault.db.reader, input.name)) !== undefined) throw issuerTaken(input.name);
+  await refuseTakenIssuerName(vault.db.reader, input.name);
   const drafted = await draftPrivateCa(vault, input);
   await vault.db.write((writer) => storePrivateCa(vault, writer, actor, drafted));
 }
@@ -54,7 +54,7 @@ export async function storePrivateCa(
   { input, ...authorities }: DraftedPrivateCa,
 ): Promise<void> {
   const { name, type, ...detail } = input;
-  if ((await findIssuer(writer, name)) !== undefined) throw issuerTaken(name);
+  await refuseTakenIssuerName(writer, name);
   const now = vault.world.now();
   const id = await insertIssuer(writer, { name, type, created_at: now });
   await putPrivateCa(writer, settingsRow(id, settingsOfInput(input)));

@@ -20,6 +20,7 @@ import { findDelivery, updateDelivery } from '../../db/tables/notification-deliv
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
+import { alikeName } from '../new-names.ts';
 import { channelSettingsOwner, sealFor } from '../sealed-secrets.ts';
 import { type ReadSettings, readChannelSettings } from './channel-settings.ts';
 import { lease } from './notification-claim.ts';
@@ -64,9 +65,10 @@ async function storeChannel(
   { name, type: kind, events, certificates, digest_at, digest_days }: CreateChannelInput,
   config: unknown,
 ): Promise<void> {
-  if ((await findChannel(writer, name)) !== undefined) {
-    throw new OperatorError(`a notification channel named ${name} already exists`, {
-      hint: `Choose another name, or change the existing one.\n  Try: vault notification update --channel ${name}`,
+  const taken = alikeName(await listChannels(writer), name);
+  if (taken !== undefined) {
+    throw new OperatorError(`a notification channel named ${taken} already exists`, {
+      hint: `Choose another name, or change the existing one.\n  Try: vault notification update --channel ${taken}`,
     });
   }
   const now = vault.world.now();

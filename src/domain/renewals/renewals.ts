@@ -127,13 +127,19 @@ export function nextDueAt({ db }: DatabaseContext, now: number): Promise<number 
 }
 
 /**
- * Queues a renewal, or returns the one that is already queued or running. Throws `certificate_not_found` and
- * `not_renewable`.
+ * Queues a renewal, or returns the one that is already queued or running. `count` is called with the id of the certificate before
+ * one is queued. Throws `certificate_not_found`, `not_renewable`, and what `count` throws.
  */
-export async function requestRenewal(vault: QueueContext, actor: Actor, name: string): Promise<Renewal> {
+export async function requestRenewal(
+  vault: QueueContext,
+  actor: Actor,
+  name: string,
+  count: (certificateId: number) => void = () => undefined,
+): Promise<Renewal> {
   const renewal = await vault.db.write(async (writer) => {
     const certificate = await requireCertificate(writer, name);
     await refuseNotRenewable(writer, certificate);
+    if ((await findOpenRenewal(writer, certificate.id)) === undefined) count(certificate.id);
     return queueRenewal(vault, writer, actor, certificate);
   });
   vault.renewalQueued.notify();

@@ -1,7 +1,6 @@
 /** Signed requests (RFC 8555 §6.2 to §6.5): who sent them, and what their payload asks for. */
 import type { z } from 'zod';
 import { second } from '../../base/duration.ts';
-import { Refusals } from '../../domain/access/refusals.ts';
 import { refuseOtherAlgorithm } from '../../domain/acme-server/account-keys.ts';
 import { AcmeProblem, type AcmeProblemType } from '../../domain/acme-server/acme-problem.ts';
 import {
@@ -131,8 +130,8 @@ async function recordRefusal(
   const { vault, keyLimits } = context;
   const detail = { code };
   const subject = `acme-client:${client.id}`;
-  const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
-  await vault.refusals.record({ actor, subject, target: `POST ${path}`.slice(0, 300), detail }, how);
+  const [action, target] = ['access.refuse', `POST ${path}`.slice(0, 300)] as const;
+  await vault.refusals.record({ actor, action, subject, target, detail }, keyLimits);
 }
 
 /** The payload of a request that asks for something. Throws `malformed`. */

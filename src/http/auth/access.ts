@@ -14,7 +14,6 @@ import {
   isAllowedFrom,
   requireScope,
 } from '../../domain/access/identity.ts';
-import { Refusals } from '../../domain/access/refusals.ts';
 import type { Actor } from '../../domain/audit/audit.ts';
 import { type ClientOrigin, clientOriginOf } from '../request/base-url.ts';
 import type { RequestContext } from '../request/request-log.ts';
@@ -222,8 +221,8 @@ async function recordRefusal(
   detail: Readonly<Record<string, string>>,
 ): Promise<void> {
   const subject = identity.kind === 'api-key' ? `api-key:${identity.id}` : `administrator:${identity.name}`;
-  const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
-  await vault.refusals.record({ actor, subject, target: targetOf(origin), detail }, how);
+  const refusal = { actor, action: 'access.refuse', subject, target: targetOf(origin), detail } as const;
+  await vault.refusals.record(refusal, keyLimits);
 }
 
 /** A path can have thousands of characters, and a client with a key can request any number of paths. */

@@ -1,7 +1,6 @@
 /** Confines API keys that sign to their profiles; refusals go into the audit log, as those of scopes do. */
 import { Problem } from '../../base/problem.ts';
 import { requireProfileWithin } from '../../domain/access/profile-confinement.ts';
-import { Refusals } from '../../domain/access/refusals.ts';
 import type { Call } from '../request/route.ts';
 
 /** Runs `sign` with a check of the certificate's profile, and records it if the check refuses the caller. */
@@ -20,8 +19,8 @@ export async function confinedToProfiles<T>(
   } catch (error) {
     if (error instanceof Problem && error.code === 'forbidden') {
       const detail = { code: 'forbidden', scope: 'certificates:sign', reason: 'profile' };
-      const refusal = { actor, subject: `api-key:${identity.id}`, target: `POST ${path}`, detail };
-      await vault.refusals.record(refusal, keyLimits.howToRecord(Refusals.kindOf(refusal)));
+      const [subject, action] = [`api-key:${identity.id}`, 'access.refuse'] as const;
+      await vault.refusals.record({ actor, action, subject, target: `POST ${path}`, detail }, keyLimits);
     }
     throw error;
   }

@@ -1,6 +1,5 @@
 /** Limits requests that add audit events: a stolen key must not fill the disk. */
 import type { Problem } from '../../base/problem.ts';
-import { Refusals } from '../../domain/access/refusals.ts';
 import type { Call } from '../request/route.ts';
 
 type RecordedCall = Pick<Call, 'context' | 'identity' | 'actor' | 'path'>;
@@ -19,6 +18,30 @@ export function requireRecordAllowance(
   return excess && refuse(call, identity.id, method, excess);
 }
 
+/**
+ * Runs a request for a renewal with a function that counts it, which throws `rate_limited` after too many of one certificate. Call
+ * it where the request is about to add or replace a renewal: to ask again for the open one costs nothing. Administrators have no
+ * such limit.
+ */
+export async function withRenewalAllowance<T>(
+  call: RecordedCall,
+  request: (count: (certificateId: number) => void) => Promise<T>,
+): Promise<T> {
+  const { context, identity } = call;
+  if (identity?.kind !== 'api-key') return request(() => undefined);
+  let counted: { readonly excess: Problem | undefined } | undefined;
+  try {
+    return await request((certificateId) => {
+      // A database server may run a transaction again.
+      counted ??= { excess: context.keyLimits.renewalExcessOf(identity.id, certificateId) };
+      if (counted.excess !== undefined) throw counted.excess;
+    });
+  } catch (error) {
+    if (counted?.excess === undefined || error !== counted.excess) throw error;
+    return refuse(call, identity.id, 'POST', counted.excess);
+  }
+}
+
 async function refuse(
   { context, actor, path }: RecordedCall,
   id: number,
@@ -28,9 +51,8 @@ async function refuse(
   const { keyLimits, vault } = context;
   if (keyLimits.isFirstReport(id)) {
     const detail = { code: excess.code };
-    const how = keyLimits.howToRecord(Refusals.kindOf({ actor, detail }));
-    const refusal = { actor, subject: `api-key:${id}`, target: `${method} ${path}`.slice(0, 300), detail };
-    await vault.refusals.record(refusal, how);
+    const [action, target] = ['access.refuse', `${method} ${path}`.slice(0, 300)] as const;
+    await vault.refusals.record({ actor, action, subject: `api-key:${id}`, target, detail }, keyLimits);
   }
   throw excess;
 }

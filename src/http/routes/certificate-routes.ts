@@ -16,7 +16,7 @@ import { type Renewal, requestRenewal, requireRenewal } from '../../domain/renew
 import type { CertificateSummary } from '../../domain/versions/certificate-lookup.ts';
 import { pageVersions, type VersionOnPage } from '../../domain/versions/versions.ts';
 import { confinedToProfiles } from '../auth/profile-limit.ts';
-import { requireRecordAllowance } from '../auth/record-limit.ts';
+import { requireRecordAllowance, withRenewalAllowance } from '../auth/record-limit.ts';
 import { certificatesQuery } from '../openapi/certificate-admin-schemas.ts';
 import {
   certificateSchema,
@@ -120,7 +120,11 @@ export const certificateRoutes: readonly Route[] = [
     handle: async (call) => {
       await requireRecordAllowance(call, 'POST');
       const { context, actor, params } = call;
-      return queued(await requestRenewal(context.vault, actor, params.name ?? ''));
+      return queued(
+        await withRenewalAllowance(call, (count) =>
+          requestRenewal(context.vault, actor, params.name ?? '', count),
+        ),
+      );
     },
   }),
   route({
@@ -143,8 +147,10 @@ export const certificateRoutes: readonly Route[] = [
       await requireRecordAllowance(call, 'POST');
       const { context, actor, params, body } = call;
       return queued(
-        await confinedToProfiles(call, (check) =>
-          signRequest(context.vault, actor, params.name ?? '', body.csr, check),
+        await withRenewalAllowance(call, (count) =>
+          confinedToProfiles(call, (check) =>
+            signRequest(context.vault, actor, params.name ?? '', body.csr, { check, count }),
+          ),
         ),
       );
     },

@@ -91,6 +91,7 @@ export function serverContext(
       vault,
       new Passwords(vault.world, options.hashCost),
       sessions,
+      keyLimits,
       companions?.signInPauses,
     ),
     findSession: (token) => sessions.find(token),

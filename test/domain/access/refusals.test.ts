@@ -2,14 +2,18 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hour, minute } from '../../../src/base/duration.ts';
-import { type Refusal, Refusals } from '../../../src/domain/access/refusals.ts';
+import { type Refusal, type RefusalCounts, Refusals } from '../../../src/domain/access/refusals.ts';
 import type { AuditEvent } from '../../../src/domain/audit/audit.ts';
 import { eventsOf } from '../../harness/http-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
+const inFull: RefusalCounts = { howToRecord: () => 'in full' };
+const onlyCounted: RefusalCounts = { howToRecord: () => 'counted' };
+
 const refusal: Refusal = {
   actor: { name: 'api-key:3:web', ip: '192.0.2.1', requestId: 'r' },
+  action: 'access.refuse',
   target: 'GET /x',
   subject: 'api-key:3',
   detail: { code: 'forbidden', scope: 'private_keys:read' },
@@ -17,7 +21,8 @@ const refusal: Refusal = {
 
 async function opened(t: TestContext) {
   const { vault, dataDir, ...rest } = await testVault(t);
-  const counted = (more: Partial<Refusal> = {}) => vault.refusals.record({ ...refusal, ...more }, 'counted');
+  const counted = (more: Partial<Refusal> = {}) =>
+    vault.refusals.record({ ...refusal, ...more }, onlyCounted);
   return { ...rest, vault, dataDir, counted, events: () => eventsOf(dataDir, 'access.refuse') };
 }
 
@@ -68,9 +73,9 @@ test('what cannot be written stays counted, with what came meanwhile', async () 
     },
   };
   const refusals = new Refusals(audit, world, { state: () => 'ok' });
-  await refusals.record(refusal, 'counted');
+  await refusals.record(refusal, onlyCounted);
   const failing = refusals.write('all');
-  await refusals.record(refusal, 'counted');
+  await refusals.record(refusal, onlyCounted);
   await assert.rejects(failing, /the disk is full/);
   isFull = false;
   await refusals.write('all');
@@ -85,7 +90,7 @@ test('of too many kinds the oldest is written early', async () => {
   const audit = { append: async (event: AuditEvent) => void written.push(event) };
   const refusals = new Refusals(audit, new TestWorld(), { state: () => 'ok' }, 2);
   for (const name of ['a', 'b', 'c']) {
-    await refusals.record({ ...refusal, actor: { name }, subject: name }, 'counted');
+    await refusals.record({ ...refusal, actor: { name }, subject: name }, onlyCounted);
   }
   assert.deepEqual(
     written.map(({ resource }) => resource),
@@ -99,12 +104,12 @@ test('where space runs out, refusals are only counted, and written when there is
   const audit = { append: async (event: AuditEvent) => void written.push(event) };
   let state: 'critical' | 'low' = 'critical';
   const refusals = new Refusals(audit, world, { state: () => state });
-  for (let n = 0; n < 3; n += 1) await refusals.record(refusal, 'in full');
+  for (let n = 0; n < 3; n += 1) await refusals.record(refusal, inFull);
   world.advance(hour);
   await refusals.write('due');
   assert.equal(written.length, 0);
   state = 'low';
-  await refusals.record(refusal, 'in full');
+  await refusals.record(refusal, inFull);
   await refusals.write('due');
   assert.deepEqual(
     written.map(({ resource, detail }) => [resource, detail?.count]),

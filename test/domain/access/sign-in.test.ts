@@ -17,7 +17,7 @@ import { testVault } from '../../harness/test-vault.ts';
 const visitor = { actor: { name: 'anonymous', ip: '192.0.2.1' }, userAgent: undefined };
 const credentials = { name: 'alice', password: new Secret(goodPassword) };
 const signInOf = (vault: Vault, cost = cheapHash, passwords = new Passwords(vault.world, cost)) =>
-  new SignIn(vault, passwords, new Sessions(vault));
+  new SignIn(vault, passwords, new Sessions(vault), { howToRecord: () => 'in full' });
 
 const hashIn = (dataDir: string) =>
   String(outside(dataDir, (db) => db.prepare('select password_hash from administrators').pluck().get()));

@@ -51,7 +51,7 @@ suite('an API key that is asked for', () => {
     );
     assert.equal((await expect<Key[]>(200, 'GET', path)).length, 1);
     assert.equal(eventsOf(server.dataDir, 'api_key.create').length, 1);
-    await expect(201, 'POST', path, { ...body, name: 'WEB' });
+    await expect(409, 'POST', path, { ...body, name: 'WEB' });
     await expect(200, 'POST', `${path}/${id}/revoke`);
     await expect(201, 'POST', path, body);
     await expect(409, 'POST', path, body);

@@ -59,7 +59,7 @@ export async function storeAcmeClientChange(
   await refuseAlteredClient(writer, id);
   const now = world.now();
   if (input.expires_at !== (client.expires_at ?? undefined)) refusePast(input.expires_at, now);
-  if (input.name !== client.name) await refuseTakenClientName(writer, input.name);
+  if (input.name !== client.name) await refuseTakenClientName(writer, input.name, id);
   const rights = await checkedRights(writer, input);
   const after = shownRights(rights);
   const before = differences(shownRights(rightsOf(client)), after);

@@ -9,7 +9,7 @@ import type { Reader, Writer } from '../../../db/database.ts';
 import {
   type AcmeClientRow,
   deleteAcmeClientRow,
-  findAcmeClientByName,
+  findAcmeClientLike,
   insertAcmeClient,
   setAcmeClientRevoked,
 } from '../../../db/tables/acme-clients.ts';
@@ -19,6 +19,7 @@ import { confinementText } from '../../access/profile-confinement.ts';
 import { type Actor, record } from '../../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../../contexts.ts';
 import { requireIssuer } from '../../issuance/issuers.ts';
+import { refuseUnfitName } from '../../new-names.ts';
 import type { CreateAcmeClientInput } from './acme-client-inputs.ts';
 import { type AcmeClientKey, createAcmeClientKey, storeAcmeClientKey } from './acme-client-keys.ts';
 import { type AcmeClientState, acmeClientState, requireAcmeClient } from './acme-client-views.ts';
@@ -113,12 +114,16 @@ export function shownRights({ expires_at, ...rights }: AcmeClientRights) {
   return { name, domains, issuers, profiles, allowed_networks, validation, rate, expires_at: end };
 }
 
-/** Throws `acme_client_exists` if a client has this name. Call it in the transaction that writes the name. */
-export async function refuseTakenClientName(reader: Reader, name: string): Promise<void> {
-  const taken = await findAcmeClientByName(reader, name);
+/**
+ * Throws `invalid_request` for a name that looks like another, and `acme_client_exists` if a client has a name that reads the same;
+ * that of the client `own` may. Call it in the transaction that writes the name.
+ */
+export async function refuseTakenClientName(reader: Reader, name: string, own?: number): Promise<void> {
+  refuseUnfitName(name);
+  const taken = await findAcmeClientLike(reader, name, own);
   if (taken === undefined) return;
   const isRevoked = taken.revoked_at !== null;
-  const message = `ACME client ${JSON.stringify(name)} already exists (id ${taken.id}${isRevoked ? ', revoked' : ''})`;
+  const message = `ACME client ${JSON.stringify(taken.name)} already exists (id ${taken.id}${isRevoked ? ', revoked' : ''})`;
   throw new Problem('acme_client_exists', {
     detail: `${message}.`,
     errors: [{ path: 'name', message }],
