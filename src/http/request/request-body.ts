@@ -5,6 +5,9 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
 
+/** Bytes of a body that nothing reads which are still received, so that the connection can carry another request. */
+export const shortRest = 16_384;
+
 /** The default limit. */
 export const usualBodyLimit = 1_048_576;
 
@@ -74,6 +77,11 @@ const arriving = new WeakMap<IncomingMessage, ArrivingBody>();
 /** The memory that the body of a request occupies while it is received, in bytes. */
 export function sizeOfArriving(request: IncomingMessage | undefined): number {
   return request === undefined ? 0 : (arriving.get(request)?.capacity ?? 0);
+}
+
+/** Whether a reader takes the body of a request. */
+export function isBeingRead(request: IncomingMessage): boolean {
+  return arriving.has(request);
 }
 
 /**

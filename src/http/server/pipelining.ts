@@ -3,11 +3,12 @@
  * are parsed after the previous response was passed to the kernel. Node's parser would process a complete packet with
  * up to thousands of requests, and buffer all their responses.
  */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { second } from '../../base/duration.ts';
-import { type NextBytes, nextBytes, openAnswers } from './connection-turns.ts';
+import { isSending, type NextBytes, nextBytes, openAnswers, takeBody } from './connection-turns.ts';
 import { doInFairTurn } from './fair-turns.ts';
+import { closeLingering, isLingering } from './lingering-close.ts';
 
 /** The shortest possible request, so that a run of line breaks is not split into thousands of pieces. */
 const shortestRequest = 14;
@@ -45,7 +46,24 @@ export function takeOneByOne(server: Server, event: 'connection' | 'secureConnec
       .off('end', end)
       .on('drain', release);
     releases.set(socket, release);
+    closeAfterAnswer(socket);
   });
+  server.prependListener('request', (request: IncomingMessage) => {
+    const release = releases.get(request.socket);
+    if (release !== undefined) request.once('resume', release);
+  });
+}
+
+/**
+ * node:http calls `destroySoon` after the last response of a connection, which would close it with unread data if the
+ * client is still sending its request.
+ */
+function closeAfterAnswer(socket: Socket): void {
+  const destroySoon = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    if (isSending(socket)) closeLingering(socket);
+    else destroySoon();
+  };
 }
 
 /** Continues with pipelined data, after other connections had their turn. */
@@ -62,7 +80,8 @@ function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
   let left = bytes;
   for (;;) {
     const next = nextBytes(socket);
-    if (next === 'nothing more') return false;
+    if (next === 'unwanted') closeLingering(socket);
+    if (next === 'nothing more' || next === 'unwanted') return false;
     const isHeld = next === 'none' || socket.writableNeedDrain;
     // If the reader of a body has no room, node:http has paused the socket, and resumes it.
     if (isHeld || socket.isPaused()) {
@@ -70,7 +89,8 @@ function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
       socket.unshift(left);
       return isHeld;
     }
-    const size = pieceOf(left, next);
+    const piece = pieceOf(left, next);
+    const size = next === 'body' ? takeBody(socket, piece) : piece;
     if (size === left.length) {
       parse(left);
       return false;
@@ -88,6 +108,7 @@ function pieceOf(bytes: Buffer, next: NextBytes): number {
 
 /** Node closes a connection whose client has closed its side, which would discard a response in progress. */
 function endInTurn(socket: Socket, end: () => void): void {
+  if (isLingering(socket)) return;
   const last = openAnswers(socket).at(-1);
   if (last === undefined) {
     end();

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { second } from '../../../src/base/duration.ts';
 import { failurePace } from '../../../src/domain/access/key-limits.ts';
-import { usualBodyLimit } from '../../../src/http/request/request-body.ts';
+import { shortRest, usualBodyLimit } from '../../../src/http/request/request-body.ts';
 import {
   headerSize,
   mostHeaders,
@@ -18,6 +18,7 @@ test('the limits are those of the table', () => {
   for (const row of [
     `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,
     `| body | ${usualBodyLimit / 1_048_576} MiB, or what the endpoint needs; ${requestMs / second} seconds |`,
+    `| a body that the operation does not take, or no longer, after an error | ${shortRest / 1024} KiB |`,
     `| a connection between two requests | ${idleMs / second} seconds |`,
     `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
     `| connections | \`--max-connections\`, ${most} |`,
