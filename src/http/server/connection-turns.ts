@@ -104,6 +104,11 @@ export function takeBody(socket: Duplex, size: number): number {
   return taken;
 }
 
+/** Whether the last request has a body in chunks. */
+export function isInChunks(socket: Duplex): boolean {
+  return connections.get(socket)?.latest?.request.headers['transfer-encoding'] !== undefined;
+}
+
 /** Whether the client may still be sending its last request. */
 export function isSending(socket: Duplex): boolean {
   return connections.get(socket)?.latest?.request.complete === false;

@@ -6,7 +6,14 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { second } from '../../base/duration.ts';
-import { isSending, type NextBytes, nextBytes, openAnswers, takeBody } from './connection-turns.ts';
+import {
+  isInChunks,
+  isSending,
+  type NextBytes,
+  nextBytes,
+  openAnswers,
+  takeBody,
+} from './connection-turns.ts';
 import { doInFairTurn } from './fair-turns.ts';
 import { closeLingering, isLingering } from './lingering-close.ts';
 
@@ -15,6 +22,9 @@ const shortestRequest = 14;
 
 /** In a body, empty lines have no meaning; a piece that ends after one contains few requests, and they wait. */
 const shortestBodyPiece = 256;
+
+/** Bytes of a body in chunks that are parsed per turn of the event loop: each chunk, of one byte at least, is an event. */
+const largestPieceOfChunks = 4096;
 
 /** How long to wait for a response in progress after the client has closed its side. */
 const patience = second;
@@ -73,6 +83,17 @@ export function afterAnswer(socket: Socket): void {
   if (release !== undefined) doInFairTurn(release);
 }
 
+/** Connections that wait until others had their turn; the reader of a body would resume them earlier. */
+const resting = new WeakSet<Socket>();
+
+function rest(socket: Socket): void {
+  resting.add(socket);
+  doInFairTurn(() => {
+    resting.delete(socket);
+    releases.get(socket)?.();
+  });
+}
+
 type Parse = (bytes: Buffer) => void;
 
 /** Parses what may be parsed and leaves the rest in the socket. Returns whether to wait for a response. */
@@ -82,14 +103,16 @@ function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
     const next = nextBytes(socket);
     if (next === 'unwanted') closeLingering(socket);
     if (next === 'nothing more' || next === 'unwanted') return false;
-    const isHeld = next === 'none' || socket.writableNeedDrain;
+    const isHeld = next === 'none' || socket.writableNeedDrain || resting.has(socket);
     // If the reader of a body has no room, node:http has paused the socket, and resumes it.
     if (isHeld || socket.isPaused()) {
       socket.pause();
       socket.unshift(left);
       return isHeld;
     }
-    const piece = pieceOf(left, next);
+    const inChunks = next === 'body' && isInChunks(socket);
+    const most = inChunks ? largestPieceOfChunks : left.length;
+    const piece = Math.min(most, pieceOf(left, next));
     const size = next === 'body' ? takeBody(socket, piece) : piece;
     if (size === left.length) {
       parse(left);
@@ -97,6 +120,7 @@ function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
     }
     parse(left.subarray(0, size));
     left = left.subarray(size);
+    if (inChunks) rest(socket);
   }
 }
 
