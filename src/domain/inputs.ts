@@ -178,8 +178,15 @@ export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 /** Invalid parts of an input that an error lists. */
 const mostIssues = 20;
 
+/** Entries of any list in an input, more than the names that one API key needs in a large vault. */
+export const mostEntries = 10_000;
+
+/** Levels of an input; none of the schemas has more than a few. */
+const deepest = 50;
+
 /** Parses the value with the schema. Throws `invalid_request` that lists the invalid parts, the first twenty at most. */
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  refuseLongLists(value);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.slice(0, mostIssues).map((issue) => ({
@@ -192,6 +199,22 @@ export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.ou
     detail: isSentence ? `${message}.` : `${path === '' ? 'Input' : path}: ${message}.`,
     errors,
   });
+}
+
+/**
+ * Throws `invalid_request` if the value contains a list that is too long, or is nested too deep. A schema checks all
+ * entries before the length, and describes each that is invalid.
+ */
+function refuseLongLists(value: unknown, path = '', depth = 0): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > deepest) throw new Problem('invalid_request', { detail: 'The input is nested too deep.' });
+  if (Array.isArray(value) && value.length > mostEntries) {
+    const message = `${path || 'the input'} has ${value.length} entries; a list has at most ${mostEntries}`;
+    throw new Problem('invalid_request', { detail: `${message}.`, errors: [{ path, message }] });
+  }
+  for (const [name, entry] of Object.entries(value)) {
+    if (typeof entry === 'object') refuseLongLists(entry, path === '' ? name : `${path}.${name}`, depth + 1);
+  }
 }
 
 /** The name of the field, also for an entry of a list. */

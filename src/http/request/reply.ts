@@ -1,9 +1,9 @@
 /** Replies of handlers, and the only place that writes them to the socket, at once or as a stream. */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { second } from '../../base/duration.ts';
 import { escapedJson } from '../../base/printable-text.ts';
 import type { Problem, ProblemCode } from '../../base/problem.ts';
+import { shortRest } from './request-body.ts';
 import { securityHeaders } from './security-headers.ts';
 
 type ReplyHead = {
@@ -90,10 +90,10 @@ export function writeReply(
   security?: Readonly<Record<string, string>>,
 ): void {
   const { status, body } = reply;
+  announceEnd(request, response);
   const headers = replyHeaders(requestId, reply, security);
   if (status === 304 || status === 204) {
-    response.writeHead(status, headers);
-    endAfterRequest(request, response);
+    response.writeHead(status, headers).end();
     return;
   }
   const size = reply.size ?? Buffer.byteLength(body);
@@ -101,35 +101,18 @@ export function writeReply(
   response.writeHead(status, headers);
   // If each character is one byte, the text is ASCII and needs no encoding.
   const encoding = typeof body === 'string' && body.length === size ? 'latin1' : 'utf8';
-  endAfterRequest(request, response, request.method === 'HEAD' ? '' : body, encoding);
+  const last = request.method === 'HEAD' ? '' : body;
+  if (last.length <= largestPiece) response.end(last, encoding);
+  else endInPieces(response, Buffer.isBuffer(last) ? last : Buffer.from(last, encoding), 0);
 }
 
-/** How long a client may pause in the middle of a request that was already answered. */
-const patience = second;
-
 /**
- * Ends a response with its last bytes. If the connection closes afterwards, waits until the client has sent its request
- * or pauses: closing the connection earlier could discard the response (RFC 9112 §9.6).
+ * Announces the end of the connection if the rest of the request is too long to be received. Clients then need not send
+ * it.
  */
-function endAfterRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
-  last: string | Buffer = '',
-  encoding: 'latin1' | 'utf8' = 'utf8',
-): void {
-  if (response.shouldKeepAlive || request.complete) {
-    if (last.length <= largestPiece) response.end(last, encoding);
-    else endInPieces(response, Buffer.isBuffer(last) ? last : Buffer.from(last, encoding), 0);
-    return;
-  }
-  response.flushHeaders();
-  if (last.length > 0) response.write(last, encoding);
-  const silence = setTimeout(() => response.end(), patience);
-  request.on('data', () => silence.refresh());
-  request.once('close', () => {
-    clearTimeout(silence);
-    response.end();
-  });
+function announceEnd(request: IncomingMessage, response: ServerResponse): void {
+  if (!request.complete && Number(request.headers['content-length'] ?? 0) > shortRest)
+    response.shouldKeepAlive = false;
 }
 
 /** How many bytes are passed to a connection at once: TLS copies them, even if the client never reads. */
@@ -162,9 +145,10 @@ export async function writeStream(
   stopping: AbortSignal,
   security?: Readonly<Record<string, string>>,
 ): Promise<boolean> {
+  announceEnd(request, response);
   response.writeHead(reply.status, replyHeaders(requestId, reply, security));
   if (request.method === 'HEAD') {
-    endAfterRequest(request, response);
+    response.end();
     return true;
   }
   const gone = goneSignal(response);
@@ -174,7 +158,7 @@ export async function writeStream(
       if (gone.aborted) return false;
       if (!response.write(piece) && !gone.aborted) await once(response, 'drain', { signal: gone });
     }
-    endAfterRequest(request, response);
+    response.end();
     return !gone.aborted;
   } catch (error) {
     if (gone.aborted) return false;

@@ -5,8 +5,14 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
 
-/** The default limit. */
-export const usualBodyLimit = 1_048_576;
+/** Bytes of a body that nothing reads which are still received, so that the connection can carry another request. */
+export const shortRest = 16_384;
+
+/** The default limit, of bodies that contain neither files nor long lists. */
+export const usualBodyLimit = 65_536;
+
+/** The limit of bodies with PEM, long lists or settings of a type. */
+export const longBodyLimit = 1_048_576;
 
 /**
  * If the engine does not report the position of a JSON error, finding it takes a dozen parses; longer texts are not
@@ -76,6 +82,11 @@ export function sizeOfArriving(request: IncomingMessage | undefined): number {
   return request === undefined ? 0 : (arriving.get(request)?.capacity ?? 0);
 }
 
+/** Whether a reader takes the body of a request. */
+export function isBeingRead(request: IncomingMessage): boolean {
+  return arriving.has(request);
+}
+
 /**
  * One buffer that grows to the limit at most: a chunk has one byte if the client likes, and an object for each costs hundreds of
  * times what was sent.
@@ -137,7 +148,8 @@ function cutOff(cause?: unknown): Problem {
 }
 
 function tooLarge(limit: number): Problem {
-  const size = limit >= 1_048_576 ? `${Math.floor(limit / 1_048_576)} MiB` : `${limit} bytes`;
+  const size =
+    limit >= 1_048_576 ? `${Math.floor(limit / 1_048_576)} MiB` : `${Math.floor(limit / 1024)} KiB`;
   return new Problem('payload_too_large', { detail: `The body is larger than ${size}.` });
 }
 

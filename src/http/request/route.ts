@@ -133,7 +133,7 @@ export type Route = {
   readonly bodyTypes?: Readonly<Record<string, (bytes: Buffer) => unknown>>;
   /** Of another protocol than the API; all routes of a path have the same. */
   readonly protocol?: Protocol;
-  /** The maximum size of a body in bytes, if not 1 MiB. */
+  /** The maximum size of a body in bytes, if not 64 KiB. */
   readonly bodyLimit?: number;
   readonly replies: Readonly<Record<number, DeclaredReply>>;
   /** Its own problems; those of its access and input are added. */

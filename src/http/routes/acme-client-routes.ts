@@ -24,6 +24,7 @@ import { acmeClientSchema, createdAcmeClientSchema } from '../openapi/acme-clien
 import { byIdQuery } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 
@@ -57,6 +58,7 @@ export const acmeClientRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: createAcmeClientInput,
+    bodyLimit: longBodyLimit,
     replies: { 201: { description: 'made', schema: createdAcmeClientSchema } },
     problems: ['acme_client_exists'],
     handle: async ({ context: { vault }, actor, body, baseUrl }) => {
@@ -83,6 +85,7 @@ export const acmeClientRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: updateAcmeClientInput,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'the changed client', schema: acmeClientSchema } },
     problems: ['acme_client_not_found', 'acme_client_inactive', 'acme_client_exists'],
     handle: async ({ context: { vault }, actor, params, body }) => {

@@ -18,6 +18,7 @@ import { inPortions } from '../../domain/portions.ts';
 import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 
@@ -51,6 +52,7 @@ export const apiKeyRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: createApiKeyInput,
+    bodyLimit: longBodyLimit,
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
     problems: ['api_key_exists'],
     handle: async ({ context: { vault }, actor, body }) => {
@@ -66,6 +68,7 @@ export const apiKeyRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: updateApiKeyInput,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'the changed key', schema: apiKeySchema } },
     problems: ['api_key_not_found', 'api_key_inactive', 'api_key_exists'],
     handle: async ({ context: { vault }, actor, params, body }) => {

@@ -24,6 +24,7 @@ import {
 } from '../openapi/certificate-admin-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
@@ -39,6 +40,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: createCertificateInput,
+    bodyLimit: longBodyLimit,
     replies: { 201: { description: 'made', schema: certificateChangeSchema } },
     problems: ['certificate_exists'],
     handle: async ({ context: { vault }, actor, body, baseUrl }) => {
@@ -56,6 +58,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: ensureCertificateBody,
+    bodyLimit: longBodyLimit,
     replies: {
       200: { description: 'changed, or so already', schema: ensuredCertificateSchema },
       201: { description: 'created', schema: ensuredCertificateSchema },
@@ -83,6 +86,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: changeCertificateBody,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'changed', schema: certificateChangeSchema } },
     problems: ['certificate_not_found', 'not_renewable'],
     handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {

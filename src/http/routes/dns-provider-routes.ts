@@ -25,6 +25,7 @@ import {
 } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { following, pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
@@ -63,6 +64,7 @@ export const dnsProviderRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: addDnsProviderBody,
+    bodyLimit: longBodyLimit,
     replies: { 201: { description: 'added', schema: dnsProviderSchema } },
     problems: [],
     handle: async ({ context: { vault }, actor, body: { config, ...input } }) => {
@@ -96,6 +98,7 @@ export const dnsProviderRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: dnsTestBody,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'the record was created, seen and removed', schema: dnsTestSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, params, body, gone }) => {

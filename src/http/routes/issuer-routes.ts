@@ -17,6 +17,7 @@ import { addPrivateCa, changePrivateCa } from '../../domain/issuance/private-iss
 import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { following, pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
@@ -50,6 +51,7 @@ export const issuerRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: addIssuerInput,
+    bodyLimit: longBodyLimit,
     replies: { 201: { description: 'added', schema: issuerSchema } },
     problems: [],
     handle: async ({ context: { vault }, actor, body, gone }) => {
@@ -74,6 +76,7 @@ export const issuerRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: changeIssuerInput,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'changed', schema: issuerSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params, body, gone }) => {

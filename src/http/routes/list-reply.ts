@@ -2,8 +2,11 @@
 import { escapedJson } from '../../base/printable-text.ts';
 import { jsonBody, type Reply } from '../request/reply.ts';
 import type { Call } from '../request/route.ts';
+import { inListTurn } from './list-turns.ts';
 
 type Place = Pick<Call, 'baseUrl' | 'path'>;
+type PagedCall = Place & Pick<Call, 'actor' | 'gone'> & { readonly query: { readonly limit: number } };
+type Portions<Row> = Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>;
 
 /** A page of a list as JSON; `last` is the key of its last element if more follow (RFC 8288). */
 function listReply(
@@ -25,12 +28,22 @@ function listReply(
  * A page from rows that were queried with one more than its limit, in portions: each is encoded before the next one is read.
  * `filters` are the other parameters that the next page needs.
  */
-export async function pageReply<Row, View>(
-  portions: Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>,
-  call: Place & { readonly query: { readonly limit: number } },
+export function pageReply<Row, View>(
+  portions: Portions<Row>,
+  call: PagedCall,
   view: (row: Row) => View,
   cursor: (row: Row) => string | number,
   filters: Readonly<Record<string, string | undefined>> = {},
+): Promise<Reply> {
+  return inListTurn(call.actor.name, call.gone(), () => pageOf(portions, call, view, cursor, filters));
+}
+
+async function pageOf<Row, View>(
+  portions: Portions<Row>,
+  call: PagedCall,
+  view: (row: Row) => View,
+  cursor: (row: Row) => string | number,
+  filters: Readonly<Record<string, string | undefined>>,
 ): Promise<Reply> {
   const { limit } = call.query;
   const encoded: string[] = [];

@@ -33,6 +33,7 @@ import {
 } from '../openapi/notification-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { following, pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
@@ -70,6 +71,7 @@ export const notificationRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: addChannelBody,
+    bodyLimit: longBodyLimit,
     replies: { 201: { description: 'created; recorded in the audit log', schema: changedChannelSchema } },
     problems: [],
     handle: async ({ context: { vault }, actor, body: { settings, ...input } }) => {
@@ -86,6 +88,7 @@ export const notificationRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: changeChannelBody,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'changed; recorded in the audit log', schema: changedChannelSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params, body: { settings, ...input } }) => {

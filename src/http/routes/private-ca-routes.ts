@@ -17,6 +17,7 @@ import {
 } from '../openapi/private-ca-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json } from '../request/reply.ts';
+import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
 import { answeringOperators } from './operator-answers.ts';
 
@@ -83,6 +84,7 @@ export const privateCaRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: importCaInput,
+    bodyLimit: longBodyLimit,
     replies: { 200: { description: 'imported', schema: caImportSchema } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params, body: { chain, force = false } }) => {

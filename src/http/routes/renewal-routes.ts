@@ -61,7 +61,7 @@ export const renewalRoutes: readonly Route[] = [
 
 function page(
   vault: TimedContext,
-  call: Pick<Call<Filter>, 'baseUrl' | 'path' | 'query'>,
+  call: Pick<Call<Filter>, 'baseUrl' | 'path' | 'query' | 'actor' | 'gone'>,
   name: string | undefined,
 ): Promise<Reply> {
   const { status, after, limit, certificate } = call.query;

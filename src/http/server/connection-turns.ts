@@ -4,13 +4,22 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { isBeingRead, shortRest } from '../request/request-body.ts';
 import { authorityOf } from '../request/request-target.ts';
+import { closeLingering, isLingering } from './lingering-close.ts';
+
+type Latest = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** How many bytes of a body that nothing reads may still be parsed. */
+  spare: number;
+};
 
 type Turns = {
   /** Open responses in order; the first ones may have finished. */
   readonly begun: ServerResponse[];
   /** The last request; its body may still arrive. */
-  latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
+  latest: Latest | undefined;
   /** The connection is closed after the open responses. */
   isLast: boolean;
   /** A rejection is waiting. */
@@ -31,7 +40,7 @@ export function takeTurn(request: IncomingMessage, response: ServerResponse): 'o
   if (turns.isLast) return 'over';
   while (turns.begun[0]?.closed) turns.begun.shift();
   turns.begun.push(response);
-  turns.latest = { request, response };
+  turns.latest = { request, response, spare: shortRest };
   const isUnclear = isAmbiguous(request);
   // Node drops data that arrived with an upgrade request, so later requests would be unreliable.
   if (isUnclear || request.headers.upgrade !== undefined) {
@@ -53,22 +62,56 @@ export function inTurn(request: IncomingMessage, answer: () => void): void {
 
 /**
  * What a connection waits for: a `request`, or the `body` of the last one; `none` before its response has finished, and
- * `nothing more` if the connection is closed after it.
+ * `nothing more` if the connection is closed after it. `unwanted` is the long rest of a body whose request was answered.
  */
-export type NextBytes = 'request' | 'body' | 'none' | 'nothing more';
+export type NextBytes = 'request' | 'body' | 'none' | 'nothing more' | 'unwanted';
 
 /** What may be parsed now. */
 export function nextBytes(socket: Duplex): NextBytes {
+  if (isLingering(socket)) return 'nothing more';
   const turns = connections.get(socket);
   if (turns?.latest === undefined) return turns?.isLast ? 'nothing more' : 'request';
   if (turns.isRefused) return 'nothing more';
   const { request, response } = turns.latest;
   if (!request.complete) {
     const isHeld = turns.begun.some((one) => one !== response && !one.closed);
-    return isHeld ? 'none' : 'body';
+    return isHeld ? 'none' : nextOfBody(turns.latest);
   }
   if (turns.isLast) return 'nothing more';
   return response.closed ? 'request' : 'none';
+}
+
+/**
+ * A body stays in the socket until a reader takes it or it is known that none will: each chunk of it, which has one byte
+ * if the client likes, would be an object.
+ */
+function nextOfBody({ request, response, spare }: Latest): NextBytes {
+  if (isBeingRead(request)) return 'body';
+  if (request.readableFlowing !== true) return 'none';
+  if (spare > 0) return 'body';
+  return response.closed ? 'unwanted' : 'none';
+}
+
+/**
+ * Counts bytes of a body before they are parsed, and returns how many of them may be: all if they are read. Of others a
+ * short rest is parsed, so that the connection can be used again.
+ */
+export function takeBody(socket: Duplex, size: number): number {
+  const latest = connections.get(socket)?.latest;
+  if (latest === undefined || isBeingRead(latest.request)) return size;
+  const taken = Math.min(size, latest.spare);
+  latest.spare -= taken;
+  return taken;
+}
+
+/** Whether the last request has a body in chunks. */
+export function isInChunks(socket: Duplex): boolean {
+  return connections.get(socket)?.latest?.request.headers['transfer-encoding'] !== undefined;
+}
+
+/** Whether the client may still be sending its last request. */
+export function isSending(socket: Duplex): boolean {
+  return connections.get(socket)?.latest?.request.complete === false;
 }
 
 /** The unfinished responses of a connection. */
@@ -92,7 +135,7 @@ export function afterTurns(socket: Duplex, refuse: () => void): void {
   if (isRest && !isAnswered && open.at(-1) === latest.response) open.pop();
   let left = open.length;
   const next = () => {
-    if (isAnswered) socket.end(() => socket.destroy());
+    if (isAnswered) closeLingering(socket);
     else if (socket.writable) refuse();
   };
   for (const response of open) {

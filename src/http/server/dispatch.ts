@@ -101,7 +101,11 @@ function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange):
   if (route === undefined) return Promise.resolve(methodNotAllowed(context, found, exchange));
   return authorizeRequest(context, route, exchange, found).then((admitted) => {
     const call = callOf(context, route, exchange, found, admitted);
-    if (route.body === undefined) return route.handle(call);
+    if (route.body === undefined) {
+      // A body that nothing takes is discarded as it arrives, also while the response takes long.
+      if (!exchange.request.complete) exchange.request.resume();
+      return route.handle(call);
+    }
     return bodyOf(route, route.body, exchange.request).then((body) => route.handle({ ...call, body }));
   });
 }

@@ -3,17 +3,28 @@
  * are parsed after the previous response was passed to the kernel. Node's parser would process a complete packet with
  * up to thousands of requests, and buffer all their responses.
  */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { second } from '../../base/duration.ts';
-import { type NextBytes, nextBytes, openAnswers } from './connection-turns.ts';
+import {
+  isInChunks,
+  isSending,
+  type NextBytes,
+  nextBytes,
+  openAnswers,
+  takeBody,
+} from './connection-turns.ts';
 import { doInFairTurn } from './fair-turns.ts';
+import { closeLingering, isLingering } from './lingering-close.ts';
 
 /** The shortest possible request, so that a run of line breaks is not split into thousands of pieces. */
 const shortestRequest = 14;
 
 /** In a body, empty lines have no meaning; a piece that ends after one contains few requests, and they wait. */
 const shortestBodyPiece = 256;
+
+/** Bytes of a body in chunks that are parsed per turn of the event loop: each chunk, of one byte at least, is an event. */
+const largestPieceOfChunks = 4096;
 
 /** How long to wait for a response in progress after the client has closed its side. */
 const patience = second;
@@ -45,7 +56,24 @@ export function takeOneByOne(server: Server, event: 'connection' | 'secureConnec
       .off('end', end)
       .on('drain', release);
     releases.set(socket, release);
+    closeAfterAnswer(socket);
   });
+  server.prependListener('request', (request: IncomingMessage) => {
+    const release = releases.get(request.socket);
+    if (release !== undefined) request.once('resume', release);
+  });
+}
+
+/**
+ * node:http calls `destroySoon` after the last response of a connection, which would close it with unread data if the
+ * client is still sending its request.
+ */
+function closeAfterAnswer(socket: Socket): void {
+  const destroySoon = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    if (isSending(socket)) closeLingering(socket);
+    else destroySoon();
+  };
 }
 
 /** Continues with pipelined data, after other connections had their turn. */
@@ -55,6 +83,17 @@ export function afterAnswer(socket: Socket): void {
   if (release !== undefined) doInFairTurn(release);
 }
 
+/** Connections that wait until others had their turn; the reader of a body would resume them earlier. */
+const resting = new WeakSet<Socket>();
+
+function rest(socket: Socket): void {
+  resting.add(socket);
+  doInFairTurn(() => {
+    resting.delete(socket);
+    releases.get(socket)?.();
+  });
+}
+
 type Parse = (bytes: Buffer) => void;
 
 /** Parses what may be parsed and leaves the rest in the socket. Returns whether to wait for a response. */
@@ -62,21 +101,26 @@ function takeBytes(socket: Socket, bytes: Buffer, parse: Parse): boolean {
   let left = bytes;
   for (;;) {
     const next = nextBytes(socket);
-    if (next === 'nothing more') return false;
-    const isHeld = next === 'none' || socket.writableNeedDrain;
+    if (next === 'unwanted') closeLingering(socket);
+    if (next === 'nothing more' || next === 'unwanted') return false;
+    const isHeld = next === 'none' || socket.writableNeedDrain || resting.has(socket);
     // If the reader of a body has no room, node:http has paused the socket, and resumes it.
     if (isHeld || socket.isPaused()) {
       socket.pause();
       socket.unshift(left);
       return isHeld;
     }
-    const size = pieceOf(left, next);
+    const inChunks = next === 'body' && isInChunks(socket);
+    const most = inChunks ? largestPieceOfChunks : left.length;
+    const piece = Math.min(most, pieceOf(left, next));
+    const size = next === 'body' ? takeBody(socket, piece) : piece;
     if (size === left.length) {
       parse(left);
       return false;
     }
     parse(left.subarray(0, size));
     left = left.subarray(size);
+    if (inChunks) rest(socket);
   }
 }
 
@@ -88,6 +132,7 @@ function pieceOf(bytes: Buffer, next: NextBytes): number {
 
 /** Node closes a connection whose client has closed its side, which would discard a response in progress. */
 function endInTurn(socket: Socket, end: () => void): void {
+  if (isLingering(socket)) return;
   const last = openAnswers(socket).at(-1);
   if (last === undefined) {
     end();

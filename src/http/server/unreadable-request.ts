@@ -8,6 +8,7 @@ import { problemReply, replyHeaders } from '../request/reply.ts';
 import { plainOnHttps } from '../tls/https-redirect.ts';
 import type { Refusals } from './connection-limits.ts';
 import { afterTurns } from './connection-turns.ts';
+import { closeLingering } from './lingering-close.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** Problem codes of Node's errors; all others mean that the data is not HTTP. */
@@ -67,7 +68,7 @@ export function refuseUnreadable(
   afterTurns(socket, () => {
     const problem = new Problem(problems[code ?? ''] ?? 'invalid_request');
     const text = answerText(requestId, problem);
-    socket.end(isHead(rawPacket) ? withoutBody(text) : text, () => socket.destroy());
+    closeLingering(socket, isHead(rawPacket) ? withoutBody(text) : text);
     logUnreadable(log, requestId, problem, code, socket);
   });
 }

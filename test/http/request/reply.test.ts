@@ -1,9 +1,8 @@
 /** Replies as bytes on the wire: lengths, bodies that must not be sent, and the headers that problems carry. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
 import {
@@ -14,7 +13,7 @@ import {
   writeReply,
   writeStream,
 } from '../../../src/http/request/reply.ts';
-import { converse, rawRequest, requestText } from '../../harness/http-raw.ts';
+import { rawRequest } from '../../harness/http-raw.ts';
 
 suite('a reply', () => {
   /** What a client sees of the reply. */
@@ -142,47 +141,5 @@ suite('a streamed reply', () => {
     const response = await fetch(url);
     await assert.rejects(response.text());
     assert.match(String(await ended[0]), /no more/);
-  });
-});
-
-suite('a reply with which the connection ends', () => {
-  type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
-  const whole: Answer = (request, response) => writeReply(request, response, 'the-id', json(400, 'no'));
-  const streamed: Answer = (request, response) =>
-    writeStream(request, response, 'the-id', { status: 200, headers: {}, stream: oneWord }, never);
-  const never = new AbortController().signal;
-  async function* oneWord() {
-    yield 'word';
-  }
-
-  async function server(t: { after: (work: () => void) => void }, answer: Answer) {
-    const answering = createServer(answer);
-    t.after(() => answering.close());
-    await once(answering.listen(0, '127.0.0.1'), 'listening');
-    return `http://127.0.0.1:${(answering.address() as AddressInfo).port}`;
-  }
-
-  for (const [what, answer, method, body] of [
-    ['whole', whole, 'POST', '"no"'],
-    ['whole, without its body', whole, 'HEAD', ''],
-    ['in pieces', streamed, 'POST', 'word'],
-    ['in pieces, without them', streamed, 'HEAD', ''],
-  ] as const) {
-    test(`reaches a client that is still sending: ${what}`, async (t) => {
-      const url = await server(t, answer);
-      const sent = Buffer.alloc(10_000_000);
-      for (let time = 0; time < 20; time += 1) {
-        const headers = { Connection: 'close', 'Content-Length': sent.length };
-        const asked = request(url, { method, headers }).end(sent);
-        const [response] = (await once(asked, 'response')) as [IncomingMessage];
-        assert.equal(await text(response), body);
-      }
-    });
-  }
-
-  test('ends it where the client is silent', async (t) => {
-    const lines = ['Connection: close', 'Content-Length: 10'];
-    const answer = await converse(await server(t, whole), requestText('POST', '/', lines));
-    assert.match(answer, /^HTTP\/1\.1 400 [\s\S]*"no"$/);
   });
 });

@@ -264,3 +264,40 @@ suite('between two turns of the event loop,', () => {
     }
   });
 });
+
+test('pages for many requests together are read two at a time, and no caller has more than one of them', async (t) => {
+  const { admin } = await filled(t, (db, now) => copyCertificates(db, 700, now));
+  const { server } = admin;
+  const { raw } = await makeKey(server.vault);
+  const { reader } = server.vault.db;
+  let rows = 0;
+  let most = 0;
+  Object.assign(server.vault.db, {
+    reader: reader.withPlugin({
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => {
+        rows += result.rows.filter((row) => Object.keys(row).length > 2).length;
+        most = Math.max(most, rows);
+        return result;
+      },
+    }),
+  });
+  let isOver = false;
+  const reset = () => {
+    rows = 0;
+    if (!isOver) setImmediate(reset);
+  };
+  setImmediate(reset);
+  const order: string[] = [];
+  const crowd = Array.from({ length: 20 }, async () => {
+    const response = await server.get(`${certificates}?sort=expiry&limit=700`, raw);
+    assert.equal(((await response.json()) as Named[]).length, 700);
+    order.push('crowd');
+  });
+  const other = admin.ask('GET', `${certificates}?limit=700`).then(() => order.push('other'));
+  await Promise.all([...crowd, other]);
+  isOver = true;
+  Object.assign(server.vault.db, { reader });
+  assert(most <= 2 * mostRows + 100, `${most} rows`);
+  assert(order.indexOf('other') < 10, `after ${order.indexOf('other')} others`);
+});

@@ -1,9 +1,14 @@
 /** Requests of many small parts: neither time nor memory grows faster than the bytes that were received. */
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { z } from 'zod';
+import { json } from '../../../src/http/request/reply.ts';
+import { readRawBody } from '../../../src/http/request/request-body.ts';
+import { route } from '../../../src/http/request/route.ts';
 import { watchTurns } from '../../harness/event-loop-turns.ts';
 import { makeKey } from '../../harness/http-fixtures.ts';
 import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
@@ -69,4 +74,47 @@ test('a body in chunks of one byte occupies what was received, not an object for
   first.end();
   assert.equal(parseReply(await answer).status, 400);
   for (const socket of sockets) socket.destroy();
+});
+
+test('a body in chunks of one byte is parsed over many turns of the event loop', async (t) => {
+  const perTurn: number[] = [0];
+  let isOver = false;
+  const count = () => {
+    perTurn.push(0);
+    if (!isOver) setImmediate(count);
+  };
+  const read = async (request: IncomingMessage) => {
+    setImmediate(count);
+    request.on('data', () => {
+      perTurn[perTurn.length - 1] = (perTurn.at(-1) ?? 0) + 1;
+    });
+    const { length } = await readRawBody(request, 100_000);
+    isOver = true;
+    return length;
+  };
+  const counted = route({
+    method: 'POST',
+    path: '/counted',
+    id: 'counted',
+    summary: 'Counts the chunks of its body',
+    access: { kind: 'public' },
+    body: z.int(),
+    protocol: {
+      bodyType: 'text/plain',
+      readBody: read,
+      problemReply: () => undefined,
+      complete: (reply) => reply,
+      failures: {},
+      problemSchema: z.string(),
+    },
+    replies: { 200: { description: 'how many', schema: z.int() } },
+    problems: [],
+    handle: async ({ body }) => json(200, body),
+  });
+  const server = await testServer(t, { routes: [counted] });
+  const lines = ['Transfer-Encoding: chunked', 'Connection: close'];
+  const text = `${requestText('POST', '/counted', lines)}${'1\r\n \r\n'.repeat(20_000)}0\r\n\r\n`;
+  assert.equal(parseReply(await converse(server.url, text)).body, '20000');
+  const most = Math.max(...perTurn);
+  assert(most < 3000, `${most} chunks in a turn`);
 });

@@ -1,0 +1,38 @@
+/**
+ * Closes connections whose clients may still be sending. Closing one with unread data would discard the response
+ * (RFC 9112 §9.6), and parsing that data would cost more than sending it.
+ */
+import type { Duplex } from 'node:stream';
+import { second } from '../../base/duration.ts';
+
+/** How long to wait for the client to close its side. */
+const patience = 5 * second;
+
+/** Bytes that are dropped meanwhile, which is more than any request needs. */
+const mostDropped = 16 * 1_048_576;
+
+const lingering = new WeakSet<Duplex>();
+
+/** Whether the connection is being closed: what it receives must not be parsed. */
+export function isLingering(socket: Duplex): boolean {
+  return lingering.has(socket);
+}
+
+/** Closes the sending side after `last`, and the other one as soon as the client closes it or wastes its patience. */
+export function closeLingering(socket: Duplex, last = ''): void {
+  lingering.add(socket);
+  let left = mostDropped;
+  const late = setTimeout(() => socket.destroy(), patience);
+  const destroyIfDone = () => {
+    if (socket.readableEnded && socket.writableFinished) socket.destroy();
+  };
+  socket
+    .on('data', ({ length }: Buffer) => {
+      left -= length;
+      if (left < 0) socket.destroy();
+    })
+    .once('end', destroyIfDone)
+    .once('close', () => clearTimeout(late))
+    .resume()
+    .end(last, destroyIfDone);
+}
