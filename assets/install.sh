@@ -1,5 +1,5 @@
 #!/bin/sh
-# shellcheck disable=SC2317 # shellcheck does not see what traps and get_"$tool" call
+# shellcheck disable=SC2317,SC2016 # shellcheck does not see what traps and get_"$tool" call, nor that bounded runs awk
 # Certificate Vault: the client. It creates, replaces, lists and removes scheduled downloads of certificates and keys, and
 # the schedule runs it. For usage, run `sh install.sh --help`.
 #
@@ -147,6 +147,7 @@ initialize() {
   reload_seconds=$(whole_number "${CERTIFICATE_VAULT_RELOAD_SECONDS:-}" 120)
   verify_tries=$(whole_number "${CERTIFICATE_VAULT_VERIFY_TRIES:-}" 10)
   sign_seconds=$(whole_number "${CERTIFICATE_VAULT_SIGN_SECONDS:-}" 240)
+  check_seconds=$(whole_number "${CERTIFICATE_VAULT_CHECK_SECONDS:-}" 20)
   lock_seconds=$(whole_number "${CERTIFICATE_VAULT_LOCK_SECONDS:-}" 0)
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
@@ -216,6 +217,32 @@ stop_limited() {
     kill_tree "$limited" KILL
   fi
 }
+
+# A server chooses the size of its response, so downloads stop at 4 MiB. A vault sends at most about 2 MiB.
+largest_response=4194304
+largest_head=65536
+
+# limited_download SECONDS COMMAND...: with_limit for programs that write received data to files. The unit of `ulimit -f` is
+# 512 bytes, but 1024 in bash outside its POSIX mode, so is_too_large checks the size afterwards.
+limited_download() {
+  limit_seconds=$1
+  shift
+  with_limit "$limit_seconds" with_file_limit "$@"
+}
+
+with_file_limit() {
+  trap - 0 HUP INT TERM
+  ulimit -f "$((largest_response / 512))" 2>/dev/null || :
+  exec "$@"
+}
+
+# bounded COMMAND...: runs a program that reads received data, which may be crafted to take hours. It reads only files and
+# pipes of such programs, so a limit of processor time is enough. That needs no other process, and works in pipes and $( ).
+bounded() (
+  # shellcheck disable=SC3045 # all supported shells have it
+  ulimit -t "$check_seconds" 2>/dev/null || :
+  exec "$@"
+)
 
 # kill_tree PID SIGNAL: signals the process and all its descendants.
 kill_tree() {
@@ -1316,8 +1343,8 @@ choose_tool() {
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
 # that is not empty. Sets http_status (000 if there was no
-# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, or `short`) and
-# http_error (the program's message). Does not follow redirects.
+# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short` or `large`)
+# and http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
@@ -1330,10 +1357,15 @@ http_get() {
   esac
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
+  if is_too_large "$2"; then
+    http_status=000 http_exit=large http_version='' http_etag='' http_length='' http_location=''
+    http_error="the response is larger than 4 MiB, or its headers are larger than 64 KiB"
+    return 0
+  fi
   parse_head
   # The last lines of curl explain certificates in general; the first one has the error.
-  http_error=$(awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
-    tr -d '[:cntrl:]')
+  http_error=$(bounded awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
+    tr -d '[:cntrl:]' | cut -c 1-600)
   case $tool-$http_exit in
     # The time limit of curl, or ours.
     curl-28 | *-124) http_status=000 ;;
@@ -1345,6 +1377,18 @@ http_get() {
   elif is_success && [ "$http_exit" -ne 0 ]; then
     http_status=000
   fi
+}
+
+# is_too_large BODY: whether the response reached a limit. Empties its files, which must not fill a disk until the run ends.
+is_too_large() {
+  for received in "$1" "$scratch/answer" "$scratch/head" "$scratch/error"; do
+    received_most=$largest_response
+    case $received in */head | */error) received_most=$largest_head ;; esac
+    if [ ! -f "$received" ] || [ "$(byte_count "$received")" -lt "$received_most" ]; then continue; fi
+    true >"$1" && true >"$scratch/answer" && true >"$scratch/head" && true >"$scratch/error"
+    return 0
+  done
+  return 1
 }
 
 is_success() {
@@ -1384,7 +1428,7 @@ EOF
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --insecure
   ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
   # -q must come first: a .curlrc could disable checks. --globoff: IPv6 addresses have brackets.
-  with_limit "$((fetch_seconds + 5))" curl -q --globoff "$@" "$http_url" 2>"$scratch/error"
+  limited_download "$((fetch_seconds + 5))" curl -q --globoff "$@" "$http_url" 2>"$scratch/error"
 }
 
 get_wget() {
@@ -1405,10 +1449,10 @@ EOF
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
   ! is_loopback "$server_host" || set -- "$@" --no-proxy
-  with_limit "$fetch_seconds" wget --config="$scratch/wgetrc" "$@" "$http_url" 2>"$scratch/head"
+  limited_download "$fetch_seconds" wget --config="$scratch/wgetrc" "$@" "$http_url" 2>"$scratch/head"
   wget_exit=$?
   # The headers of the response are indented, and so are some explanations.
-  grep -v -e '^  HTTP/' -e '^  [A-Za-z0-9-]*:' "$scratch/head" >"$scratch/error"
+  bounded grep -v -e '^  HTTP/' -e '^  [A-Za-z0-9-]*:' "$scratch/head" >"$scratch/error"
   return "$wget_exit"
 }
 
@@ -1444,7 +1488,7 @@ EOF
 
 # split_answer BODY: splits the raw response into headers and body.
 split_answer() {
-  sed "/^$cr\$/q" "$scratch/answer" >"$scratch/head"
+  bounded sed "/^$cr\$/q" "$scratch/answer" >"$scratch/head"
   tail -c "+$(($(byte_count "$scratch/head") + 1))" "$scratch/answer" >"$1"
 }
 
@@ -1459,7 +1503,7 @@ get_nc() {
   fi
   {
     [ "$nc_request" = "$scratch/request" ] || cat "$scratch/request" >&6
-    with_limit "$fetch_seconds" nc "$server_host" "$server_port" <&6 >"$scratch/answer" 2>"$scratch/error"
+    limited_download "$fetch_seconds" nc "$server_host" "$server_port" <&6 >"$scratch/answer" 2>"$scratch/error"
   } 6<>"$nc_request"
   nc_exit=$?
   split_answer "$2"
@@ -1476,7 +1520,7 @@ get_openssl() {
     *) set -- -connect "$server_host:$server_port" -verify_ip "$server_host" ;;
   esac
   [ "$ca" = no ] || set -- "$@" -CAfile "$ca_path"
-  with_limit "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
+  limited_download "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
     <"$scratch/request" >"$scratch/answer" 2>"$scratch/error"
   # The exit code also depends on how the server closed the connection, so the length of the body decides instead.
   [ "$?" -ne 124 ] || return 124
@@ -1486,7 +1530,9 @@ get_openssl() {
 # The last headers in the file are those of the response; a proxy's may come first.
 parse_head() {
   http_status=000 http_version='' http_etag='' http_length='' http_location=''
-  awk '
+  bounded awk '
+    # Removing blanks from a long line takes some versions of awk minutes.
+    length($0) > 1000 { next }
     { sub(/\r$/, ""); sub(/^[ \t]+/, "") }
     /^HTTP\/[0-9.]+ [0-9][0-9][0-9]/ { split("", field); status = $2; next }
     (colon = index($0, ":")) {
@@ -1526,7 +1572,7 @@ try_get() {
       000*)
         explain_connection
         case $http_cause in
-          untrusted | name | expired | early | pin) break ;;
+          untrusted | name | expired | early | pin | large) break ;;
         esac
         [ "$tries" -lt "$fetch_tries" ] || break
         ;;
@@ -1614,8 +1660,8 @@ vault api-key create --name NAME --certificate '$certificate' --scope certificat
 # Prints ": " and the `detail` of the problem (RFC 9457) in the body, if there is one. The server may not be the vault, so
 # only printable characters of a limited length.
 problem_detail() {
-  awk '
-    { text = text " " $0; if (length(text) > 5000) exit }
+  one_line 5000 "$1" | bounded awk '
+    { text = $0 }
     END {
       if (!match(text, /"detail" *: *"/)) exit
       text = substr(text, RSTART + RLENGTH, 600)
@@ -1629,15 +1675,21 @@ problem_detail() {
       gsub(/[^ -~]/, "", detail)
       sub(/\.$/, "", detail)
       if (detail != "") print ": " detail
-    }' "$1"
+    }'
+}
+
+# one_line BYTES FILE: prints the beginning of the file as one line. Some versions of awk need minutes to join many lines.
+one_line() {
+  dd if="$2" bs="$1" count=1 2>/dev/null | tr '\n' ' '
+  echo
 }
 
 # json_values FILE KEY: prints the value of a key of the JSON object in the file: a text, number or word, or each of them in
 # an array, one per line. Prints texts as they are written, with escapes. The server may not be the vault, so the rest is
 # only skipped.
 json_values() {
-  awk -v key="$2" '
-    { text = text $0 " "; if (length(text) > 200000) exit }
+  one_line 200000 "$1" | bounded awk -v key="$2" '
+    { text = $0 }
     END {
       gsub(/[^ -~]/, " ", text)
       while (text != "") {
@@ -1656,7 +1708,7 @@ json_values() {
     }
     function show(value) {
       if (field == key && (depth == 1 || depth == 2 && kind[2] == "[")) print value
-    }' "$1"
+    }'
 }
 
 # Sets http_cause, http_error and http_hint for a request without a response.
@@ -1685,6 +1737,10 @@ explain_connection() {
       http_hint="Try: check the address, and whether a firewall drops the connection"
       ;;
     tls-timeout) http_error="$server_place accepted the connection, but no TLS handshake within $connect_seconds seconds" ;;
+    large)
+      http_error="$http_error, so it does not come from a vault"
+      http_hint="Try: --server with the address of the vault; another program may use $server_place"
+      ;;
     timeout) http_error="no complete response within $fetch_seconds seconds" ;;
     untrusted)
       if [ "$ca" = yes ]; then
@@ -1733,11 +1789,12 @@ explain_connection() {
 # Prints the cause as one word; nothing if it is unknown. curl has exit codes for most causes. Other programs only have
 # messages, and so have the libraries for TLS.
 connection_cause() {
-  awk -v tool="$tool" -v code="$http_exit" -v first="$http_error" '
+  bounded awk -v tool="$tool" -v code="$http_exit" -v first="$http_error" '
     function is(pattern, name) { if (cause == "" && text ~ pattern) cause = name }
     { text = text " " tolower($0) }
     END {
       if (code == "short") exit
+      if (code == "large") { print code; exit }
       if (code == 124) { print "timeout"; exit }
       if (tool == "curl") {
         text = tolower(first)
@@ -1781,8 +1838,8 @@ why_not_connected() {
   [ "$tool" = curl ] || return 0
   set -- --silent --verbose --head --output /dev/null --proto "=$server_scheme" --max-time "$connect_seconds"
   ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
-  with_limit "$((connect_seconds + 5))" curl -q --globoff "$@" "$server/" >/dev/null 2>"$scratch/probe"
-  grep -i -e failed "$scratch/probe" >"$scratch/error"
+  limited_download "$((connect_seconds + 5))" curl -q --globoff "$@" "$server/" >/dev/null 2>"$scratch/probe"
+  bounded grep -i -e failed "$scratch/probe" >"$scratch/error"
   http_cause=$(tool='' connection_cause)
   [ -n "$http_cause" ] || http_cause=connect
 }
@@ -1899,6 +1956,9 @@ disk_is() {
 # How many requests in a row may replace the certificate of someone else.
 most_taken=3
 
+# The number of names in a request. Each takes several processes.
+most_names=1000
+
 prepare_local_key() {
   [ "$has_openssl" = yes ] || fail 1 "--local-key needs the openssl program, which is not installed"
   local_directory=$run_state/local-key
@@ -1968,7 +2028,7 @@ EOF
 choose_local_key() {
   local_path='' local_reason=''
   if [ -n "$chain_version" ]; then
-    leaf_key=$(openssl x509 -noout -pubkey -in "$scratch/fullchain.pem" 2>/dev/null </dev/null)
+    leaf_key=$(bounded openssl x509 -noout -pubkey -in "$scratch/fullchain.pem" 2>/dev/null </dev/null)
     [ -n "$leaf_key" ] || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
     for part in next.pem current.pem; do
       if [ -f "$local_directory/$part" ] && [ "$(public_part "$local_directory/$part")" = "$leaf_key" ]; then
@@ -1986,7 +2046,7 @@ choose_local_key() {
 }
 
 public_part() {
-  openssl pkey -pubout -in "$1" 2>/dev/null </dev/null
+  bounded openssl pkey -pubout -in "$1" 2>/dev/null </dev/null
 }
 
 # Sets key_created and key_type.
@@ -2143,9 +2203,10 @@ EOF
     for kind in domains uris emails; do
       for name in $(json_values "$scratch/metadata" "$kind"); do
         name_count=$((name_count + 1))
+        [ "$name_count" -le "$most_names" ] || break 2
         name_type=$(name_type "$kind" "$name")
         [ -n "$name_type" ] || {
-          sign_failure="the vault has a name that this script cannot request: $name"
+          sign_failure="the vault has a name that this script cannot request: $(printf '%s\n' "$name" | cut -c 1-300)"
           return 1
         }
         cat <<EOF
@@ -2156,6 +2217,10 @@ EOF
   } >"$scratch/request.conf" || scratch_full
   [ "$name_count" -gt 0 ] || {
     sign_failure="the vault has no names for certificate \"$certificate\""
+    return 1
+  }
+  [ "$name_count" -le "$most_names" ] || {
+    sign_failure="the vault has more than $most_names names for certificate \"$certificate\""
     return 1
   }
   if [ -f "$local_directory/request.pem" ] && cmp -s "$scratch/request.conf" "$local_directory/request.conf" &&
@@ -2197,6 +2262,7 @@ EOF
 # Waits until the renewal that the vault described in $scratch/renewal has succeeded.
 wait_for_certificate() {
   renewal_id=$(json_values "$scratch/renewal" id)
+  [ "${#renewal_id}" -le 64 ] || renewal_id=''
   case $renewal_id in
     '' | *[!A-Za-z0-9_-]*)
       sign_failure="$http_url: not a response of the vault: no renewal"
@@ -2251,7 +2317,7 @@ from_local_key() {
         next_sum=$known_sum
         return 0
       fi
-      openssl pkcs12 -export -keypbe AES-256-CBC -certpbe AES-256-CBC -macalg sha256 -name "$certificate" \
+      bounded openssl pkcs12 -export -keypbe AES-256-CBC -certpbe AES-256-CBC -macalg sha256 -name "$certificate" \
         -passout "file:$job_directory/keystore-password" -inkey "$local_path" -in "$scratch/fullchain.pem" \
         -out "$staging/$output" >/dev/null 2>"$scratch/error" </dev/null ||
         fail "$exit_check" "openssl cannot create keystore.p12: $(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')"
@@ -2342,7 +2408,7 @@ is_same_file() {
 # its certificates are the `same` or `changed`, or `unrelated` if the job trusts no root of this vault. Fails if the vault
 # served anything but complete PEM blocks of certificates.
 next_ca() {
-  awk -v mark="$ca_mark" -v next_file="$scratch/ca.pem" '
+  bounded awk -v mark="$ca_mark" -v next_file="$scratch/ca.pem" '
     { sub(/\r$/, "") }
     kind == "served" && $0 == "-----BEGIN CERTIFICATE-----" { if (inside) wrong = 1; inside = 1; body = ""; next }
     kind == "served" && $0 == "-----END CERTIFICATE-----" {
@@ -2388,7 +2454,7 @@ check_pem() {
     combined.pem) pem_keys=1 pem_least=2 ;;
     chain.crt) pem_least=0 ;;
   esac
-  awk -v keys="$pem_keys" -v least="$pem_least" -v most="$pem_most" '
+  bounded awk -v keys="$pem_keys" -v least="$pem_least" -v most="$pem_most" '
     { sub(/\r$/, ""); label = blocks < keys ? "PRIVATE KEY" : "CERTIFICATE" }
     $0 == "-----BEGIN " label "-----" { if (inside) wrong = 1; inside = 1; size = 0; next }
     $0 == "-----END " label "-----" { if (!inside || !size) wrong = 1; inside = 0; blocks++; next }
@@ -2448,7 +2514,7 @@ check_converted() {
     check_leaf "$scratch/new.pem" "$scratch/old.pem"
   fi
   check_keys "$scratch/new.pem"
-  [ "$1" != keystore.p12 ] || [ "$(openssl pkey -pubout -in "$scratch/new.pem" 2>/dev/null </dev/null)" = "$leaf_key" ] ||
+  [ "$1" != keystore.p12 ] || [ "$(bounded openssl pkey -pubout -in "$scratch/new.pem" 2>/dev/null </dev/null)" = "$leaf_key" ] ||
     fail "$exit_check" "the private key in keystore.p12 does not match its certificate; nothing was changed"
   rm -f "$scratch/new.pem" "$scratch/old.pem"
 }
@@ -2456,16 +2522,16 @@ check_converted() {
 # to_pem ARTIFACT FILE PEM: converts the leaf certificate, and in a keystore also the key. Fails if openssl cannot.
 to_pem() {
   case $1 in
-    certificate.der) openssl x509 -inform DER -in "$2" -out "$3" ;;
+    certificate.der) bounded openssl x509 -inform DER -in "$2" -out "$3" ;;
     keystore.p12)
-      openssl pkcs12 -clcerts -nodes -passin "file:$job_directory/keystore-password" -in "$2" -out "$3" && [ -s "$3" ]
+      bounded openssl pkcs12 -clcerts -nodes -passin "file:$job_directory/keystore-password" -in "$2" -out "$3" && [ -s "$3" ]
       ;;
   esac >/dev/null 2>&1 </dev/null
 }
 
 check_leaf() {
-  openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
-  openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
+  bounded openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
+  bounded openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
   [ "$1" != "$2" ] || return 0
   leaf_begins=$(not_before "$1")
@@ -2494,7 +2560,7 @@ remove $destination/$(first_leaf) and run the job again"
 }
 
 start_date() {
-  openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
+  bounded openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
 }
 
 not_before() {
@@ -2502,7 +2568,7 @@ not_before() {
 }
 
 not_after() {
-  openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sed 's/^notAfter=//' | sortable_date
+  bounded openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sed 's/^notAfter=//' | sortable_date
 }
 
 # Prints a date of openssl as a sortable number. Parsing dates with `date` is not portable.
@@ -2513,10 +2579,10 @@ sortable_date() {
 }
 
 check_keys() {
-  leaf_key=$(openssl x509 -noout -pubkey -in "$1" 2>/dev/null </dev/null)
+  leaf_key=$(bounded openssl x509 -noout -pubkey -in "$1" 2>/dev/null </dev/null)
   for key_line in $files; do
     is_key "${key_line%% *}" || continue
-    own_key=$(openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
+    own_key=$(bounded openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
     if [ -z "$own_key" ] || [ "$own_key" != "$leaf_key" ]; then
       fail "$exit_check" "${key_line%% *} does not match the certificate; nothing was changed"
     fi
@@ -2873,7 +2939,7 @@ verify_served() {
 }
 
 fingerprint() {
-  openssl x509 -noout -fingerprint -sha256 2>/dev/null
+  bounded openssl x509 -noout -fingerprint -sha256 2>/dev/null
 }
 
 # Connects with the server name HOST, or with the first name in the certificate if HOST is not a DNS name.
@@ -2882,8 +2948,8 @@ served_certificate() {
   case $verify_name in
     *[!0-9.]*.*) ;;
     *)
-      verify_name=$(openssl x509 -noout -text -in "$disk/$(first_leaf)" 2>/dev/null </dev/null |
-        sed -n 's/.*DNS:\([^, ]*\).*/\1/p' | head -n 1)
+      verify_name=$(bounded openssl x509 -noout -text -in "$disk/$(first_leaf)" 2>/dev/null </dev/null |
+        bounded sed -n 's/.*DNS:\([^, ]*\).*/\1/p' | head -n 1)
       case $verify_name in '*.'*) verify_name=www.${verify_name#??} ;; esac
       ;;
   esac
@@ -2900,7 +2966,7 @@ served_certificate() {
     5432) set -- "$@" -starttls postgres ;;
     5222) set -- "$@" -starttls xmpp ;;
   esac
-  with_limit "$connect_seconds" openssl s_client "$@" </dev/null >"$scratch/served" 2>/dev/null
+  limited_download "$connect_seconds" openssl s_client "$@" </dev/null >"$scratch/served" 2>/dev/null
 }
 
 # commit ROWS: saves the state. Only after reload and verification, or a failed reload would never be retried.
@@ -3058,7 +3124,7 @@ copy_script() {
     authorized=no
     get_with_retries /client/install.sh "$1"
   fi
-  { is_whole_script "$1" && sh -n "$1" 2>/dev/null; } ||
+  { is_whole_script "$1" && bounded sh -n "$1" 2>/dev/null; } ||
     fail "$exit_fetch" "$server/client/install.sh is not a complete installer script"
 }
 
@@ -3298,7 +3364,7 @@ $1
   schedule     $schedule ($scheduler)
   reload       ${reload:-none}${local_key:+$newline  private key  generated on this machine ($local_key)}
   version      $(shown_version)
-  expires      $([ -z "$status_leaf" ] || openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
+  expires      $([ -z "$status_leaf" ] || bounded openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
 EOF
   [ -z "$proxies" ] || printf '  proxies      %s\n' "$(printf '%s\n' "$proxies" | sed 's|//[^/]*@|//|' | tr '\n' ' ')"
@@ -3354,8 +3420,8 @@ find_problems() {
       fi
     fi
   done
-  if [ -n "$status_leaf" ] && openssl x509 -noout -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null; then
-    openssl x509 -noout -checkend 0 -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null || problem "the certificate has expired"
+  if [ -n "$status_leaf" ] && bounded openssl x509 -noout -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null; then
+    bounded openssl x509 -noout -checkend 0 -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null || problem "the certificate has expired"
   fi
   for line in $files; do
     { [ -f "$run_directory/state" ] && find_row "$run_directory/state" "${line%% *}" "${line#* }"; } || {
