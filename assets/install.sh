@@ -49,7 +49,9 @@ Create or replace a job:
     --owner USER, --group GROUP   owner and group of the files
     --mode MODE              mode of the files (default 0644); files with a private key always get 0600
     --verify HOST:PORT       after a reload, check that this server presents the new certificate
-    --allow-http             send the API key and download private keys unencrypted
+    --listener-user USER     over http on this machine: the user whose process listens on the port of --server, if it is
+                             not root, the user vault or the user of the job
+    --allow-http             send the API key and download private keys unencrypted, to any listener
     --allow-not-yet-valid    install a certificate that is not valid yet, where the clock is wrong; also with --run
     --dry-run                print what would happen, without doing it
 Manage jobs (select them by JOB, or by --server, --certificate and --destination):
@@ -155,7 +157,7 @@ initialize() {
   keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
-  local_key='' local_path='' chain_version='' upload='' late_failure=''
+  listener_user='' local_key='' local_path='' chain_version='' upload='' late_failure=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps
@@ -751,6 +753,9 @@ check_options() {
   case $owner$group in
     -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--owner, --group: not a valid user or group name" ;;
   esac
+  case $listener_user in
+    -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--listener-user: not a valid user name" ;;
+  esac
   case $verify in
     '') return ;;
     *[!]A-Za-z0-9.:[-]* | :* | *: | -*) usage_error "--verify: \"$verify\" is not HOST:PORT" ;;
@@ -1204,6 +1209,9 @@ EOF
   [ -z "$local_key" ] || cat <<EOF || return 1
 local_key=$local_key
 EOF
+  [ -z "$listener_user" ] || cat <<EOF || return 1
+listener_user=$listener_user
+EOF
   for job_line in $proxies; do
     cat <<EOF || return 1
 proxy=$job_line
@@ -1220,13 +1228,14 @@ EOF
 # Parses values; the file is never evaluated as code.
 read_job() {
   [ -r "$jobs_root/$1/job" ] || fail 1 "job \"$1\" not found in $jobs_root"
-  job_id=$1 files='' proxies='' local_key='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
+  job_id=$1 files='' proxies='' local_key='' listener_user='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
     case ${job_line%%=*} in
       format) job_format=$job_text ;;
       end) job_end=$job_text ;;
       local_key) local_key=$job_text ;;
+      listener_user) listener_user=$job_text ;;
       proxy) proxies=$proxies${proxies:+$newline}$job_text ;;
       state) state_root=$job_text ;;
       server) server=$job_text ;;
@@ -1343,7 +1352,8 @@ choose_tool() {
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
 # that is not empty. Sets http_status (000 if there was no
-# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short` or `large`)
+# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short`, `large` or that of
+# is_listener_trusted)
 # and http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
@@ -1355,6 +1365,10 @@ http_get() {
       keystore_code=$(tr -d '\r\n' <"$job_directory/keystore-password" | od -A n -v -t x1 | tr -d ' \t\n' | percent_encode)
       ;;
   esac
+  if ! is_listener_trusted; then
+    http_status=000 http_exit=$listener_problem http_version='' http_etag='' http_length='' http_location='' http_error=''
+    return 0
+  fi
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
   if is_too_large "$2"; then
@@ -1389,6 +1403,79 @@ is_too_large() {
     return 0
   done
   return 1
+}
+
+# Plain HTTP does not say who answers, and while the vault is stopped any user of this machine can listen on its port. So the
+# listener must belong to root, the user vault, this user or --listener-user. On failure sets listener_problem to `absent` or
+# `stranger`, and listener_name. A listener could still change in the moment between this check and the connection. Systems
+# without /proc/net have no portable way to find the user.
+is_listener_trusted() {
+  listener_problem='' listener_name=''
+  [ "$server_scheme" = http ] && is_loopback "$server_host" && [ "$allow_http" = no ] && [ -r /proc/net/tcp ] || return 0
+  listener_uids=$(find_listeners)
+  [ -n "$listener_uids" ] || listener_problem=absent
+  for listener_uid in $listener_uids; do
+    is_trusted_uid "$listener_uid" && continue
+    listener_problem=stranger listener_name=$(user_name "$listener_uid")
+    break
+  done
+  [ -z "$listener_problem" ]
+}
+
+# is_trusted_uid UID
+is_trusted_uid() {
+  [ "$1" != 0 ] && [ "$1" != "$my_uid" ] || return 0
+  for trusted_user in vault $listener_user; do
+    [ "$1" != "$trusted_user" ] && [ "$1" != "$(id -u "$trusted_user" 2>/dev/null)" ] || return 0
+  done
+  return 1
+}
+
+# user_name UID: prints the name of the user, or the number if it has none.
+user_name() {
+  { getent passwd "$1" 2>/dev/null || cat /etc/passwd; } | bounded awk -F : -v uid="$1" '
+    $3 == uid { print $1; found = 1; exit }
+    END { if (!found) print uid }'
+}
+
+# Prints the user ids of all listeners that a connection to the server could reach, one per line. The kernel prints
+# addresses as hexadecimal numbers in the byte order of the machine, so both orders count. `localhost` may be either
+# address, and an address in an unusual notation any of IPv4.
+find_listeners() {
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | bounded awk -v host="$server_host" -v port="$server_port" '
+    BEGIN {
+      port = sprintf("%04X", port)
+      zero = "00000000"
+      any[zero] = any[zero zero zero zero] = 1
+      if (host ~ /^(localhost|::1)$/) any[zero zero zero "01000000"] = any[zero zero zero "00000001"] = 1
+      any4 = host ~ /^127\./
+      if (host == "localhost") four("127.0.0.1")
+      else if (any4 && host ~ /^127(\.(0|[1-9][0-9]*))+$/ && split(host, parts, ".") == 4) { four(host); any4 = 0 }
+      if (host != "::1") any[zero zero "FFFF0000" zero] = any[zero zero "0000FFFF" zero] = 1
+    }
+    function four(address,   part) {
+      split(address, part, ".")
+      add(sprintf("%02X%02X%02X%02X", part[4], part[3], part[2], part[1]))
+      add(sprintf("%02X%02X%02X%02X", part[1], part[2], part[3], part[4]))
+    }
+    function add(hex) { any[hex] = any[zero zero "FFFF0000" hex] = any[zero zero "0000FFFF" hex] = 1 }
+    $4 == "0A" && split($2, local, ":") == 2 && local[2] == port {
+      address = local[1]
+      loopback = any4 && (address ~ /^......7F$/ || address ~ /^7F......$/ ||
+        substr(address, 1, 16) == zero zero && substr(address, 17, 8) ~ /FFFF/)
+      if ((address in any || loopback) && !seen[$8]++) print $8
+    }'
+}
+
+# With sudo, a user has the rights of root, so a vault of that user is trusted too, and the job remembers the user.
+trust_sudo_user() {
+  [ "$my_uid" -eq 0 ] && [ -n "${SUDO_UID:-}" ] && [ -z "$listener_user" ] || return 0
+  listener_user=$SUDO_UID
+  if is_listener_trusted && listener_user='' && ! is_listener_trusted && [ "$listener_problem" = stranger ]; then
+    listener_user=$(user_name "$SUDO_UID")
+  else
+    listener_user=''
+  fi
 }
 
 is_success() {
@@ -1572,7 +1659,7 @@ try_get() {
       000*)
         explain_connection
         case $http_cause in
-          untrusted | name | expired | early | pin | large) break ;;
+          untrusted | name | expired | early | pin | large | stranger) break ;;
         esac
         [ "$tries" -lt "$fetch_tries" ] || break
         ;;
@@ -1737,6 +1824,10 @@ explain_connection() {
       http_hint="Try: check the address, and whether a firewall drops the connection"
       ;;
     tls-timeout) http_error="$server_place accepted the connection, but no TLS handshake within $connect_seconds seconds" ;;
+    stranger)
+      http_error="a process of user $listener_name listens on $server_place, not root, vault or the user of this job, so nothing was sent"
+      http_hint="Try: --listener-user $listener_name, if that user runs the vault or a proxy of it, or https"
+      ;;
     large)
       http_error="$http_error, so it does not come from a vault"
       http_hint="Try: --server with the address of the vault; another program may use $server_place"
@@ -1794,7 +1885,8 @@ connection_cause() {
     { text = text " " tolower($0) }
     END {
       if (code == "short") exit
-      if (code == "large") { print code; exit }
+      if (code == "large" || code == "stranger") { print code; exit }
+      if (code == "absent") { print "refused"; exit }
       if (code == 124) { print "timeout"; exit }
       if (tool == "curl") {
         text = tolower(first)
@@ -3137,6 +3229,7 @@ install_job() {
   make_first_scratch
   choose_tool
   check_options
+  trust_sudo_user
   choose_scheduler
   calendar=$(cron_to_calendar "${schedule:-@daily}") || usage_error "--schedule: \"$schedule\": $calendar"
   [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
@@ -3694,7 +3787,7 @@ read_options() {
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
-      --key-file | --keystore-password-file | --ca-file | --pin | --owner | --group | --mode | --verify | --local-key-type) ;;
+      --listener-user | --key-file | --keystore-password-file | --ca-file | --pin | --owner | --group | --mode | --verify | --local-key-type) ;;
       *) usage_error "unknown option \"$1\"; see --help" ;;
     esac
     case $1 in
@@ -3721,6 +3814,7 @@ read_options() {
       --owner) owner=$value ;;
       --group) group=$value ;;
       --mode) mode=$value ;;
+      --listener-user) listener_user=$value ;;
       --verify) verify=$value ;;
       --local-key-type) local_key_type=$value ;;
     esac
