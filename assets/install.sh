@@ -1,5 +1,5 @@
 #!/bin/sh
-# shellcheck disable=SC2317 # shellcheck does not see what traps and get_"$tool" call
+# shellcheck disable=SC2317,SC2016 # shellcheck does not see what traps and get_"$tool" call, nor that bounded runs awk
 # Certificate Vault: the client. It creates, replaces, lists and removes scheduled downloads of certificates and keys, and
 # the schedule runs it. For usage, run `sh install.sh --help`.
 #
@@ -49,7 +49,9 @@ Create or replace a job:
     --owner USER, --group GROUP   owner and group of the files
     --mode MODE              mode of the files (default 0644); files with a private key always get 0600
     --verify HOST:PORT       after a reload, check that this server presents the new certificate
-    --allow-http             send the API key and download private keys unencrypted
+    --listener-user USER     over http on this machine: the user whose process listens on the port of --server, if it is
+                             not root, the user vault or the user of the job
+    --allow-http             send the API key and download private keys unencrypted, to any listener
     --allow-not-yet-valid    install a certificate that is not valid yet, where the clock is wrong; also with --run
     --dry-run                print what would happen, without doing it
 Manage jobs (select them by JOB, or by --server, --certificate and --destination):
@@ -147,6 +149,7 @@ initialize() {
   reload_seconds=$(whole_number "${CERTIFICATE_VAULT_RELOAD_SECONDS:-}" 120)
   verify_tries=$(whole_number "${CERTIFICATE_VAULT_VERIFY_TRIES:-}" 10)
   sign_seconds=$(whole_number "${CERTIFICATE_VAULT_SIGN_SECONDS:-}" 240)
+  check_seconds=$(whole_number "${CERTIFICATE_VAULT_CHECK_SECONDS:-}" 20)
   lock_seconds=$(whole_number "${CERTIFICATE_VAULT_LOCK_SECONDS:-}" 0)
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
@@ -154,7 +157,7 @@ initialize() {
   keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
-  local_key='' local_path='' chain_version='' upload='' late_failure=''
+  listener_user='' local_key='' local_path='' chain_version='' upload='' late_failure=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps
@@ -216,6 +219,32 @@ stop_limited() {
     kill_tree "$limited" KILL
   fi
 }
+
+# A server chooses the size of its response, so downloads stop at 4 MiB. A vault sends at most about 2 MiB.
+largest_response=4194304
+largest_head=65536
+
+# limited_download SECONDS COMMAND...: with_limit for programs that write received data to files. The unit of `ulimit -f` is
+# 512 bytes, but 1024 in bash outside its POSIX mode, so is_too_large checks the size afterwards.
+limited_download() {
+  limit_seconds=$1
+  shift
+  with_limit "$limit_seconds" with_file_limit "$@"
+}
+
+with_file_limit() {
+  trap - 0 HUP INT TERM
+  ulimit -f "$((largest_response / 512))" 2>/dev/null || :
+  exec "$@"
+}
+
+# bounded COMMAND...: runs a program that reads received data, which may be crafted to take hours. It reads only files and
+# pipes of such programs, so a limit of processor time is enough. That needs no other process, and works in pipes and $( ).
+bounded() (
+  # shellcheck disable=SC3045 # all supported shells have it
+  ulimit -t "$check_seconds" 2>/dev/null || :
+  exec "$@"
+)
 
 # kill_tree PID SIGNAL: signals the process and all its descendants.
 kill_tree() {
@@ -724,6 +753,9 @@ check_options() {
   case $owner$group in
     -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--owner, --group: not a valid user or group name" ;;
   esac
+  case $listener_user in
+    -* | *[!A-Za-z0-9._@\\+-]*) usage_error "--listener-user: not a valid user name" ;;
+  esac
   case $verify in
     '') return ;;
     *[!]A-Za-z0-9.:[-]* | :* | *: | -*) usage_error "--verify: \"$verify\" is not HOST:PORT" ;;
@@ -1177,6 +1209,9 @@ EOF
   [ -z "$local_key" ] || cat <<EOF || return 1
 local_key=$local_key
 EOF
+  [ -z "$listener_user" ] || cat <<EOF || return 1
+listener_user=$listener_user
+EOF
   for job_line in $proxies; do
     cat <<EOF || return 1
 proxy=$job_line
@@ -1193,13 +1228,14 @@ EOF
 # Parses values; the file is never evaluated as code.
 read_job() {
   [ -r "$jobs_root/$1/job" ] || fail 1 "job \"$1\" not found in $jobs_root"
-  job_id=$1 files='' proxies='' local_key='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
+  job_id=$1 files='' proxies='' local_key='' listener_user='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
     case ${job_line%%=*} in
       format) job_format=$job_text ;;
       end) job_end=$job_text ;;
       local_key) local_key=$job_text ;;
+      listener_user) listener_user=$job_text ;;
       proxy) proxies=$proxies${proxies:+$newline}$job_text ;;
       state) state_root=$job_text ;;
       server) server=$job_text ;;
@@ -1316,8 +1352,9 @@ choose_tool() {
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
 # that is not empty. Sets http_status (000 if there was no
-# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, or `short`) and
-# http_error (the program's message). Does not follow redirects.
+# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short`, `large` or that of
+# is_listener_trusted)
+# and http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
@@ -1328,12 +1365,21 @@ http_get() {
       keystore_code=$(tr -d '\r\n' <"$job_directory/keystore-password" | od -A n -v -t x1 | tr -d ' \t\n' | percent_encode)
       ;;
   esac
+  if ! is_listener_trusted; then
+    http_status=000 http_exit=$listener_problem http_version='' http_etag='' http_length='' http_location='' http_error=''
+    return 0
+  fi
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
+  if is_too_large "$2"; then
+    http_status=000 http_exit=large http_version='' http_etag='' http_length='' http_location=''
+    http_error="the response is larger than 4 MiB, or its headers are larger than 64 KiB"
+    return 0
+  fi
   parse_head
   # The last lines of curl explain certificates in general; the first one has the error.
-  http_error=$(awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
-    tr -d '[:cntrl:]')
+  http_error=$(bounded awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
+    tr -d '[:cntrl:]' | cut -c 1-600)
   case $tool-$http_exit in
     # The time limit of curl, or ours.
     curl-28 | *-124) http_status=000 ;;
@@ -1344,6 +1390,91 @@ http_get() {
     http_error="the connection closed after $(byte_count "$2") of $http_length bytes"
   elif is_success && [ "$http_exit" -ne 0 ]; then
     http_status=000
+  fi
+}
+
+# is_too_large BODY: whether the response reached a limit. Empties its files, which must not fill a disk until the run ends.
+is_too_large() {
+  for received in "$1" "$scratch/answer" "$scratch/head" "$scratch/error"; do
+    received_most=$largest_response
+    case $received in */head | */error) received_most=$largest_head ;; esac
+    if [ ! -f "$received" ] || [ "$(byte_count "$received")" -lt "$received_most" ]; then continue; fi
+    true >"$1" && true >"$scratch/answer" && true >"$scratch/head" && true >"$scratch/error"
+    return 0
+  done
+  return 1
+}
+
+# Plain HTTP does not say who answers, and while the vault is stopped any user of this machine can listen on its port. So the
+# listener must belong to root, the user vault, this user or --listener-user. On failure sets listener_problem to `absent` or
+# `stranger`, and listener_name. A listener could still change in the moment between this check and the connection. Systems
+# without /proc/net have no portable way to find the user.
+is_listener_trusted() {
+  listener_problem='' listener_name=''
+  [ "$server_scheme" = http ] && is_loopback "$server_host" && [ "$allow_http" = no ] && [ -r /proc/net/tcp ] || return 0
+  listener_uids=$(find_listeners)
+  [ -n "$listener_uids" ] || listener_problem=absent
+  for listener_uid in $listener_uids; do
+    is_trusted_uid "$listener_uid" && continue
+    listener_problem=stranger listener_name=$(user_name "$listener_uid")
+    break
+  done
+  [ -z "$listener_problem" ]
+}
+
+# is_trusted_uid UID
+is_trusted_uid() {
+  [ "$1" != 0 ] && [ "$1" != "$my_uid" ] || return 0
+  for trusted_user in vault $listener_user; do
+    [ "$1" != "$trusted_user" ] && [ "$1" != "$(id -u "$trusted_user" 2>/dev/null)" ] || return 0
+  done
+  return 1
+}
+
+# user_name UID: prints the name of the user, or the number if it has none.
+user_name() {
+  { getent passwd "$1" 2>/dev/null || cat /etc/passwd; } | bounded awk -F : -v uid="$1" '
+    $3 == uid { print $1; found = 1; exit }
+    END { if (!found) print uid }'
+}
+
+# Prints the user ids of all listeners that a connection to the server could reach, one per line. The kernel prints
+# addresses as hexadecimal numbers in the byte order of the machine, so both orders count. `localhost` may be either
+# address, and an address in an unusual notation any of IPv4.
+find_listeners() {
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | bounded awk -v host="$server_host" -v port="$server_port" '
+    BEGIN {
+      port = sprintf("%04X", port)
+      zero = "00000000"
+      any[zero] = any[zero zero zero zero] = 1
+      if (host ~ /^(localhost|::1)$/) any[zero zero zero "01000000"] = any[zero zero zero "00000001"] = 1
+      any4 = host ~ /^127\./
+      if (host == "localhost") four("127.0.0.1")
+      else if (any4 && host ~ /^127(\.(0|[1-9][0-9]*))+$/ && split(host, parts, ".") == 4) { four(host); any4 = 0 }
+      if (host != "::1") any[zero zero "FFFF0000" zero] = any[zero zero "0000FFFF" zero] = 1
+    }
+    function four(address,   part) {
+      split(address, part, ".")
+      add(sprintf("%02X%02X%02X%02X", part[4], part[3], part[2], part[1]))
+      add(sprintf("%02X%02X%02X%02X", part[1], part[2], part[3], part[4]))
+    }
+    function add(hex) { any[hex] = any[zero zero "FFFF0000" hex] = any[zero zero "0000FFFF" hex] = 1 }
+    $4 == "0A" && split($2, local, ":") == 2 && local[2] == port {
+      address = local[1]
+      loopback = any4 && (address ~ /^......7F$/ || address ~ /^7F......$/ ||
+        substr(address, 1, 16) == zero zero && substr(address, 17, 8) ~ /FFFF/)
+      if ((address in any || loopback) && !seen[$8]++) print $8
+    }'
+}
+
+# With sudo, a user has the rights of root, so a vault of that user is trusted too, and the job remembers the user.
+trust_sudo_user() {
+  [ "$my_uid" -eq 0 ] && [ -n "${SUDO_UID:-}" ] && [ -z "$listener_user" ] || return 0
+  listener_user=$SUDO_UID
+  if is_listener_trusted && listener_user='' && ! is_listener_trusted && [ "$listener_problem" = stranger ]; then
+    listener_user=$(user_name "$SUDO_UID")
+  else
+    listener_user=''
   fi
 }
 
@@ -1384,7 +1515,7 @@ EOF
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --insecure
   ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
   # -q must come first: a .curlrc could disable checks. --globoff: IPv6 addresses have brackets.
-  with_limit "$((fetch_seconds + 5))" curl -q --globoff "$@" "$http_url" 2>"$scratch/error"
+  limited_download "$((fetch_seconds + 5))" curl -q --globoff "$@" "$http_url" 2>"$scratch/error"
 }
 
 get_wget() {
@@ -1405,10 +1536,10 @@ EOF
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
   ! is_loopback "$server_host" || set -- "$@" --no-proxy
-  with_limit "$fetch_seconds" wget --config="$scratch/wgetrc" "$@" "$http_url" 2>"$scratch/head"
+  limited_download "$fetch_seconds" wget --config="$scratch/wgetrc" "$@" "$http_url" 2>"$scratch/head"
   wget_exit=$?
   # The headers of the response are indented, and so are some explanations.
-  grep -v -e '^  HTTP/' -e '^  [A-Za-z0-9-]*:' "$scratch/head" >"$scratch/error"
+  bounded grep -v -e '^  HTTP/' -e '^  [A-Za-z0-9-]*:' "$scratch/head" >"$scratch/error"
   return "$wget_exit"
 }
 
@@ -1444,7 +1575,7 @@ EOF
 
 # split_answer BODY: splits the raw response into headers and body.
 split_answer() {
-  sed "/^$cr\$/q" "$scratch/answer" >"$scratch/head"
+  bounded sed "/^$cr\$/q" "$scratch/answer" >"$scratch/head"
   tail -c "+$(($(byte_count "$scratch/head") + 1))" "$scratch/answer" >"$1"
 }
 
@@ -1459,7 +1590,7 @@ get_nc() {
   fi
   {
     [ "$nc_request" = "$scratch/request" ] || cat "$scratch/request" >&6
-    with_limit "$fetch_seconds" nc "$server_host" "$server_port" <&6 >"$scratch/answer" 2>"$scratch/error"
+    limited_download "$fetch_seconds" nc "$server_host" "$server_port" <&6 >"$scratch/answer" 2>"$scratch/error"
   } 6<>"$nc_request"
   nc_exit=$?
   split_answer "$2"
@@ -1476,7 +1607,7 @@ get_openssl() {
     *) set -- -connect "$server_host:$server_port" -verify_ip "$server_host" ;;
   esac
   [ "$ca" = no ] || set -- "$@" -CAfile "$ca_path"
-  with_limit "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
+  limited_download "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
     <"$scratch/request" >"$scratch/answer" 2>"$scratch/error"
   # The exit code also depends on how the server closed the connection, so the length of the body decides instead.
   [ "$?" -ne 124 ] || return 124
@@ -1486,7 +1617,9 @@ get_openssl() {
 # The last headers in the file are those of the response; a proxy's may come first.
 parse_head() {
   http_status=000 http_version='' http_etag='' http_length='' http_location=''
-  awk '
+  bounded awk '
+    # Removing blanks from a long line takes some versions of awk minutes.
+    length($0) > 1000 { next }
     { sub(/\r$/, ""); sub(/^[ \t]+/, "") }
     /^HTTP\/[0-9.]+ [0-9][0-9][0-9]/ { split("", field); status = $2; next }
     (colon = index($0, ":")) {
@@ -1526,7 +1659,7 @@ try_get() {
       000*)
         explain_connection
         case $http_cause in
-          untrusted | name | expired | early | pin) break ;;
+          untrusted | name | expired | early | pin | large | stranger) break ;;
         esac
         [ "$tries" -lt "$fetch_tries" ] || break
         ;;
@@ -1614,8 +1747,8 @@ vault api-key create --name NAME --certificate '$certificate' --scope certificat
 # Prints ": " and the `detail` of the problem (RFC 9457) in the body, if there is one. The server may not be the vault, so
 # only printable characters of a limited length.
 problem_detail() {
-  awk '
-    { text = text " " $0; if (length(text) > 5000) exit }
+  one_line 5000 "$1" | bounded awk '
+    { text = $0 }
     END {
       if (!match(text, /"detail" *: *"/)) exit
       text = substr(text, RSTART + RLENGTH, 600)
@@ -1629,15 +1762,21 @@ problem_detail() {
       gsub(/[^ -~]/, "", detail)
       sub(/\.$/, "", detail)
       if (detail != "") print ": " detail
-    }' "$1"
+    }'
+}
+
+# one_line BYTES FILE: prints the beginning of the file as one line. Some versions of awk need minutes to join many lines.
+one_line() {
+  dd if="$2" bs="$1" count=1 2>/dev/null | tr '\n' ' '
+  echo
 }
 
 # json_values FILE KEY: prints the value of a key of the JSON object in the file: a text, number or word, or each of them in
 # an array, one per line. Prints texts as they are written, with escapes. The server may not be the vault, so the rest is
 # only skipped.
 json_values() {
-  awk -v key="$2" '
-    { text = text $0 " "; if (length(text) > 200000) exit }
+  one_line 200000 "$1" | bounded awk -v key="$2" '
+    { text = $0 }
     END {
       gsub(/[^ -~]/, " ", text)
       while (text != "") {
@@ -1656,7 +1795,7 @@ json_values() {
     }
     function show(value) {
       if (field == key && (depth == 1 || depth == 2 && kind[2] == "[")) print value
-    }' "$1"
+    }'
 }
 
 # Sets http_cause, http_error and http_hint for a request without a response.
@@ -1685,6 +1824,14 @@ explain_connection() {
       http_hint="Try: check the address, and whether a firewall drops the connection"
       ;;
     tls-timeout) http_error="$server_place accepted the connection, but no TLS handshake within $connect_seconds seconds" ;;
+    stranger)
+      http_error="a process of user $listener_name listens on $server_place, not root, vault or the user of this job, so nothing was sent"
+      http_hint="Try: --listener-user $listener_name, if that user runs the vault or a proxy of it, or https"
+      ;;
+    large)
+      http_error="$http_error, so it does not come from a vault"
+      http_hint="Try: --server with the address of the vault; another program may use $server_place"
+      ;;
     timeout) http_error="no complete response within $fetch_seconds seconds" ;;
     untrusted)
       if [ "$ca" = yes ]; then
@@ -1733,11 +1880,13 @@ explain_connection() {
 # Prints the cause as one word; nothing if it is unknown. curl has exit codes for most causes. Other programs only have
 # messages, and so have the libraries for TLS.
 connection_cause() {
-  awk -v tool="$tool" -v code="$http_exit" -v first="$http_error" '
+  bounded awk -v tool="$tool" -v code="$http_exit" -v first="$http_error" '
     function is(pattern, name) { if (cause == "" && text ~ pattern) cause = name }
     { text = text " " tolower($0) }
     END {
       if (code == "short") exit
+      if (code == "large" || code == "stranger") { print code; exit }
+      if (code == "absent") { print "refused"; exit }
       if (code == 124) { print "timeout"; exit }
       if (tool == "curl") {
         text = tolower(first)
@@ -1781,8 +1930,8 @@ why_not_connected() {
   [ "$tool" = curl ] || return 0
   set -- --silent --verbose --head --output /dev/null --proto "=$server_scheme" --max-time "$connect_seconds"
   ! is_loopback "$server_host" || set -- "$@" --noproxy '*'
-  with_limit "$((connect_seconds + 5))" curl -q --globoff "$@" "$server/" >/dev/null 2>"$scratch/probe"
-  grep -i -e failed "$scratch/probe" >"$scratch/error"
+  limited_download "$((connect_seconds + 5))" curl -q --globoff "$@" "$server/" >/dev/null 2>"$scratch/probe"
+  bounded grep -i -e failed "$scratch/probe" >"$scratch/error"
   http_cause=$(tool='' connection_cause)
   [ -n "$http_cause" ] || http_cause=connect
 }
@@ -1899,6 +2048,9 @@ disk_is() {
 # How many requests in a row may replace the certificate of someone else.
 most_taken=3
 
+# The number of names in a request. Each takes several processes.
+most_names=1000
+
 prepare_local_key() {
   [ "$has_openssl" = yes ] || fail 1 "--local-key needs the openssl program, which is not installed"
   local_directory=$run_state/local-key
@@ -1968,7 +2120,7 @@ EOF
 choose_local_key() {
   local_path='' local_reason=''
   if [ -n "$chain_version" ]; then
-    leaf_key=$(openssl x509 -noout -pubkey -in "$scratch/fullchain.pem" 2>/dev/null </dev/null)
+    leaf_key=$(bounded openssl x509 -noout -pubkey -in "$scratch/fullchain.pem" 2>/dev/null </dev/null)
     [ -n "$leaf_key" ] || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
     for part in next.pem current.pem; do
       if [ -f "$local_directory/$part" ] && [ "$(public_part "$local_directory/$part")" = "$leaf_key" ]; then
@@ -1986,7 +2138,7 @@ choose_local_key() {
 }
 
 public_part() {
-  openssl pkey -pubout -in "$1" 2>/dev/null </dev/null
+  bounded openssl pkey -pubout -in "$1" 2>/dev/null </dev/null
 }
 
 # Sets key_created and key_type.
@@ -2143,9 +2295,10 @@ EOF
     for kind in domains uris emails; do
       for name in $(json_values "$scratch/metadata" "$kind"); do
         name_count=$((name_count + 1))
+        [ "$name_count" -le "$most_names" ] || break 2
         name_type=$(name_type "$kind" "$name")
         [ -n "$name_type" ] || {
-          sign_failure="the vault has a name that this script cannot request: $name"
+          sign_failure="the vault has a name that this script cannot request: $(printf '%s\n' "$name" | cut -c 1-300)"
           return 1
         }
         cat <<EOF
@@ -2156,6 +2309,10 @@ EOF
   } >"$scratch/request.conf" || scratch_full
   [ "$name_count" -gt 0 ] || {
     sign_failure="the vault has no names for certificate \"$certificate\""
+    return 1
+  }
+  [ "$name_count" -le "$most_names" ] || {
+    sign_failure="the vault has more than $most_names names for certificate \"$certificate\""
     return 1
   }
   if [ -f "$local_directory/request.pem" ] && cmp -s "$scratch/request.conf" "$local_directory/request.conf" &&
@@ -2197,6 +2354,7 @@ EOF
 # Waits until the renewal that the vault described in $scratch/renewal has succeeded.
 wait_for_certificate() {
   renewal_id=$(json_values "$scratch/renewal" id)
+  [ "${#renewal_id}" -le 64 ] || renewal_id=''
   case $renewal_id in
     '' | *[!A-Za-z0-9_-]*)
       sign_failure="$http_url: not a response of the vault: no renewal"
@@ -2251,7 +2409,7 @@ from_local_key() {
         next_sum=$known_sum
         return 0
       fi
-      openssl pkcs12 -export -keypbe AES-256-CBC -certpbe AES-256-CBC -macalg sha256 -name "$certificate" \
+      bounded openssl pkcs12 -export -keypbe AES-256-CBC -certpbe AES-256-CBC -macalg sha256 -name "$certificate" \
         -passout "file:$job_directory/keystore-password" -inkey "$local_path" -in "$scratch/fullchain.pem" \
         -out "$staging/$output" >/dev/null 2>"$scratch/error" </dev/null ||
         fail "$exit_check" "openssl cannot create keystore.p12: $(tail -n 1 "$scratch/error" | tr -d '[:cntrl:]')"
@@ -2342,7 +2500,7 @@ is_same_file() {
 # its certificates are the `same` or `changed`, or `unrelated` if the job trusts no root of this vault. Fails if the vault
 # served anything but complete PEM blocks of certificates.
 next_ca() {
-  awk -v mark="$ca_mark" -v next_file="$scratch/ca.pem" '
+  bounded awk -v mark="$ca_mark" -v next_file="$scratch/ca.pem" '
     { sub(/\r$/, "") }
     kind == "served" && $0 == "-----BEGIN CERTIFICATE-----" { if (inside) wrong = 1; inside = 1; body = ""; next }
     kind == "served" && $0 == "-----END CERTIFICATE-----" {
@@ -2388,7 +2546,7 @@ check_pem() {
     combined.pem) pem_keys=1 pem_least=2 ;;
     chain.crt) pem_least=0 ;;
   esac
-  awk -v keys="$pem_keys" -v least="$pem_least" -v most="$pem_most" '
+  bounded awk -v keys="$pem_keys" -v least="$pem_least" -v most="$pem_most" '
     { sub(/\r$/, ""); label = blocks < keys ? "PRIVATE KEY" : "CERTIFICATE" }
     $0 == "-----BEGIN " label "-----" { if (inside) wrong = 1; inside = 1; size = 0; next }
     $0 == "-----END " label "-----" { if (!inside || !size) wrong = 1; inside = 0; blocks++; next }
@@ -2448,7 +2606,7 @@ check_converted() {
     check_leaf "$scratch/new.pem" "$scratch/old.pem"
   fi
   check_keys "$scratch/new.pem"
-  [ "$1" != keystore.p12 ] || [ "$(openssl pkey -pubout -in "$scratch/new.pem" 2>/dev/null </dev/null)" = "$leaf_key" ] ||
+  [ "$1" != keystore.p12 ] || [ "$(bounded openssl pkey -pubout -in "$scratch/new.pem" 2>/dev/null </dev/null)" = "$leaf_key" ] ||
     fail "$exit_check" "the private key in keystore.p12 does not match its certificate; nothing was changed"
   rm -f "$scratch/new.pem" "$scratch/old.pem"
 }
@@ -2456,16 +2614,16 @@ check_converted() {
 # to_pem ARTIFACT FILE PEM: converts the leaf certificate, and in a keystore also the key. Fails if openssl cannot.
 to_pem() {
   case $1 in
-    certificate.der) openssl x509 -inform DER -in "$2" -out "$3" ;;
+    certificate.der) bounded openssl x509 -inform DER -in "$2" -out "$3" ;;
     keystore.p12)
-      openssl pkcs12 -clcerts -nodes -passin "file:$job_directory/keystore-password" -in "$2" -out "$3" && [ -s "$3" ]
+      bounded openssl pkcs12 -clcerts -nodes -passin "file:$job_directory/keystore-password" -in "$2" -out "$3" && [ -s "$3" ]
       ;;
   esac >/dev/null 2>&1 </dev/null
 }
 
 check_leaf() {
-  openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
-  openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
+  bounded openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
+  bounded openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
   [ "$1" != "$2" ] || return 0
   leaf_begins=$(not_before "$1")
@@ -2494,7 +2652,7 @@ remove $destination/$(first_leaf) and run the job again"
 }
 
 start_date() {
-  openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
+  bounded openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sed 's/^notBefore=//'
 }
 
 not_before() {
@@ -2502,7 +2660,7 @@ not_before() {
 }
 
 not_after() {
-  openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sed 's/^notAfter=//' | sortable_date
+  bounded openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sed 's/^notAfter=//' | sortable_date
 }
 
 # Prints a date of openssl as a sortable number. Parsing dates with `date` is not portable.
@@ -2513,10 +2671,10 @@ sortable_date() {
 }
 
 check_keys() {
-  leaf_key=$(openssl x509 -noout -pubkey -in "$1" 2>/dev/null </dev/null)
+  leaf_key=$(bounded openssl x509 -noout -pubkey -in "$1" 2>/dev/null </dev/null)
   for key_line in $files; do
     is_key "${key_line%% *}" || continue
-    own_key=$(openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
+    own_key=$(bounded openssl pkey -pubout -in "$(effective "${key_line#* }")" 2>/dev/null </dev/null)
     if [ -z "$own_key" ] || [ "$own_key" != "$leaf_key" ]; then
       fail "$exit_check" "${key_line%% *} does not match the certificate; nothing was changed"
     fi
@@ -2873,7 +3031,7 @@ verify_served() {
 }
 
 fingerprint() {
-  openssl x509 -noout -fingerprint -sha256 2>/dev/null
+  bounded openssl x509 -noout -fingerprint -sha256 2>/dev/null
 }
 
 # Connects with the server name HOST, or with the first name in the certificate if HOST is not a DNS name.
@@ -2882,8 +3040,8 @@ served_certificate() {
   case $verify_name in
     *[!0-9.]*.*) ;;
     *)
-      verify_name=$(openssl x509 -noout -text -in "$disk/$(first_leaf)" 2>/dev/null </dev/null |
-        sed -n 's/.*DNS:\([^, ]*\).*/\1/p' | head -n 1)
+      verify_name=$(bounded openssl x509 -noout -text -in "$disk/$(first_leaf)" 2>/dev/null </dev/null |
+        bounded sed -n 's/.*DNS:\([^, ]*\).*/\1/p' | head -n 1)
       case $verify_name in '*.'*) verify_name=www.${verify_name#??} ;; esac
       ;;
   esac
@@ -2900,7 +3058,7 @@ served_certificate() {
     5432) set -- "$@" -starttls postgres ;;
     5222) set -- "$@" -starttls xmpp ;;
   esac
-  with_limit "$connect_seconds" openssl s_client "$@" </dev/null >"$scratch/served" 2>/dev/null
+  limited_download "$connect_seconds" openssl s_client "$@" </dev/null >"$scratch/served" 2>/dev/null
 }
 
 # commit ROWS: saves the state. Only after reload and verification, or a failed reload would never be retried.
@@ -3058,7 +3216,7 @@ copy_script() {
     authorized=no
     get_with_retries /client/install.sh "$1"
   fi
-  { is_whole_script "$1" && sh -n "$1" 2>/dev/null; } ||
+  { is_whole_script "$1" && bounded sh -n "$1" 2>/dev/null; } ||
     fail "$exit_fetch" "$server/client/install.sh is not a complete installer script"
 }
 
@@ -3071,6 +3229,7 @@ install_job() {
   make_first_scratch
   choose_tool
   check_options
+  trust_sudo_user
   choose_scheduler
   calendar=$(cron_to_calendar "${schedule:-@daily}") || usage_error "--schedule: \"$schedule\": $calendar"
   [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
@@ -3298,7 +3457,7 @@ $1
   schedule     $schedule ($scheduler)
   reload       ${reload:-none}${local_key:+$newline  private key  generated on this machine ($local_key)}
   version      $(shown_version)
-  expires      $([ -z "$status_leaf" ] || openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
+  expires      $([ -z "$status_leaf" ] || bounded openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
 EOF
   [ -z "$proxies" ] || printf '  proxies      %s\n' "$(printf '%s\n' "$proxies" | sed 's|//[^/]*@|//|' | tr '\n' ' ')"
@@ -3354,8 +3513,8 @@ find_problems() {
       fi
     fi
   done
-  if [ -n "$status_leaf" ] && openssl x509 -noout -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null; then
-    openssl x509 -noout -checkend 0 -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null || problem "the certificate has expired"
+  if [ -n "$status_leaf" ] && bounded openssl x509 -noout -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null; then
+    bounded openssl x509 -noout -checkend 0 -in "$disk/$status_leaf" >/dev/null 2>&1 </dev/null || problem "the certificate has expired"
   fi
   for line in $files; do
     { [ -f "$run_directory/state" ] && find_row "$run_directory/state" "${line%% *}" "${line#* }"; } || {
@@ -3628,7 +3787,7 @@ read_options() {
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
-      --key-file | --keystore-password-file | --ca-file | --pin | --owner | --group | --mode | --verify | --local-key-type) ;;
+      --listener-user | --key-file | --keystore-password-file | --ca-file | --pin | --owner | --group | --mode | --verify | --local-key-type) ;;
       *) usage_error "unknown option \"$1\"; see --help" ;;
     esac
     case $1 in
@@ -3655,6 +3814,7 @@ read_options() {
       --owner) owner=$value ;;
       --group) group=$value ;;
       --mode) mode=$value ;;
+      --listener-user) listener_user=$value ;;
       --verify) verify=$value ;;
       --local-key-type) local_key_type=$value ;;
     esac
