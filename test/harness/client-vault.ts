@@ -1,6 +1,6 @@
 /**
- * A vault for the client installer: the built executable in its own process, with a certificate and an API key that its
- * command line created.
+ * A vault for the client installer, with a certificate and an API key that its command line created. It runs in the process of
+ * the test, and with VAULT_TEST_WHOLE=1 it is the built executable.
  */
 
 import assert from 'node:assert/strict';
@@ -13,6 +13,8 @@ import type { Machine, Tool } from './client-installer.ts';
 import { type Relay, relay } from './client-relay.ts';
 import { eventually } from './eventually.ts';
 import { type Chain, makeChain } from './openssl-chain.ts';
+import { serveInside } from './serve-inside.ts';
+import { isWhole } from './slice.ts';
 import { tempDir } from './temp-dir.ts';
 import { serve, vault } from './vault-process.ts';
 
@@ -25,7 +27,7 @@ export type ClientVault = {
   readonly trust: readonly string[];
   /** A relay in front of it with the same protocol and `trust` options. */
   readonly relay: () => Promise<Relay>;
-  /** Requests a path from the process itself. */
+  /** Requests a path from the server itself. */
   readonly get: (path: string) => Promise<Response>;
   /** Renews the certificate and waits for the new version. */
   readonly renew: (name?: string) => Promise<void>;
@@ -37,7 +39,7 @@ export type ClientVault = {
   readonly command: (...args: readonly string[]) => Promise<string>;
   /** The downloads so far, as `artifact version`. */
   readonly downloads: () => string[];
-  /** Stops the process. */
+  /** Stops the server. */
   readonly stop: () => Promise<void>;
   /** Creates the usual job: full chain and key of `web`. */
   readonly install: (
@@ -50,7 +52,7 @@ export type ClientVault = {
 const shared = mkdtempSync(join(tmpdir(), 'vault-template-'));
 after(() => rmSync(shared, { recursive: true, force: true }));
 
-/** Starts the process, which stops when the test ends. For the tool `openssl`, a relay in front of it serves HTTPS. */
+/** Starts the server, which stops when the test ends. For the tool `openssl`, a relay in front of it serves HTTPS. */
 export async function clientVault(
   t: Pick<TestContext, 'after'>,
   { certificates = ['web'], tool = 'curl' }: { certificates?: readonly string[]; tool?: Tool } = {},
@@ -63,7 +65,9 @@ export async function clientVault(
   let keys = 0;
   const before = () => relay(t, () => direct, tls && { cert: tls.fullchainPem, key: tls.leaf.keyPem });
   const front = tls && (await before());
-  const running = await serve(t, dataDir, { args: front ? ['--public-url', front.url] : [] });
+  const running = isWhole
+    ? await serve(t, dataDir, { args: front ? ['--public-url', front.url] : [] })
+    : await serveInside(t, dataDir, front ? { 'public-url': front.url } : {});
   direct = running.url;
   const url = front?.url ?? direct;
   const trust = tls ? ['--ca-file', tls.root.certificatePath] : [];

@@ -55,7 +55,7 @@ function needsProcess(
   return !Object.keys(environment).every((name) => /^(?:CERT)?VAULT_/.test(name));
 }
 
-/** Commands that run in this process. */
+/** Commands, and starts of servers, that run in this process. */
 let inside = 0;
 let usualMask = 0;
 
@@ -87,10 +87,14 @@ export async function runInside(
     version: manifest.version,
     executable: fromExecutable[0],
   } as unknown as Terminal;
-  // As the executable does.
+  return withOwnMask(async () => ({ code: await run(args, terminal), ...written }));
+}
+
+/** Runs part of the product with the umask of the executable. */
+export async function withOwnMask<T>(run: () => Promise<T>): Promise<T> {
   if (inside++ === 0) usualMask = process.umask(0o077);
   try {
-    return { code: await run(args, terminal), ...written };
+    return await run();
   } finally {
     if (--inside === 0) process.umask(usualMask);
   }
