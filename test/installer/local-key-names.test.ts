@@ -61,3 +61,17 @@ for (const name of [
     },
   );
 }
+
+test('a certificate with more than 1000 names is not requested', needs('openssl'), async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t);
+  const server = await vault.relay();
+  const domains = Array.from({ length: 1001 }, (_, at) => `a${at}.example.test`);
+  server.answer = (path): Answer =>
+    path === '/api/v1/certificates/web'
+      ? { status: 200, body: JSON.stringify({ name: 'web', domains, uris: [], emails: [] }) }
+      : undefined;
+  const installed = await installLocal(vault, client, [], { url: server.url });
+  assert.equal(installed.code, 10, installed.stderr);
+  assert.match(installed.stderr, /the vault has more than 1000 names for certificate "web"/);
+});
