@@ -2230,7 +2230,7 @@ request_certificate() {
   return 1
 }
 
-# Checks at once whether the API key may send requests, which a run does only every few weeks. Fails with http_failure.
+# Checks immediately whether the API key may send requests, which a run does only every few weeks. Fails with http_failure.
 check_sign_scope() {
   authorized=yes
   if ! try_get /api/v1/whoami "$scratch/whoami"; then

@@ -70,14 +70,14 @@ const rotate = command({
   description: 'Replace the secret of an API key and print it once',
   examples: [
     { does: 'Replace a key; the old one stays valid for 7 days', line: 'vault api-key rotate www' },
-    { does: 'Replace a stolen key; the old one ends at once', line: 'vault api-key rotate www --overlap 0' },
+    { does: 'Replace a stolen key; the old one ends immediately', line: 'vault api-key rotate www --overlap 0' },
   ],
   options: {
     ...idOption,
     overlap: {
       type: 'string',
       valueHint: 'TIME',
-      description: 'how long the old key stays valid, such as 24h; 0 ends it at once (default: 7d)',
+      description: 'how long the old key stays valid, such as 24h; 0 ends it immediately (default: 7d)',
     },
   },
   run: async (args, terminal) => {

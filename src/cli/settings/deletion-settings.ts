@@ -19,6 +19,6 @@ export function keepDeleted(setting: (name: keyof typeof deletionOptions) => Fou
   const ms = parseDuration(found.value);
   if (ms !== undefined && ms >= day && ms <= 3650 * day) return ms;
   throw new OperatorError(`${found.from}: "${found.value}" is not a valid duration`, {
-    hint: 'Use a number with d or y, from 1d to 10y, such as 30d. To destroy one at once: vault certificate purge',
+    hint: 'Use a number with d or y, from 1d to 10y, such as 30d. To destroy one immediately: vault certificate purge',
   });
 }
