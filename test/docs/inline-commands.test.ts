@@ -20,6 +20,7 @@ const others = new Set([
     '--key-file',
     '--destination',
     '--owner',
+    '--listener-user',
   ],
   ...[
     '--status',

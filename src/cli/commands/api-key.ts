@@ -70,7 +70,10 @@ const rotate = command({
   description: 'Replace the secret of an API key and print it once',
   examples: [
     { does: 'Replace a key; the old one stays valid for 7 days', line: 'vault api-key rotate www' },
-    { does: 'Replace a stolen key; the old one ends immediately', line: 'vault api-key rotate www --overlap 0' },
+    {
+      does: 'Replace a stolen key; the old one ends immediately',
+      line: 'vault api-key rotate www --overlap 0',
+    },
   ],
   options: {
     ...idOption,
