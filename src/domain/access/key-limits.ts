@@ -18,6 +18,7 @@ export type KeyCount =
   | 'recordedFailures'
   | 'requests'
   | 'records'
+  | 'pages'
   | 'renewals'
   | 'changes'
   | 'recordedExcesses'
@@ -28,6 +29,9 @@ export type KeyCount =
  * filling the disk.
  */
 export const recordPace: Pace = { burst: 10_000, perMinute: 6000 };
+
+/** The default rate of pages of lists per key: each costs milliseconds of the event loop, however much it changed. */
+export const pagePace: Pace = { burst: 1000, perMinute: 600 };
 
 /** Renewals of one certificate per key and hour: each adds a version, which is kept, and makes all clients of the certificate install it. */
 export const renewalsPerHour = 10;
@@ -45,8 +49,8 @@ export class KeyLimits {
   readonly #report: ReportCount | undefined;
 
   /**
-   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`. Unless it is 0,
-   * renewals are limited by `renewalsPerHour`, and what an ACME client changes by `recordPace`.
+   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`, and
+   * pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and what an ACME client changes by `recordPace`.
    */
   constructor(world: World, perMinute: number | undefined, report?: ReportCount) {
     this.#buckets = {
@@ -54,6 +58,7 @@ export class KeyLimits {
       recordedFailures: new TokenBuckets(world, failurePace),
       requests: perMinute ? new TokenBuckets(world, { burst: perMinute, perMinute }) : undefined,
       records: perMinute === undefined ? new TokenBuckets(world, recordPace) : undefined,
+      pages: perMinute === undefined ? new TokenBuckets(world, pagePace) : undefined,
       renewals: perMinute === 0 ? undefined : new HourlyCounts(world, renewalsPerHour),
       changes: perMinute === 0 ? undefined : new TokenBuckets(world, recordPace),
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
@@ -91,6 +96,12 @@ export class KeyLimits {
   recordExcessOf(id: number): Problem | undefined {
     const wait = this.#take('records', String(id));
     return wait > 0 ? paused('Too many requests with this API key', wait) : undefined;
+  }
+
+  /** Counts a page of a list. Returns the problem if there were too many. */
+  pageExcessOf(id: number): Problem | undefined {
+    const wait = this.#take('pages', String(id));
+    return wait > 0 ? paused('Too many pages of lists with this API key', wait) : undefined;
   }
 
   /** Counts a renewal that a key requests before it is queued. Returns the problem if there were too many. */

@@ -2,6 +2,7 @@
  * Authenticates and authorizes requests: the only place that reads credentials. Rejections of known keys are recorded
  * before the response is sent.
  */
+import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { SecretState } from '../../domain/access/authentication.ts';
@@ -37,6 +38,11 @@ export type AuthorizedRequest = {
   readonly client: ClientOrigin;
 };
 
+/** Whether the query of a route says how many elements of a list it returns. */
+function isPaged(query: Route['query']): boolean {
+  return query instanceof z.ZodObject && Object.hasOwn(query.shape, 'limit');
+}
+
 type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 
 /** The identity of the presented credentials, and whether they are valid. */
@@ -51,7 +57,7 @@ type Caller = { readonly identity: Identity; readonly state: SecretState };
  */
 export async function authorizeRequest(
   context: ServerContext,
-  { access, method }: Route,
+  { access, method, query }: Route,
   story: RequestContext,
   found: FoundRoutes,
 ): Promise<AuthorizedRequest> {
@@ -95,7 +101,10 @@ export async function authorizeRequest(
       const detail = { code: 'forbidden', reason: 'network' };
       return refuseKey(context, identity, actor, origin, forbiddenByNetwork(actor.ip), detail);
     }
-    const excess = context.keyLimits.limitExceeded(identity.id);
+    const { keyLimits } = context;
+    const excess =
+      keyLimits.limitExceeded(identity.id) ??
+      (isPaged(query) ? keyLimits.pageExcessOf(identity.id) : undefined);
     if (excess !== undefined) return refuseExcess(context, identity, actor, origin, excess);
     vault.keyUse.note(identity.id, actor.ip);
   }

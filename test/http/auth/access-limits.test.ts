@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
-import { failurePace, recordPace, refusalsPerHour } from '../../../src/domain/access/key-limits.ts';
+import { failurePace, pagePace, recordPace, refusalsPerHour } from '../../../src/domain/access/key-limits.ts';
 import { checkedServer } from '../../harness/http-checked.ts';
 import { administratorEndpoints, revokedKey } from '../../harness/http-credentials.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
@@ -193,6 +193,34 @@ suite('where no limit of requests is set', () => {
     server.world.advance(second);
     for (let n = 0; n < 100; n += 1) assert.equal((await ask(raw)).status, 200);
     assert.equal((await ask(raw)).status, 429);
+  });
+});
+
+suite('pages of lists of one key', () => {
+  const lists = ['certificates?limit=1', 'certificates/www/versions'];
+  for (const list of lists) {
+    test(`are limited by default: GET /${list}`, async (t) => {
+      const { server, ask } = await prepared(t);
+      const { raw, id } = await makeKey(server.vault);
+      const path = `/api/v1/${list}`;
+      assert.equal((await ask(raw, '192.0.2.1', path)).status, 200);
+      for (let n = 1; n < pagePace.burst; n += 1)
+        assert.equal(server.context.keyLimits.pageExcessOf(id), undefined);
+      const excess = await ask(raw, '192.0.2.1', path);
+      assert.deepEqual([excess.status, excess.headers.get('Retry-After')], [429, '1']);
+      assert.match(JSON.parse(excess.body).detail, /Too many pages of lists with this API key/);
+      assert.equal((await ask(raw, '192.0.2.1', '/api/v1/certificates/www')).status, 200);
+      server.world.advance(second);
+      assert.equal((await ask(raw, '192.0.2.1', path)).status, 200);
+    });
+  }
+
+  test('are not limited with --api-key-rate 0', async (t) => {
+    const { server, ask } = await prepared(t, { apiKeyRate: 0 });
+    const { raw, id } = await makeKey(server.vault);
+    for (let n = 0; n <= pagePace.burst; n += 1)
+      assert.equal(server.context.keyLimits.pageExcessOf(id), undefined);
+    assert.equal((await ask(raw, '192.0.2.1', '/api/v1/certificates')).status, 200);
   });
 });
 
