@@ -1,7 +1,7 @@
 /** The short form of the connection crowd. Does not check response times, which depend on the machine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { crowdFor, memoryBound } from './connection-crowd.ts';
+import { crowdFor, memoryBound, refusalsBound } from './connection-crowd.ts';
 import { shortOrder } from './short-order.ts';
 
 for (const scheme of ['http', 'https'] as const) {
@@ -11,6 +11,7 @@ for (const scheme of ['http', 'https'] as const) {
     assert.ok(facts.asked > 0);
     assert.equal(facts.unanswered, 0);
     assert.ok(facts.memory > 50 && facts.memory < memoryBound, `${facts.memory} MB`);
+    assert.ok(facts.refusals > 0 && facts.refusals <= refusalsBound, `${facts.refusals} audit events`);
     assert.ok(facts.opened >= 600, `${facts.opened} connections`);
   });
 }

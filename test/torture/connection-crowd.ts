@@ -18,6 +18,16 @@ const documents = request('/api/v1/openapi.json').repeat(1000);
 const scripts = request('/client/install.sh').repeat(1000);
 const questions = request('/api/v1/health').repeat(1000);
 
+/** A request with a JSON body. */
+const posting = (path: string, body: string, length = `Content-Length: ${Buffer.byteLength(body)}`) =>
+  `POST ${path} HTTP/1.1\r\nHost: vault.test\r\nContent-Type: application/json\r\n${length}\r\n\r\n${body}`;
+const tinyChunks = posting('/api/v1/session', '1\r\na\r\n'.repeat(16_000), 'Transfer-Encoding: chunked');
+const unwantedChunks = tinyChunks.replace('POST /api/v1/session', 'GET /api/v1/health');
+const tinyNames = posting(
+  `/api/v1/session?${Array.from({ length: 4000 }, (_, index) => index.toString(36)).join('&')}`,
+  '{}',
+);
+
 /** What a connection of each kind does once it is open. It reconnects when it is cut. */
 const kinds: Readonly<Record<string, (socket: Socket, chance: Chance) => void>> = {
   'never reads': (socket, chance) => {
@@ -47,6 +57,21 @@ const kinds: Readonly<Record<string, (socket: Socket, chance: Chance) => void>> 
     // A TLS socket has no reset of its own.
     const canReset = !('encrypted' in socket) && chance.happens(0.5);
     setTimeout(() => (canReset ? socket.resetAndDestroy() : socket.destroy()), 100);
+  },
+  'sends chunks of one byte': (socket, chance) => {
+    socket.resume().write(chance.one([tinyChunks, unwantedChunks]));
+  },
+  'sends thousands of names': (socket) => {
+    socket.resume().write(tinyNames);
+  },
+  'guesses a password': (socket, chance) => {
+    const [name, password] = [`admin${chance.whole(0, 5)}`, 'not the right password'];
+    socket.resume().write(posting('/api/v1/session', JSON.stringify({ name, password })));
+  },
+  'guesses a setup token': (socket, chance) => {
+    const token = String(chance.whole(0, 1e9)).padStart(43, 'x');
+    const administrator = { token, name: 'ops', password: 'correct horse battery' };
+    socket.resume().write(posting('/api/v1/setup', JSON.stringify(administrator)));
   },
   'is silent': (socket) => {
     socket.resume();
@@ -139,6 +164,8 @@ export type CrowdFacts = {
   readonly unanswered: number;
   readonly askedAgain: number;
   readonly opened: number;
+  /** Audit events of failed sign-ins and setup attempts. */
+  readonly refusals: number;
 };
 
 /** Runs a crowd against a server over HTTP or HTTPS, and measures memory and a good client. */
@@ -147,14 +174,8 @@ export async function crowdFor(
   { scheme, connections, ms }: { scheme: 'http' | 'https'; connections: number; ms: number },
 ): Promise<CrowdFacts> {
   const place = { program, data: join(folder, `data-${scheme}`), environment: {} };
-  const made = await runCommand(place, [
-    'certificate',
-    'create',
-    '--name',
-    'vault',
-    '--domain',
-    'vault.test',
-  ]);
+  const named = ['--name', 'vault', '--domain', 'vault.test'];
+  const made = await runCommand(place, ['certificate', 'create', ...named]);
   assert.equal(made.code, 0, made.stderr);
   const options = scheme === 'https' ? ['--tls-certificate', 'vault'] : [];
   const { listening, kill } = startServer(place, options);
@@ -177,6 +198,9 @@ export async function crowdFor(
   crowd.leave();
   clearInterval(looking);
   await kill();
+  const filter = ['--action', 'session.refuse', '--limit', '1000'];
+  const listed = await runCommand(place, ['audit', 'list', '--json', ...filter]);
+  assert.equal(listed.code, 0, listed.stderr);
   const sorted = times.toSorted((a, b) => a - b);
   return {
     memory,
@@ -185,11 +209,15 @@ export async function crowdFor(
     unanswered,
     askedAgain: again,
     opened: crowd.opened(),
+    refusals: JSON.parse(listed.stdout).length,
   };
 }
 
 /** The memory limit in MB. */
 export const memoryBound = 400;
+
+/** A hundred an hour of each kind, and some that count the rest. */
+export const refusalsBound = 320;
 
 /** Milliseconds. */
 const p99Bound = 250;
@@ -205,7 +233,9 @@ export async function crowd(order: Order): Promise<readonly Finding[]> {
     assert.equal(facts.unanswered, 0, `${scheme}: the good client got no response`);
     assert.ok(facts.memory < memoryBound, `${scheme}: ${facts.memory} MB`);
     assert.ok(facts.p99 < p99Bound, `${scheme}: the p99 response time is ${facts.p99} ms`);
+    assert.ok(facts.refusals <= refusalsBound, `${scheme}: ${facts.refusals} audit events`);
     findings.push(
+      { name: `${scheme}: audit events of refusals`, value: facts.refusals },
       { name: `${scheme}: connections opened`, value: facts.opened },
       { name: `${scheme}: questions of the good client`, value: facts.asked },
       { name: `${scheme}: most memory`, value: facts.memory, unit: 'MB' },
