@@ -107,11 +107,12 @@ export function writeReply(
 }
 
 /**
- * Announces the end of the connection if the rest of the request is too long to be received. Clients then need not send
- * it.
+ * Announces the end of the connection if the rest of the request is, or may be, too long to be received. Clients then need
+ * not send it, and send no other request after it.
  */
-function announceEnd(request: IncomingMessage, response: ServerResponse): void {
-  if (!request.complete && Number(request.headers['content-length'] ?? 0) > shortRest)
+function announceEnd({ complete, headers }: IncomingMessage, response: ServerResponse): void {
+  const isEndless = headers['transfer-encoding'] !== undefined;
+  if (!complete && (isEndless || Number(headers['content-length'] ?? 0) > shortRest))
     response.shouldKeepAlive = false;
 }
 

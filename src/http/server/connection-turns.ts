@@ -6,13 +6,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { isBeingRead, shortRest } from '../request/request-body.ts';
 import { authorityOf } from '../request/request-target.ts';
-import { closeLingering, isLingering } from './lingering-close.ts';
+import { closeLingering, isLingering, withinPatience } from './lingering-close.ts';
 
 type Latest = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** How many bytes of a body that nothing reads may still be parsed. */
   spare: number;
+  /** Called when none may. */
+  spent?: () => void;
 };
 
 type Turns = {
@@ -101,7 +103,23 @@ export function takeBody(socket: Duplex, size: number): number {
   if (latest === undefined || isBeingRead(latest.request)) return size;
   const taken = Math.min(size, latest.spare);
   latest.spare -= taken;
+  if (latest.spare === 0) latest.spent?.();
   return taken;
+}
+
+/**
+ * Resolves when the rest of a body in chunks, which nothing reads, has arrived or turns out to be long: the response says whether
+ * the connection can be used again. Undefined for all other requests.
+ */
+export function restInChunks(request: IncomingMessage): Promise<void> | undefined {
+  const { complete, headers, socket } = request;
+  const latest = connections.get(socket)?.latest;
+  if (complete || headers['transfer-encoding'] === undefined || latest?.request !== request) return undefined;
+  if (latest.spare === 0 || request.destroyed || isBeingRead(request)) return undefined;
+  return withinPatience((resolve) => {
+    latest.spent = resolve;
+    request.once('end', resolve).once('close', resolve).resume();
+  });
 }
 
 /** Whether the last request has a body in chunks. */

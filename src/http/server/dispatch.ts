@@ -20,6 +20,7 @@ import { logRequest, type RequestContext } from '../request/request-log.ts';
 import { pathOf, queryTextOf } from '../request/request-target.ts';
 import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
+import { restInChunks } from './connection-turns.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** A received request and its context. */
@@ -89,9 +90,14 @@ function answer(
   route: string | undefined,
 ): void {
   const { request, response, requestId, security } = exchange;
-  const aborted = response.closed;
-  writeReply(request, response, requestId, reply, security);
-  logRequest(context, exchange, { route, status: reply.status, aborted });
+  const write = () => {
+    const aborted = response.closed;
+    writeReply(request, response, requestId, reply, security);
+    logRequest(context, exchange, { route, status: reply.status, aborted });
+  };
+  const rest = restInChunks(request);
+  if (rest === undefined) write();
+  else void rest.then(write);
 }
 
 function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<Reply> {

@@ -11,6 +11,17 @@ const patience = 5 * second;
 /** Bytes that are dropped meanwhile, which is more than any request needs. */
 const mostDropped = 16 * 1_048_576;
 
+/** How long a response waits for the end of a body that nothing reads. */
+const restPatience = second;
+
+/** Resolves when `begin` has called its argument, or after the time that a client gets to end a body. */
+export function withinPatience(begin: (resolve: () => void) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const late = setTimeout(resolve, restPatience);
+  begin(resolve);
+  return promise.finally(() => clearTimeout(late));
+}
+
 const lingering = new WeakSet<Duplex>();
 
 /** Whether the connection is being closed: what it receives must not be parsed. */

@@ -24,7 +24,7 @@ test('the limits are those of the table', () => {
     `| a connection between two requests | ${idleMs / second} seconds |`,
     `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
     `| connections | \`--max-connections\`, ${most} |`,
-    `| ${failurePace.burst} at once, then ${failurePace.perMinute} a minute |`,
+    `| a burst of ${failurePace.burst}, then ${failurePace.perMinute} a minute |`,
   ]) {
     assert.ok(doc.includes(row), row);
   }

@@ -98,19 +98,25 @@ test('a long body waits outside the server while its request is processed, and i
 suite('the connection of a request whose body is not taken', () => {
   test('carries the next request if the body is short', async (t) => {
     const server = await testServer(t, { routes: [whole] });
-    for (const [lines, body] of [
-      [['Content-Length: 15000'], ' '.repeat(15_000)],
-      [chunked, `${'1\r\n \r\n'.repeat(2000)}0\r\n\r\n`],
+    for (const [lines, body, isLate] of [
+      // The rest arrives after the response.
+      [['Content-Length: 15000'], ' '.repeat(15_000), true],
+      [chunked, `${'1\r\n \r\n'.repeat(2000)}0\r\n\r\n`, false],
     ] as const) {
       const socket = await open(server.url);
       const answers = readToEnd(socket);
       socket.write(requestText('GET', '/whole', lines));
-      // The rest arrives after the response.
-      await once(socket, 'data');
+      if (isLate) await once(socket, 'data');
       socket.write(body);
       socket.write(requestText('GET', '/whole', ['Connection: close']));
       assert.deepEqual(statuses(await answers), ['200', '200'], lines.join());
     }
+  });
+
+  test('is announced to end if the end of a body in chunks has not arrived', async (t) => {
+    const server = await testServer(t, { routes: [whole] });
+    const wire = await converse(server.url, requestText('GET', '/whole', chunked));
+    assert.deepEqual([statuses(wire), parseReply(wire).headers.get('Connection')], [['200'], 'close']);
   });
 
   test('is announced to end if the body is long', async (t) => {

@@ -126,8 +126,8 @@ for (const scheme of ['http', 'https'] as const) {
       const server = await servers[scheme](t, { routes: [hello, echo] });
       const socket = await connections[scheme](server.url);
       const all = readToEnd(socket);
-      const body = JSON.stringify(requestText('GET', '/hello').repeat(2000));
-      const padded = `${'\r\n'.repeat(20_000)}${body}`;
+      const body = JSON.stringify(requestText('GET', '/hello').repeat(500));
+      const padded = `${'\r\n'.repeat(10_000)}${body}`;
       const post = requestText('POST', '/echo', [
         'Content-Type: application/json',
         `Content-Length: ${padded.length}`,
