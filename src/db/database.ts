@@ -5,8 +5,11 @@
 import { Kysely, type Transaction } from 'kysely';
 import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { realWorld, type World } from '../base/world.ts';
-import { insertAuditEvents, type NewAuditEvent } from './audit/audit-insertion.ts';
+import type { ChainEnd } from './audit/audit-chain.ts';
+import type { NewAuditEvent } from './audit/audit-insertion.ts';
+import { findLostEvents, type LogEnd, readMark } from './audit/audit-mark.ts';
 import { EventGroup } from './audit/event-group.ts';
+import type { LogMemory } from './audit/log-memory.ts';
 import type { DatabaseFile } from './database-file.ts';
 import type { Engine, ServerFacts, ServerOptions, WholeDatabase } from './engine.ts';
 import { fillerOf } from './file-copy.ts';
@@ -27,7 +30,11 @@ export type Writer = Transaction<Schema> & {
 export class Database {
   readonly #engine: Engine;
   readonly #writer: Kysely<Schema>;
-  readonly #events = new EventGroup((next) => this.write((writer) => insertAuditEvents(writer, next())));
+  readonly #events = new EventGroup((next) =>
+    this.write(async ({ events }) => {
+      events.push(...next());
+    }),
+  );
   /** Set once the master key has opened the check blob, which contains its sealed key. */
   integrity: Integrity | undefined;
   /** For reads outside transactions; never sees uncommitted changes. */
@@ -90,13 +97,37 @@ export class Database {
    * Runs `work` in one short transaction that holds the write lock from the beginning, and returns its result once the
    * transaction is durable. Await only queries in it: all other writes of the process wait meanwhile.
    */
-  write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
-    return this.#writer.transaction().execute(async (transaction) => {
+  async write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
+    let end: LogEnd | undefined;
+    const result = await this.#writer.transaction().execute(async (transaction) => {
       const writer: Writer = Object.assign(transaction, { integrity: this.integrity, events: [] });
-      const result = await work(writer);
-      if (writer.events.length > 0) await this.#engine.addEvents(writer, writer.events);
-      return result;
+      const done = await work(writer);
+      if (writer.events.length > 0) end = await this.#engine.addEvents(writer, writer.events);
+      return done;
     });
+    if (end !== undefined) this.memory.learn(end);
+    if (end?.lost !== undefined) this.memory.report(end.lost);
+    return result;
+  }
+
+  /** What this process has seen of the end of the audit log. */
+  get memory(): LogMemory {
+    return this.#engine.memory;
+  }
+
+  /**
+   * The end of the audit log, for this process to remember; undefined if the sealed mark is missing or forged. Reports a log that
+   * has stepped back since.
+   */
+  async observeLog(): Promise<ChainEnd | undefined> {
+    const integrity = requireIntegrity(this);
+    const { memory } = this;
+    const known = memory.end;
+    const lost = known && (await findLostEvents(this.reader, integrity, known));
+    if (lost !== undefined) memory.report(lost);
+    const end = await readMark(this.reader, integrity);
+    if (end !== undefined) memory.learn(end);
+    return end;
   }
 
   /**

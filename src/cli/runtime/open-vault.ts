@@ -104,6 +104,7 @@ async function openIn(
   if (whenMissing === 'create') await db.requireWritable();
   await refuseWrongKey({ db, keyring, world }, settings);
   store.refuseOldCopy(db, keyring);
+  db.memory.onLost = (lost) => log.error(lost, 'audit log stepped back: run "vault audit verify"');
   await adoptRows({ db, keyring, world }, log);
   const kept = await keptTargets({ db, keyring });
   if (settings.allowOutbound === undefined && kept.length > 0) {

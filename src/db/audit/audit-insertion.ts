@@ -4,7 +4,7 @@ import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { compiledQuery, type QueryRunner, type Value } from '../compiled-query.ts';
 import type { AuditEventsTable } from '../schema/schema-audit.ts';
 import { type ChainEnd, linkOf, taggedLink } from './audit-chain.ts';
-import { chainEnd, writeAuditMark } from './audit-mark.ts';
+import { chainEnd, type LogEnd, writeAuditMark } from './audit-mark.ts';
 
 /** An event before it is added to the log. */
 export type NewAuditEvent = Omit<Selectable<AuditEventsTable>, 'id' | 'link'>;
@@ -31,25 +31,33 @@ function insertionOf(count: number) {
   });
 }
 
-/** Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. */
-export async function insertAuditEvents(writer: EventWriter, rows: readonly NewAuditEvent[]): Promise<void> {
-  if (rows.length === 0) return;
-  const end = await chainEnd(writer, requireIntegrity(writer));
-  await Promise.all(sendAuditEvents(writer, rows, end));
+/**
+ * Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. Returns the new end;
+ * `known` is an event that the log must still have (`chainEnd`).
+ */
+export async function insertAuditEvents(
+  writer: EventWriter,
+  rows: readonly NewAuditEvent[],
+  known?: ChainEnd | undefined,
+): Promise<LogEnd> {
+  const { lost, ...before } = await chainEnd(writer, requireIntegrity(writer), known);
+  const { sent, end } = sendAuditEvents(writer, rows, before);
+  await Promise.all(sent);
+  return { ...end, lost };
 }
 
 /**
- * The same where `end`, the end of the log, is known: gives all statements to the connection, which executes them in this
+ * The same where `before`, the end of the log, is known: gives all statements to the connection, which executes them in this
  * order, before the first has ended.
  */
 export function sendAuditEvents(
   writer: EventWriter,
   rows: readonly NewAuditEvent[],
-  end: ChainEnd,
-): Promise<unknown>[] {
+  before: ChainEnd,
+): { readonly sent: Promise<unknown>[]; readonly end: ChainEnd } {
   const integrity = requireIntegrity(writer);
   const sent: Promise<unknown>[] = [];
-  let { id, link } = end;
+  let { id, link } = before;
   let done = 0;
   for (const { count, insert } of insertions) {
     for (; rows.length - done >= count; done += count) {
@@ -62,6 +70,7 @@ export function sendAuditEvents(
       sent.push(insert(writer, ...values));
     }
   }
-  sent.push(writeAuditMark(writer, integrity, { id, link }));
-  return sent;
+  const end = { id, link };
+  sent.push(writeAuditMark(writer, integrity, end));
+  return { sent, end };
 }

@@ -13,6 +13,8 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 import { type EventWriter, insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
+import { LogMemory } from '../audit/log-memory.ts';
 import { DatabaseFile } from '../database-file.ts';
 import type { Engine } from '../engine.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -53,6 +55,7 @@ export class SqliteEngine implements Engine {
   readonly reading: Dialect;
   readonly writing: Dialect;
   readonly whole = wholeSqlite;
+  readonly memory = new LogMemory();
   readonly append: ((events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>) | undefined;
   readonly #inPlace: FileInPlace;
   readonly #writing: WriteConnection;
@@ -68,7 +71,7 @@ export class SqliteEngine implements Engine {
     this.#reading = reading;
     this.reading = readingDialect(reading);
     this.writing = writingDialect(writing);
-    this.append = writing.append?.bind(writing);
+    this.append = writing.append && ((events, integrity) => this.#appendOn(events, integrity));
     this.#dataVersion = reading.prepare('pragma data_version').pluck();
     this.#generation = reading.prepare("select value from settings where key = 'generation'").pluck();
   }
@@ -173,8 +176,15 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<void> {
-    return insertAuditEvents(writer, events);
+  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<LogEnd> {
+    return insertAuditEvents(writer, events, this.memory.end);
+  }
+
+  async #appendOn(events: readonly NewAuditEvent[], integrity: Integrity): Promise<void> {
+    const end = await this.#writing.append?.(events, integrity, this.memory.end);
+    if (end === undefined) return;
+    this.memory.learn(end);
+    if (end.lost !== undefined) this.memory.report(end.lost);
   }
 
   requireProgress(): void {
