@@ -6,7 +6,7 @@ import { Kysely, type Transaction } from 'kysely';
 import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { realWorld, type World } from '../base/world.ts';
 import type { ChainEnd } from './audit/audit-chain.ts';
-import type { NewAuditEvent } from './audit/audit-insertion.ts';
+import { type NewAuditEvent, withRows } from './audit/audit-insertion.ts';
 import { findLostEvents, type LogEnd, readMark } from './audit/audit-mark.ts';
 import { EventGroup } from './audit/event-group.ts';
 import type { LogMemory } from './audit/log-memory.ts';
@@ -25,6 +25,8 @@ export type Writer = Transaction<Schema> & {
   readonly integrity: Integrity | undefined;
   /** The events of this transaction, in order. They come into the log last: no other events wait for its queries. */
   readonly events: NewAuditEvent[];
+  /** The tags of the rows that it wrote, by the name of the row in the log, which records them (audit/row-records.ts). */
+  readonly rows: Map<string, Buffer>;
 };
 
 export class Database {
@@ -100,9 +102,14 @@ export class Database {
   async write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
     let end: LogEnd | undefined;
     const result = await this.#writer.transaction().execute(async (transaction) => {
-      const writer: Writer = Object.assign(transaction, { integrity: this.integrity, events: [] });
+      const writer: Writer = Object.assign(transaction, {
+        integrity: this.integrity,
+        events: [],
+        rows: new Map<string, Buffer>(),
+      });
       const done = await work(writer);
-      if (writer.events.length > 0) end = await this.#engine.addEvents(writer, writer.events);
+      const events = withRows(writer.events, writer.rows);
+      if (events.length > 0) end = await this.#engine.addEvents(writer, events);
       return done;
     });
     if (end !== undefined) this.memory.learn(end);

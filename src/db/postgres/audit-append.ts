@@ -95,9 +95,11 @@ function storableEvent({
   ip,
   request_id,
   at,
+  row,
 }: NewAuditEvent): NewAuditEvent {
   return {
     at,
+    row,
     actor: storable(actor),
     action,
     resource: storable(resource),

@@ -36,7 +36,9 @@ export type SettingKey =
   | 'audit-file-cursor'
   | 'audit-syslog-cursor'
   /** JSON: targets from before the guard existed, in the form of `--allow-outbound`. */
-  | 'kept-outbound-targets';
+  | 'kept-outbound-targets'
+  /** The tag over them. */
+  | 'kept-outbound-tag';
 
 const byKey = compiledQuery((db, key: Expression<string>) =>
   db.selectFrom('settings').select('value').where('key', '=', key),
