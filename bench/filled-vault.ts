@@ -14,7 +14,7 @@ import { seal } from '../src/crypto/sealing.ts';
 import { tagAllRows } from '../src/db/audit/row-tags.ts';
 import { findVersion } from '../src/db/tables/certificate-versions.ts';
 import { createApiKey } from '../src/domain/access/api-keys.ts';
-import { localCli } from '../src/domain/audit/audit.ts';
+import { localCli, record } from '../src/domain/audit/audit.ts';
 import { createCertificate } from '../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../src/domain/inputs.ts';
 import { versionKeyOwner } from '../src/domain/sealed-secrets.ts';
@@ -66,6 +66,8 @@ export async function fillVault(dataDir: string, size: Size): Promise<FilledVaul
       const keys = [raw.expose(), ...copyKeys(database, size)];
       await vault.db.write(async (writer) => {
         await tagAllRows(writer);
+        const event = { actor: localCli, action: 'integrity.row', resource: 'vault' } as const;
+        record(writer, event, vault.world.now());
       });
       copyAuditEvents(database, size);
       const etags = { fullchain: version.fullchain_etag, privateKey: version.private_key_etag };

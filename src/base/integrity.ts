@@ -14,6 +14,7 @@ export type TagPurpose =
   | 'administrator'
   | 'session'
   | 'setup link'
+  | 'outbound targets'
   | 'entity tag'
   | 'acme account'
   | 'acme nonce';

@@ -5,8 +5,11 @@
 import { Kysely, type Transaction } from 'kysely';
 import { type Integrity, requireIntegrity } from '../base/integrity.ts';
 import { realWorld, type World } from '../base/world.ts';
-import { insertAuditEvents, type NewAuditEvent } from './audit/audit-insertion.ts';
+import type { ChainEnd } from './audit/audit-chain.ts';
+import { type NewAuditEvent, withRows } from './audit/audit-insertion.ts';
+import { findLostEvents, type LogEnd, readMark } from './audit/audit-mark.ts';
 import { EventGroup } from './audit/event-group.ts';
+import type { LogMemory } from './audit/log-memory.ts';
 import type { DatabaseFile } from './database-file.ts';
 import type { Engine, ServerFacts, ServerOptions, WholeDatabase } from './engine.ts';
 import { fillerOf } from './file-copy.ts';
@@ -22,6 +25,8 @@ export type Writer = Transaction<Schema> & {
   readonly integrity: Integrity | undefined;
   /** The events of this transaction, in order. They come into the log last: no other events wait for its queries. */
   readonly events: NewAuditEvent[];
+  /** The tags of the rows that it wrote, by the name of the row in the log, which records them (audit/row-records.ts). */
+  readonly rows: Map<string, Buffer>;
 };
 
 /** In bytes. */
@@ -30,7 +35,11 @@ const triedSize = 64 * 1024;
 export class Database {
   readonly #engine: Engine;
   readonly #writer: Kysely<Schema>;
-  readonly #events = new EventGroup((next) => this.write((writer) => insertAuditEvents(writer, next())));
+  readonly #events = new EventGroup((next) =>
+    this.write(async ({ events }) => {
+      events.push(...next());
+    }),
+  );
   /** Whether the last audit events were recorded. */
   #canRecord = true;
   /** A write that tries whether the next ones would be. */
@@ -97,13 +106,42 @@ export class Database {
    * Runs `work` in one short transaction that holds the write lock from the beginning, and returns its result once the
    * transaction is durable. Await only queries in it: all other writes of the process wait meanwhile.
    */
-  write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
-    return this.#writer.transaction().execute(async (transaction) => {
-      const writer: Writer = Object.assign(transaction, { integrity: this.integrity, events: [] });
-      const result = await work(writer);
-      if (writer.events.length > 0) await this.#engine.addEvents(writer, writer.events);
-      return result;
+  async write<T>(work: (writer: Writer) => Promise<T>): Promise<T> {
+    let end: LogEnd | undefined;
+    const result = await this.#writer.transaction().execute(async (transaction) => {
+      const writer: Writer = Object.assign(transaction, {
+        integrity: this.integrity,
+        events: [],
+        rows: new Map<string, Buffer>(),
+      });
+      const done = await work(writer);
+      const events = withRows(writer.events, writer.rows);
+      if (events.length > 0) end = await this.#engine.addEvents(writer, events);
+      return done;
     });
+    if (end !== undefined) this.memory.learn(end);
+    if (end?.lost !== undefined) this.memory.report(end.lost);
+    return result;
+  }
+
+  /** What this process has seen of the end of the audit log. */
+  get memory(): LogMemory {
+    return this.#engine.memory;
+  }
+
+  /**
+   * The end of the audit log, for this process to remember; undefined if the sealed mark is missing or forged. Reports a log that
+   * has stepped back since.
+   */
+  async observeLog(): Promise<ChainEnd | undefined> {
+    const integrity = requireIntegrity(this);
+    const { memory } = this;
+    const known = memory.end;
+    const lost = known && (await findLostEvents(this.reader, integrity, known));
+    if (lost !== undefined) memory.report(lost);
+    const end = await readMark(this.reader, integrity);
+    if (end !== undefined) memory.learn(end);
+    return end;
   }
 
   /**

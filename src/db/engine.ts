@@ -6,6 +6,8 @@ import type { Dialect, Kysely } from 'kysely';
 import type { Integrity } from '../base/integrity.ts';
 import type { World } from '../base/world.ts';
 import type { EventWriter, NewAuditEvent } from './audit/audit-insertion.ts';
+import type { LogEnd } from './audit/audit-mark.ts';
+import type { LogMemory } from './audit/log-memory.ts';
 import type { DatabaseFile } from './database-file.ts';
 import type { Schema } from './schema/schema.ts';
 
@@ -34,8 +36,10 @@ export type Engine = {
    * it is missing, a transaction does it.
    */
   readonly append?: ((events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>) | undefined;
-  /** Adds audit events in a transaction that ends with them. */
-  readonly addEvents: (writer: EventWriter, events: readonly NewAuditEvent[]) => Promise<void>;
+  /** Adds audit events in a transaction that ends with them, and returns the end of the log that it commits. */
+  readonly addEvents: (writer: EventWriter, events: readonly NewAuditEvent[]) => Promise<LogEnd>;
+  /** What this process has seen of the log; `append` learns by itself. */
+  readonly memory: LogMemory;
   /** Throws StorageError if writes no longer get through. */
   readonly requireProgress: () => void;
   /** Rejects if the database cannot be written. A lock held by another process is fine. Call it outside of transactions. */

@@ -15,6 +15,7 @@ import {
 } from '../../src/db/tables/certificates.ts';
 import { insertIssuer } from '../../src/db/tables/issuers.ts';
 import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
+import { localCli, record } from '../../src/domain/audit/audit.ts';
 import { bound } from '../harness/bound-database.ts';
 import { makeDatabase } from '../harness/database-maker.ts';
 import { outside } from '../harness/outside-database.ts';
@@ -97,7 +98,10 @@ const moving: Record<string, (writer: Writer) => Promise<unknown>> = {
   'a revoked key': (writer) => setRevoked(writer, 1, 5),
   "a key's expiry": (writer) => writer.updateTable('api_keys').set({ expires_at: 5 }).execute(),
   "a key's scopes": (writer) => writer.updateTable('api_keys').set({ scopes: '["x"]' }).execute(),
-  'a deleted key': (writer) => deleteApiKeyRow(writer, 1),
+  'a deleted key': async (writer) => {
+    await deleteApiKeyRow(writer, 1);
+    record(writer, { actor: localCli, action: 'api_key.delete', resource: 'api-key:1' }, 1);
+  },
   'an emptied allowlist': (writer) => removeFromAllowlists(writer, 1),
   'a deleted certificate': async (writer) => {
     await removeFromAllowlists(writer, 1);

@@ -133,18 +133,18 @@ suite('an API key', () => {
     assert.equal((await again.get(file('mine'), key.raw)).status, 401);
   });
 
-  test('whose older row is restored with its tag is found by the audit log', async (t) => {
+  test('whose older row is restored with its tag is refused, and found by the audit log', async (t) => {
     const { key, sql, all, status, vault, faults } = await attacked(t);
     const [row] = all<{ tag: Buffer }>('select tag from api_keys');
     await revokeApiKey(vault, localCli, key.id);
     assert.deepEqual(await faults(), []);
     sql('update api_keys set revoked_at = null, tag = ?', row?.tag);
-    assert.equal(await status(key.raw), 200, 'its row is as the vault wrote it once');
+    assert.equal(await status(key.raw), 401, 'its row is as the vault wrote it once');
     const [event] = all<{ id: number }>("select id from audit_events where action = 'api_key.revoke'");
     assert.deepEqual(await faults(), [`${event?.id} revived`]);
   });
 
-  test('whose old secret is put back with its tag after a rotation is found by the audit log', async (t) => {
+  test('whose old secret is put back with its tag after a rotation is refused, and found by the audit log', async (t) => {
     const { key, sql, all, status, vault, faults } = await attacked(t);
     const [row] = all<{ tag: Buffer; prefix: string; hash: Buffer }>(
       'select tag, prefix, hash from api_keys',
@@ -154,7 +154,7 @@ suite('an API key', () => {
     const nothing = 'previous_prefix = null, previous_hash = null, previous_expires_at = null';
     const values = [row?.prefix, row?.hash, row?.tag, key.id];
     sql(`update api_keys set prefix = ?, hash = ?, tag = ?, ${nothing} where id = ?`, ...values);
-    assert.equal(await status(key.raw), 200, 'its row is as the vault wrote it once');
+    assert.equal(await status(key.raw), 401, 'its row is as the vault wrote it once');
     const [event] = all<{ id: number }>("select id from audit_events where action = 'api_key.rotate'");
     assert.deepEqual(await faults(), [`${event?.id} revived`]);
   });

@@ -104,8 +104,9 @@ async function openIn(
   if (whenMissing === 'create') await db.requireWritable();
   await refuseWrongKey({ db, keyring, world }, settings);
   store.refuseOldCopy(db, keyring);
+  db.memory.onLost = (lost) => log.error(lost, 'audit log stepped back: run "vault audit verify"');
   await adoptRows({ db, keyring, world }, log);
-  const kept = await keptTargets({ db, keyring });
+  const kept = await keptTargets({ db, log });
   if (settings.allowOutbound === undefined && kept.length > 0) {
     const addresses = kept.map(({ network, port = 0 }) => allowanceFor(network.text, port));
     log.info({ addresses }, 'allowing outbound addresses stored before --allow-outbound existed');

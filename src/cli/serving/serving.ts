@@ -21,6 +21,7 @@ import { runBackupScheduler } from '../../jobs/backup-scheduler.ts';
 import { runChallengeCleaner } from '../../jobs/challenge-cleaner.ts';
 import { runKeyUseWriter } from '../../jobs/key-use-writer.ts';
 import { type BeginJobs, runLeader } from '../../jobs/leader.ts';
+import { runLogEndReport, runLogEndWatcher } from '../../jobs/log-end-watcher.ts';
 import { runMarkWriter } from '../../jobs/mark-writer.ts';
 import { runNodeRecorder } from '../../jobs/node-recorder.ts';
 import { runNotificationWatcher } from '../../jobs/notification-watcher.ts';
@@ -90,7 +91,7 @@ export async function startServing(
 
 /** Starts the jobs of every serving process; they run until `stop` is aborted. */
 export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
-  return [runKeyUseWriter(vault, stop), runRefusalWriter(vault, stop)];
+  return [runKeyUseWriter(vault, stop), runRefusalWriter(vault, stop), runLogEndWatcher(vault, stop)];
 }
 
 /**
@@ -134,6 +135,7 @@ function leadingJobs(
     runNotifier(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),
     runPrivateCaLog(vault, stop),
+    runLogEndReport(vault, stop),
   ];
   // A database that nodes share is no file beside which a mark could lie.
   if (vault.sharedClock === undefined) jobs.push(runMarkWriter(vault, stop));

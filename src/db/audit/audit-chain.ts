@@ -22,11 +22,15 @@ export const chainBeginning: ChainEnd = { id: 0, link: Buffer.alloc(32) };
 /** Prefix of every hash, so that the format can change. */
 const version = netstring('vault-audit-1');
 
-/** Prefix of every tag. */
-const tagVersion = netstring('vault-audit-2');
+/** Prefix of every tag; of those of earlier versions, which record no rows. */
+const tagVersion = netstring('vault-audit-3');
+const olderTagVersion = netstring('vault-audit-2');
 
 /** Size of a hash in bytes, and of a `vault-audit-1` link, which has no tag. */
 const hashSize = 32;
+
+/** Size of a link in bytes if its event records no row; the tag of the row follows. */
+const bareSize = 64;
 
 /**
  * The hash of an event whose predecessor has the hash `previous`: SHA-256 over netstrings (`length in bytes:bytes,`) of
@@ -53,20 +57,35 @@ export function hashIn(link: Buffer): Buffer {
   return link.length > hashSize ? link.subarray(0, hashSize) : link;
 }
 
-/** The stored link for a hash: the hash, and the tag over it. */
-export function taggedLink(integrity: Integrity, hash: Buffer): Buffer {
-  return Buffer.concat([hash, integrity.tag('audit event', tagText(hash))]);
+/** The stored link for a hash: the hash, the tag over it and over the tag of the row that the event records, and that tag. */
+export function taggedLink(integrity: Integrity, hash: Buffer, row: Buffer = noRow): Buffer {
+  return Buffer.concat([hash, integrity.tag('audit event', tagText(hash, row)), row]);
 }
 
 /** The state of a link: `tagged` by this vault, `untagged` as before `vault-audit-2`, or `forged`. */
 export function tagState(integrity: Integrity, link: Buffer): 'tagged' | 'untagged' | 'forged' {
   if (link.length <= hashSize) return 'untagged';
-  const tag = link.subarray(hashSize);
-  return integrity.fits('audit event', tagText(hashIn(link)), tag) ? 'tagged' : 'forged';
+  const tag = link.subarray(hashSize, bareSize);
+  const isTagged = integrity.fits('audit event', tagText(hashIn(link), link.subarray(bareSize)), tag);
+  return isTagged || isFromBeforeRecords(integrity, link) ? 'tagged' : 'forged';
 }
 
-function tagText(hash: Buffer): string {
-  return tagVersion + asciiNetstring(hash.toString('hex'));
+/** Whether a version of the vault wrote the link that recorded no rows. */
+export function isFromBeforeRecords(integrity: Integrity, link: Buffer): boolean {
+  if (link.length !== bareSize) return false;
+  const text = olderTagVersion + asciiNetstring(hashIn(link).toString('hex'));
+  return integrity.fits('audit event', text, link.subarray(hashSize));
+}
+
+/** The tag of the row that an event records with its link; undefined if it records none. */
+export function rowTagIn(link: Buffer): Buffer | undefined {
+  return link.length > bareSize ? link.subarray(bareSize) : undefined;
+}
+
+const noRow = Buffer.alloc(0);
+
+function tagText(hash: Buffer, row: Buffer): string {
+  return tagVersion + asciiNetstring(hash.toString('hex')) + asciiNetstring(row.toString('hex'));
 }
 
 /** The last event with a link, or the beginning of the chain. */

@@ -1,14 +1,15 @@
 /**
  * Tags on API keys with their allowlists, ACME clients, administrators and sessions. A row is valid only with a tag over all fields
  * that grant rights; creating a tag requires the integrity key, so rows that were added or changed in the database file
- * are rejected.
+ * are rejected. The audit log records each tag (row-records.ts), so older rows are rejected, too.
  */
 import type { Kysely, Selectable } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
-import type { Reader, Writer } from '../database.ts';
+import type { Writer } from '../database.ts';
 import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
 import type { AcmeClientsTable } from '../schema/schema-acme-server.ts';
+import { isRecorded, type Recorded, recordedLink, recordState } from './row-records.ts';
 
 /** A certificate of an allowlist: its id and name, neither of which may be reused. */
 export type Allowed = readonly [id: number, name: string];
@@ -27,27 +28,38 @@ export type TaggedAcmeClient = Omit<
 /** The fields of an administrator that grant rights. */
 export type TaggedAdministrator = Omit<Selectable<AdministratorsTable>, 'created_at' | 'last_signed_in_at'>;
 
-/** Whether a key, including its allowlist, is as the vault wrote it. */
-export function apiKeyFits(integrity: Integrity, row: TaggedApiKey, allowlist: readonly Allowed[]): boolean {
-  return integrity.fits('api key', apiKeyText(row, allowlist), row.tag);
+/** Whether a key, including its allowlist, is as the vault wrote it last. */
+export function apiKeyFits(
+  integrity: Integrity,
+  row: TaggedApiKey & Recorded,
+  allowlist: readonly Allowed[],
+): boolean {
+  // Both, so that it takes the same time for any key.
+  const fits = integrity.fits('api key', apiKeyText(row, allowlist), row.tag);
+  return recordState(integrity, row) !== 'old' && fits;
 }
 
-export function acmeClientFits(integrity: Integrity, row: TaggedAcmeClient): boolean {
-  return integrity.fits('acme client', acmeClientText(row), row.tag);
+export function acmeClientFits(integrity: Integrity, row: TaggedAcmeClient & Recorded): boolean {
+  return integrity.fits('acme client', acmeClientText(row), row.tag) && recordState(integrity, row) !== 'old';
 }
 
-export function administratorFits(integrity: Integrity, row: TaggedAdministrator): boolean {
-  return integrity.fits('administrator', administratorText(row), row.tag);
+export function administratorFits(integrity: Integrity, row: TaggedAdministrator & Recorded): boolean {
+  return (
+    integrity.fits('administrator', administratorText(row), row.tag) && recordState(integrity, row) !== 'old'
+  );
 }
 
-export function sessionFits(integrity: Integrity, row: SessionRow): boolean {
-  return integrity.fits('session', sessionText(row), row.tag);
+export function sessionFits(integrity: Integrity, row: SessionRow & Recorded): boolean {
+  return integrity.fits('session', sessionText(row), row.tag) && recordState(integrity, row) !== 'old';
 }
 
-/** Whether the current row of a key is as the vault wrote it; false if the id does not exist. */
+/** Whether the current row of a key is as the vault wrote it last; false if the id does not exist. */
 export async function isApiKeyAuthentic(writer: Writer, id: number): Promise<boolean> {
   const found = await readApiKey(writer, id);
-  return found !== undefined && apiKeyFits(requireIntegrity(writer), found.row, found.allowlist);
+  if (found === undefined) return false;
+  const integrity = requireIntegrity(writer);
+  const fits = integrity.fits('api key', apiKeyText(found.row, found.allowlist), found.row.tag);
+  return fits && isRecorded(writer, integrity, `api-key:${id}`, found.row);
 }
 
 /** Tags a key in its current state. Check `isApiKeyAuthentic` before a change: never tag a forged row. */
@@ -55,13 +67,17 @@ export async function tagApiKey(writer: Writer, id: number): Promise<void> {
   const found = await readApiKey(writer, id);
   if (found === undefined) return;
   const tag = requireIntegrity(writer).tag('api key', apiKeyText(found.row, found.allowlist));
+  writer.rows.set(`api-key:${id}`, tag);
   await writer.updateTable('api_keys').set({ tag }).where('id', '=', id).execute();
 }
 
-/** Whether the current row of an ACME client is as the vault wrote it; false if the id does not exist. */
+/** Whether the current row of an ACME client is as the vault wrote it last; false if the id does not exist. */
 export async function isAcmeClientAuthentic(writer: Writer, id: number): Promise<boolean> {
   const row = await readAcmeClient(writer, id);
-  return row !== undefined && acmeClientFits(requireIntegrity(writer), row);
+  if (row === undefined) return false;
+  const integrity = requireIntegrity(writer);
+  const fits = integrity.fits('acme client', acmeClientText(row), row.tag);
+  return fits && isRecorded(writer, integrity, `acme-client:${id}`, row);
 }
 
 /** Tags an ACME client in its current state. Check `isAcmeClientAuthentic` before a change. */
@@ -69,11 +85,20 @@ export async function tagAcmeClient(writer: Writer, id: number): Promise<void> {
   const row = await readAcmeClient(writer, id);
   if (row === undefined) return;
   const tag = requireIntegrity(writer).tag('acme client', acmeClientText(row));
+  writer.rows.set(`acme-client:${id}`, tag);
   await writer.updateTable('acme_clients').set({ tag }).where('id', '=', id).execute();
 }
 
-async function readAcmeClient(reader: Kysely<Schema>, id: number): Promise<TaggedAcmeClient | undefined> {
-  return reader.selectFrom('acme_clients').selectAll().where('id', '=', id).executeTakeFirst();
+async function readAcmeClient(
+  reader: Kysely<Schema>,
+  id: number,
+): Promise<(TaggedAcmeClient & Recorded) | undefined> {
+  return reader
+    .selectFrom('acme_clients')
+    .selectAll()
+    .select(recordedLink('acme-client', 'acme_clients.id'))
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
 export async function tagAdministrator(writer: Writer, id: number): Promise<void> {
@@ -83,11 +108,13 @@ export async function tagAdministrator(writer: Writer, id: number): Promise<void
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
   const tag = requireIntegrity(writer).tag('administrator', administratorText(row));
+  writer.rows.set(`administrator:${row.name}`, tag);
   await writer.updateTable('administrators').set({ tag }).where('id', '=', id).execute();
 }
 
 export async function tagSession(writer: Writer, row: Omit<SessionRow, 'tag'>): Promise<void> {
   const tag = requireIntegrity(writer).tag('session', sessionText(row));
+  writer.rows.set(`session:${row.id}`, tag);
   await writer.updateTable('sessions').set({ tag }).where('id', '=', row.id).execute();
 }
 
@@ -104,57 +131,28 @@ export async function tagAllRows(
   return { api_keys: keys.length, administrators: administrators.length, sessions: sessions.length };
 }
 
-/** Labels of the rows without a valid tag, such as `API key 3 (web)`. Reads all rows. */
-export async function listForgedRows(reader: Reader, integrity: Integrity): Promise<string[]> {
-  const forged: string[] = [];
-  const allowlists = Map.groupBy(await allowedPairs(reader).execute(), ({ api_key_id }) => api_key_id);
-  for (const row of await reader.selectFrom('api_keys').selectAll().orderBy('id').execute()) {
-    const allowed = (allowlists.get(row.id) ?? []).map(({ id, name }): Allowed => [id, name]);
-    if (!apiKeyFits(integrity, row, allowed)) forged.push(`API key ${row.id} (${row.name})`);
-  }
-  for (const row of await reader.selectFrom('acme_clients').selectAll().orderBy('id').execute()) {
-    if (!acmeClientFits(integrity, row)) forged.push(`ACME client ${row.id} (${row.name})`);
-  }
-  for (const row of await reader.selectFrom('administrators').selectAll().orderBy('id').execute()) {
-    if (!administratorFits(integrity, row)) forged.push(`administrator ${row.name}`);
-  }
-  for (const row of await reader.selectFrom('sessions').selectAll().orderBy('id').execute()) {
-    if (!sessionFits(integrity, row)) forged.push(`session ${row.id}`);
-  }
-  return forged;
-}
-
-/** The API keys and ACME clients that are not revoked, by id and current secret, and the ids of all sessions. */
-export async function listLiveIds(reader: Reader): Promise<{
-  readonly apiKeys: { id: number; prefix: string }[];
-  readonly acmeClients: { id: number; kid: string }[];
-  readonly sessions: number[];
-}> {
-  const keys = reader.selectFrom('api_keys').select(['id', 'prefix']).where('revoked_at', 'is', null);
-  const clients = reader.selectFrom('acme_clients').select(['id', 'kid']).where('revoked_at', 'is', null);
-  const sessions = await reader.selectFrom('sessions').select('id').execute();
-  return {
-    apiKeys: await keys.execute(),
-    acmeClients: await clients.execute(),
-    sessions: sessions.map(({ id }) => id),
-  };
-}
-
 async function readApiKey(reader: Kysely<Schema>, id: number) {
-  const row = await reader.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+  const row = await reader
+    .selectFrom('api_keys')
+    .selectAll()
+    .select(recordedLink('api-key', 'api_keys.id'))
+    .where('id', '=', id)
+    .executeTakeFirst();
   if (row === undefined) return undefined;
   const pairs = await allowedPairs(reader).where('api_key_id', '=', id).execute();
   return { row, allowlist: pairs.map((pair): Allowed => [pair.id, pair.name]) };
 }
 
-function allowedPairs(reader: Kysely<Schema>) {
+/** The pairs of keys and certificates of all allowlists. */
+export function allowedPairs(reader: Kysely<Schema>) {
   return reader
     .selectFrom('api_key_certificates')
     .innerJoin('certificates', 'certificates.id', 'api_key_certificates.certificate_id')
     .select(['api_key_id', 'certificates.id', 'certificates.name']);
 }
 
-function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): string {
+/** What the tag of a key is computed over. */
+export function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): string {
   const allowed = [...allowlist].sort(([one], [other]) => one - other);
   return (
     asciiNetstring(String(row.id)) +
@@ -192,7 +190,8 @@ function profilesText({ profiles }: TaggedApiKey): string {
   return profiles === null ? '' : asciiNetstring('profiles') + netstring(profiles);
 }
 
-function acmeClientText(row: TaggedAcmeClient): string {
+/** What the tag of an ACME client is computed over. */
+export function acmeClientText(row: TaggedAcmeClient): string {
   return (
     asciiNetstring(String(row.id)) +
     netstring(row.name) +
@@ -208,11 +207,13 @@ function acmeClientText(row: TaggedAcmeClient): string {
   );
 }
 
-function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
+/** What the tag of an administrator is computed over. */
+export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
   return asciiNetstring(String(row.id)) + netstring(row.name) + netstring(row.password_hash);
 }
 
-function sessionText(row: Omit<SessionRow, 'tag'>): string {
+/** What the tag of a session is computed over. */
+export function sessionText(row: Omit<SessionRow, 'tag'>): string {
   return (
     asciiNetstring(String(row.id)) +
     asciiNetstring(String(row.administrator_id)) +

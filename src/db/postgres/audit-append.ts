@@ -4,14 +4,16 @@
  */
 import { type Kysely, sql } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
+import type { ChainEnd } from '../audit/audit-chain.ts';
 import {
   type EventWriter,
   insertAuditEvents,
   type NewAuditEvent,
   sendAuditEvents,
 } from '../audit/audit-insertion.ts';
-import { chainEnd } from '../audit/audit-mark.ts';
+import { chainEnd, type LogEnd } from '../audit/audit-mark.ts';
 import { EventGroup } from '../audit/event-group.ts';
+import type { LogMemory } from '../audit/log-memory.ts';
 import type { QueryRunner } from '../compiled-query.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { ConnectionPool } from './connection-pool.ts';
@@ -27,11 +29,13 @@ export class AuditAppend {
   /** Compiles the queries. */
   readonly #compiler: Pick<QueryRunner, 'getExecutor'>;
   readonly #events = new EventGroup((next) => this.#transact(next));
+  readonly #memory: LogMemory;
   #integrity: Integrity | undefined;
 
   /** A pool of one pipelined connection. */
-  constructor(pool: ConnectionPool, compiler: Kysely<Schema>) {
+  constructor(pool: ConnectionPool, compiler: Kysely<Schema>, memory: LogMemory) {
     this.#pool = pool;
+    this.#memory = memory;
     this.#compiler = compiler;
   }
 
@@ -46,13 +50,15 @@ export class AuditAppend {
     const { connection, found } = await beginWith(this.#pool, 'write', async (begun) => {
       const locked = begun.execute(lockEnd, []);
       const reader = this.#writerOn(begun);
-      const [, end] = await Promise.all([locked, chainEnd(reader, requireIntegrity(reader))]);
-      return end;
+      const end = chainEnd(reader, requireIntegrity(reader), this.#memory.end);
+      return (await Promise.all([locked, end]))[1];
     });
     try {
-      const sent = sendAuditEvents(this.#writerOn(connection), next().map(storableEvent), found);
+      const { sent, end } = sendAuditEvents(this.#writerOn(connection), next().map(storableEvent), found);
       // Where a statement fails, the server ends the transaction with a rollback instead.
       await Promise.all([...sent, connection.commit()]);
+      this.#memory.learn(end);
+      if (found.lost !== undefined) this.#memory.report(found.lost);
     } catch (error) {
       await connection.rollback();
       throw error;
@@ -71,9 +77,13 @@ export class AuditAppend {
 }
 
 /** Adds the events at the end of a transaction that has other locks already. */
-export async function extendChain(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<void> {
+export async function extendChain(
+  writer: EventWriter,
+  events: readonly NewAuditEvent[],
+  known: ChainEnd | undefined,
+): Promise<LogEnd> {
   await sql.raw(lockEnd).execute(writer);
-  await insertAuditEvents(writer, events.map(storableEvent));
+  return insertAuditEvents(writer, events.map(storableEvent), known);
 }
 
 /** What is hashed into the chain must be what the table keeps. */
@@ -85,9 +95,11 @@ function storableEvent({
   ip,
   request_id,
   at,
+  row,
 }: NewAuditEvent): NewAuditEvent {
   return {
     at,
+    row,
     actor: storable(actor),
     action,
     resource: storable(resource),

@@ -6,6 +6,8 @@ import { type Dialect, Kysely, sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
 import type { EventWriter, NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
+import { LogMemory } from '../audit/log-memory.ts';
 import type { Engine, FillFile, ServerFacts, ServerOptions } from '../engine.ts';
 import type { Schema } from '../schema/schema.ts';
 import { AuditAppend, extendChain } from './audit-append.ts';
@@ -34,6 +36,7 @@ export class PostgresEngine implements Engine {
   readonly directory: string;
   readonly file = undefined;
   readonly whole = wholePostgres;
+  readonly memory = new LogMemory();
   readonly #pools: Pools;
   readonly #world: World;
   readonly #look: DatabaseLook;
@@ -52,7 +55,11 @@ export class PostgresEngine implements Engine {
     this.#probe = new Kysely<Schema>({
       dialect: postgresDialect(pools.reading, { kind: 'write', lock: lockGeneration }),
     });
-    this.#append = new AuditAppend(pools.appending, new Kysely<Schema>({ dialect: this.reading }));
+    this.#append = new AuditAppend(
+      pools.appending,
+      new Kysely<Schema>({ dialect: this.reading }),
+      this.memory,
+    );
     this.#look = new DatabaseLook(pools.looking);
   }
 
@@ -102,8 +109,8 @@ export class PostgresEngine implements Engine {
     return this.#append.append(events, integrity);
   }
 
-  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<void> {
-    return extendChain(writer, events);
+  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<LogEnd> {
+    return extendChain(writer, events, this.memory.end);
   }
 
   requireProgress(): void {

@@ -5,6 +5,7 @@
  */
 
 import { realpathSync, type Stats, statSync } from 'node:fs';
+import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
@@ -78,4 +79,11 @@ function statOf(path: string): Stats | undefined {
       cause: error,
     });
   }
+}
+
+/** The error of a start that finds another file than the one that it has opened. */
+export function replacedMeanwhile(path: string): OperatorError {
+  return new OperatorError(`the database was replaced while the vault opened it (${path})`, {
+    hint: 'A backup was restored at the same time. Start again.',
+  });
 }

@@ -9,10 +9,11 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { type Dialect, Kysely } from 'kysely';
 import { hasContent } from '../../base/file-content.ts';
 import type { Integrity } from '../../base/integrity.ts';
-import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 import { type EventWriter, insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
+import { LogMemory } from '../audit/log-memory.ts';
 import { DatabaseFile } from '../database-file.ts';
 import type { Engine } from '../engine.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -20,7 +21,7 @@ import { copyDatabase } from './backup-copy.ts';
 import { checkQuickly } from './database-examination.ts';
 import { refuseEmptyDatabase } from './database-inspection.ts';
 import { lendDirectory, loadedAddonPath } from './embedded-addon.ts';
-import { FileInPlace } from './file-in-place.ts';
+import { FileInPlace, replacedMeanwhile } from './file-in-place.ts';
 import { LostLogError } from './lost-log.ts';
 import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
 import { createDatabase } from './new-database.ts';
@@ -54,6 +55,7 @@ export class SqliteEngine implements Engine {
   readonly reading: Dialect;
   readonly writing: Dialect;
   readonly whole = wholeSqlite;
+  readonly memory = new LogMemory();
   readonly append: ((events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>) | undefined;
   readonly #inPlace: FileInPlace;
   readonly #writing: WriteConnection;
@@ -69,7 +71,7 @@ export class SqliteEngine implements Engine {
     this.#reading = reading;
     this.reading = readingDialect(reading);
     this.writing = writingDialect(writing);
-    this.append = writing.append?.bind(writing);
+    this.append = writing.append && ((events, integrity) => this.#appendOn(events, integrity));
     this.#dataVersion = reading.prepare('pragma data_version').pluck();
     this.#generation = reading.prepare("select value from settings where key = 'generation'").pluck();
   }
@@ -191,8 +193,15 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<void> {
-    return insertAuditEvents(writer, events);
+  addEvents(writer: EventWriter, events: readonly NewAuditEvent[]): Promise<LogEnd> {
+    return insertAuditEvents(writer, events, this.memory.end);
+  }
+
+  async #appendOn(events: readonly NewAuditEvent[], integrity: Integrity): Promise<void> {
+    const end = await this.#writing.append?.(events, integrity, this.memory.end);
+    if (end === undefined) return;
+    this.memory.learn(end);
+    if (end.lost !== undefined) this.memory.report(end.lost);
   }
 
   requireProgress(): void {
@@ -245,10 +254,4 @@ export class SqliteEngine implements Engine {
     this.#reading.close();
     await this.#writing.close();
   }
-}
-
-function replacedMeanwhile(path: string): OperatorError {
-  return new OperatorError(`the database was replaced while the vault opened it (${path})`, {
-    hint: 'A backup was restored at the same time. Start again.',
-  });
 }

@@ -8,13 +8,18 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
+import type { ChainEnd } from '../audit/audit-chain.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 import type { WriteConnection } from './write-connection.ts';
 import {
   type LastWord,
+  type PackedEnd,
+  packEnd,
   packEvents,
   packValues,
+  unpackEnd,
   unpackError,
   unpackResult,
   type WriteAnswer,
@@ -22,7 +27,7 @@ import {
   type WriteRequest,
 } from './write-messages.ts';
 
-type Result = StatementResult | boolean | undefined;
+type Result = StatementResult | boolean | PackedEnd | undefined;
 
 type Waiting = PromiseWithResolvers<Result> & { readonly since: number };
 
@@ -89,14 +94,24 @@ export class ThreadConnection implements WriteConnection {
     await this.#ask({ do: 'rollback' });
   }
 
-  async append(events: readonly NewAuditEvent[], integrity: Integrity): Promise<void> {
+  async append(
+    events: readonly NewAuditEvent[],
+    integrity: Integrity,
+    known?: ChainEnd | undefined,
+  ): Promise<LogEnd> {
     if (this.#taggedBy !== integrity) {
       this.#taggedBy = integrity;
       this.#ask({ do: 'tag', secret: integrity.secret }).catch(() => {
         // The events that follow fail for the same reason.
       });
     }
-    await this.#ask({ do: 'append', count: events.length, events: packEvents(events) });
+    const end = await this.#ask({
+      do: 'append',
+      count: events.length,
+      events: packEvents(events),
+      known: known && packEnd(known),
+    });
+    return unpackEnd(end as PackedEnd);
   }
 
   async requireWritable(): Promise<void> {

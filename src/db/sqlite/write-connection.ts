@@ -5,7 +5,9 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Integrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
+import type { ChainEnd } from '../audit/audit-chain.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
 import type { FileInPlace } from './file-in-place.ts';
 import { LostLogError, saveLostLog } from './lost-log.ts';
 import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
@@ -23,9 +25,13 @@ export type WriteConnection = {
   readonly rollback: () => Promise<void>;
   /**
    * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable. Where
-   * it is missing, a transaction does it.
+   * it is missing, a transaction does it. Returns the end of the log; `known` is an event that it must still have.
    */
-  readonly append?: (events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>;
+  readonly append?: (
+    events: readonly NewAuditEvent[],
+    integrity: Integrity,
+    known?: ChainEnd | undefined,
+  ) => Promise<LogEnd>;
   /** Rejects if the database cannot be written. A lock held by another process is fine. */
   readonly requireWritable: () => Promise<void>;
   /** Moves the write-ahead log into the file; returns whether nothing of it is left. */

@@ -2,6 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { StorageError } from '../../base/storage-error.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 
 /** What the thread is asked to do. Messages are handled in order, except that events wait for the end of a transaction. */
@@ -10,12 +11,18 @@ export type WriteOrder =
   | { readonly do: 'begin' | 'commit' | 'rollback' | 'probe' | 'checkpoint' | 'close' }
   | { readonly do: 'execute'; readonly sql: string; readonly values: readonly unknown[] }
   | { readonly do: 'tag'; readonly secret: KeyObject }
-  | { readonly do: 'append'; readonly count: number; readonly events: EventsText };
+  | {
+      readonly do: 'append';
+      readonly count: number;
+      readonly events: EventsText;
+      /** An event that the log must still have. */
+      readonly known: PackedEnd | undefined;
+    };
 
 export type WriteRequest = WriteOrder & { readonly id: number };
 
 export type WriteAnswer = { readonly id: number } & (
-  | { readonly result: StatementResult | boolean | undefined }
+  | { readonly result: StatementResult | boolean | PackedEnd | undefined }
   | { readonly failure: Failure }
 );
 
@@ -31,6 +38,17 @@ export type Failure = {
   readonly hint?: string | undefined;
   readonly cause?: Failure | undefined;
 };
+
+/** The end of the log as it is sent; a Buffer would arrive as an array of bytes. */
+export type PackedEnd = Omit<LogEnd, 'link'> & { readonly hash: string };
+
+export function packEnd({ id, link, lost }: LogEnd): PackedEnd {
+  return { id, hash: link.toString('hex'), lost };
+}
+
+export function unpackEnd({ id, hash, lost }: PackedEnd): LogEnd {
+  return { id, link: Buffer.from(hash, 'hex'), lost };
+}
 
 /** Audit events as JSON, which is copied to another thread faster than objects. */
 export type EventsText = string & { readonly text: 'events' };

@@ -7,6 +7,8 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Integrity } from '../../base/integrity.ts';
 import type { World } from '../../base/world.ts';
 import { insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.ts';
+import type { LogEnd } from '../audit/audit-mark.ts';
+import { LogMemory } from '../audit/log-memory.ts';
 import type { QueryRunner } from '../compiled-query.ts';
 import { FileInPlace } from './file-in-place.ts';
 import { LostLogError } from './lost-log.ts';
@@ -16,7 +18,10 @@ import { storageErrorFrom } from './storage-error.ts';
 import { DirectConnection, openForWriting } from './write-connection.ts';
 import {
   type LastWord,
+  type PackedEnd,
+  packEnd,
   packError,
+  unpackEnd,
   unpackEvents,
   type WriteAnswer,
   type WriteOrder,
@@ -50,6 +55,8 @@ export class WritingThread {
   /** Runs queries of this connection. */
   #runner: QueryRunner | undefined;
   #integrity: Integrity | undefined;
+  /** The event loop learns of a commit here only after others have followed. */
+  readonly #memory = new LogMemory();
   #isInTransaction = false;
   #isRunning = false;
   #lastWord: LastWord | undefined;
@@ -157,10 +164,12 @@ export class WritingThread {
   /** Commits these events and those that wait right behind them. */
   async #append(first: AppendRequest): Promise<void> {
     const requests = [first, ...this.#takeSome(first.count)];
-    let outcome: { readonly result: undefined } | { readonly failure: ReturnType<typeof packError> };
+    let outcome: { readonly result: PackedEnd } | { readonly failure: ReturnType<typeof packError> };
     try {
-      await this.#commit(requests.flatMap(({ events }) => unpackEvents(events)));
-      outcome = { result: undefined };
+      for (const { known } of requests) if (known !== undefined) this.#memory.learn(unpackEnd(known));
+      const end = await this.#commit(requests.flatMap(({ events }) => unpackEvents(events)));
+      this.#memory.learn(end);
+      outcome = { result: packEnd(end) };
     } catch (error) {
       outcome = { failure: packError(error) };
       this.#failed(error);
@@ -186,13 +195,15 @@ export class WritingThread {
   }
 
   /** A transaction of Kysely would take longer than SQLite does. */
-  async #commit(events: readonly NewAuditEvent[]): Promise<void> {
+  async #commit(events: readonly NewAuditEvent[]): Promise<LogEnd> {
     const connection = this.#open;
     const runner = this.#runner as QueryRunner;
     await connection.begin();
     try {
-      await insertAuditEvents({ ...runner, integrity: this.#integrity }, events);
+      const writer = { ...runner, integrity: this.#integrity };
+      const end = await insertAuditEvents(writer, events, this.#memory.end);
       await connection.commit();
+      return end;
     } catch (error) {
       await connection.rollback();
       throw error;

@@ -1,5 +1,6 @@
 /** The table `acme_client_accounts`: the accounts of ACME clients at the directories of this vault. */
 import type { Expression, Insertable, Selectable } from 'kysely';
+import { type Recorded, recordedLink } from '../audit/row-records.ts';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeClientAccountsTable } from '../schema/schema-acme-server.ts';
@@ -7,13 +8,17 @@ import type { AcmeClientAccountsTable } from '../schema/schema-acme-server.ts';
 export type AcmeClientAccountRow = Selectable<AcmeClientAccountsTable>;
 
 const byId = compiledQuery((db, id: Expression<number>) =>
-  db.selectFrom('acme_client_accounts').selectAll().where('id', '=', id),
+  db
+    .selectFrom('acme_client_accounts')
+    .selectAll()
+    .select(recordedLink('acme-client-account', 'acme_client_accounts.id'))
+    .where('id', '=', id),
 );
 
 export async function findClientAccount(
   reader: Reader,
   id: number,
-): Promise<AcmeClientAccountRow | undefined> {
+): Promise<(AcmeClientAccountRow & Recorded) | undefined> {
   return (await byId(reader, id))[0];
 }
 
@@ -21,6 +26,7 @@ const byKey = compiledQuery((db, issuerId: Expression<number>, thumbprint: Expre
   db
     .selectFrom('acme_client_accounts')
     .selectAll()
+    .select(recordedLink('acme-client-account', 'acme_client_accounts.id'))
     .where('issuer_id', '=', issuerId)
     .where('thumbprint', '=', thumbprint),
 );
@@ -30,7 +36,7 @@ export async function findClientAccountByKey(
   reader: Reader,
   issuerId: number,
   thumbprint: string,
-): Promise<AcmeClientAccountRow | undefined> {
+): Promise<(AcmeClientAccountRow & Recorded) | undefined> {
   return (await byKey(reader, issuerId, thumbprint))[0];
 }
 

@@ -2,6 +2,7 @@
 import { type Expression, type Selectable, sql } from 'kysely';
 import { comparableLabel } from '../../base/label.ts';
 import { mayReadLike } from '../alike-names.ts';
+import { goneRow, type Recorded, recordedLink } from '../audit/row-records.ts';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { AcmeClientsTable } from '../schema/schema-acme-server.ts';
@@ -29,18 +30,32 @@ const listed = [
 ] as const;
 
 const byId = compiledQuery((db, id: Expression<number>) =>
-  db.selectFrom('acme_clients').selectAll().where('id', '=', id),
+  db
+    .selectFrom('acme_clients')
+    .selectAll()
+    .select(recordedLink('acme-client', 'acme_clients.id'))
+    .where('id', '=', id),
 );
 
 const byKid = compiledQuery((db, kid: Expression<string>) =>
-  db.selectFrom('acme_clients').selectAll().where('kid', '=', kid),
+  db
+    .selectFrom('acme_clients')
+    .selectAll()
+    .select(recordedLink('acme-client', 'acme_clients.id'))
+    .where('kid', '=', kid),
 );
 
-export async function findAcmeClientRow(reader: Reader, id: number): Promise<AcmeClientRow | undefined> {
+export async function findAcmeClientRow(
+  reader: Reader,
+  id: number,
+): Promise<(AcmeClientRow & Recorded) | undefined> {
   return (await byId(reader, id))[0];
 }
 
-export async function findAcmeClientByKid(reader: Reader, kid: string): Promise<AcmeClientRow | undefined> {
+export async function findAcmeClientByKid(
+  reader: Reader,
+  kid: string,
+): Promise<(AcmeClientRow & Recorded) | undefined> {
   return (await byKid(reader, kid))[0];
 }
 
@@ -136,6 +151,7 @@ export async function setAcmeClientRevoked(writer: Writer, id: number, at: numbe
 /** Deletes the client and, by cascade, its accounts and their orders. */
 export async function deleteAcmeClientRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('acme_clients').where('id', '=', id).execute();
+  writer.rows.set(`acme-client:${id}`, goneRow);
 }
 
 export type AcmeClientUse = { readonly id: number; readonly at: number; readonly ip: string | null };

@@ -1,5 +1,6 @@
 /** The table `administrators`: the people who may use the console. */
 import { type Selectable, sql } from 'kysely';
+import { goneRow, type Recorded, recordedLink } from '../audit/row-records.ts';
 import { tagAdministrator } from '../audit/row-tags.ts';
 import type { Reader, Writer } from '../database.ts';
 import { sameWithoutCase } from '../engine-sql.ts';
@@ -10,10 +11,14 @@ export type AdministratorRow = Selectable<AdministratorsTable>;
 const lowerName = sql<string>`lower(name)`;
 
 /** By name, ignoring case. */
-export async function findAdministrator(reader: Reader, name: string): Promise<AdministratorRow | undefined> {
+export async function findAdministrator(
+  reader: Reader,
+  name: string,
+): Promise<(AdministratorRow & Recorded) | undefined> {
   return reader
     .selectFrom('administrators')
     .selectAll()
+    .select(recordedLink('administrator', 'administrators.name'))
     .where(sameWithoutCase('name', name))
     .executeTakeFirst();
 }
@@ -48,6 +53,10 @@ export async function setLastSignedIn(writer: Writer, id: number, at: number): P
 }
 
 /** Deletes the administrator and, by cascade, their sessions. */
-export async function deleteAdministratorRow(writer: Writer, id: number): Promise<void> {
+export async function deleteAdministratorRow(
+  writer: Writer,
+  { id, name }: Pick<AdministratorRow, 'id' | 'name'>,
+): Promise<void> {
   await writer.deleteFrom('administrators').where('id', '=', id).execute();
+  writer.rows.set(`administrator:${name}`, goneRow);
 }

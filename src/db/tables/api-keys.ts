@@ -2,6 +2,7 @@
 import { type Expression, type Selectable, sql } from 'kysely';
 import { comparableLabel } from '../../base/label.ts';
 import { mayReadLike } from '../alike-names.ts';
+import { goneRow, type Recorded, recordedLink } from '../audit/row-records.ts';
 import { compiledQuery } from '../compiled-query.ts';
 import type { Reader, Writer } from '../database.ts';
 import { jsonPairs } from '../engine-sql.ts';
@@ -33,12 +34,13 @@ const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expres
   db
     .selectFrom('api_keys')
     .selectAll()
-    .select(
+    .select([
       sql<string>`(select ${jsonPairs('certificates.id', 'certificates.name')} from api_key_certificates
         join certificates on certificates.id = certificate_id where api_key_id = api_keys.id)`.as(
         'allowlist',
       ),
-    )
+      recordedLink('api-key', 'api_keys.id'),
+    ])
     .where(({ eb, or }) => or([eb('prefix', '=', prefix), eb('previous_prefix', '=', previous)])),
 );
 
@@ -49,7 +51,7 @@ const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expres
 export async function findApiKeyByPrefix(
   reader: Reader,
   prefix: string,
-): Promise<(ApiKeyRow & { allowlist: string }) | undefined> {
+): Promise<(ApiKeyRow & Recorded & { allowlist: string }) | undefined> {
   return (await byPrefix(reader, prefix, prefix))[0];
 }
 
@@ -240,6 +242,7 @@ export async function setRevoked(writer: Writer, id: number, at: number): Promis
 /** Deletes the key and, by cascade, its allowlist. */
 export async function deleteApiKeyRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('api_keys').where('id', '=', id).execute();
+  writer.rows.set(`api-key:${id}`, goneRow);
 }
 
 export type ApiKeyUse = { readonly id: number; readonly at: number; readonly ip: string | null };

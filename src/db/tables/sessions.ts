@@ -1,5 +1,6 @@
 /** The table `sessions`: who is signed in, from where, since when. Deleting a row ends the session. */
 import type { Selectable } from 'kysely';
+import { goneRow, type Recorded, recordedLink } from '../audit/row-records.ts';
 import { type TaggedAdministrator, tagSession } from '../audit/row-tags.ts';
 import type { Reader, Writer } from '../database.ts';
 import type { SessionsTable } from '../schema/schema.ts';
@@ -10,7 +11,7 @@ export type SessionRow = Selectable<SessionsTable>;
 export async function findSessionByToken(
   reader: Reader,
   tokenHash: Buffer,
-): Promise<{ session: SessionRow; person: TaggedAdministrator } | undefined> {
+): Promise<{ session: SessionRow & Recorded; person: TaggedAdministrator & Recorded } | undefined> {
   const row = await reader
     .selectFrom('sessions')
     .innerJoin('administrators', 'administrators.id', 'sessions.administrator_id')
@@ -19,11 +20,13 @@ export async function findSessionByToken(
       'administrators.name as person_name',
       'administrators.password_hash as person_password_hash',
       'administrators.tag as person_tag',
+      recordedLink('administrator', 'administrators.name', 'person_recorded'),
+      recordedLink('session', 'sessions.id'),
     ])
     .where('token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  const { person_name, person_password_hash, person_tag, ...session } = row;
+  const { person_name, person_password_hash, person_tag, person_recorded, ...session } = row;
   return {
     session,
     person: {
@@ -31,12 +34,21 @@ export async function findSessionByToken(
       name: person_name,
       password_hash: person_password_hash,
       tag: person_tag,
+      recorded: person_recorded,
     },
   };
 }
 
-export async function findSessionById(reader: Reader, id: number): Promise<SessionRow | undefined> {
-  return reader.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst();
+export async function findSessionById(
+  reader: Reader,
+  id: number,
+): Promise<(SessionRow & Recorded) | undefined> {
+  return reader
+    .selectFrom('sessions')
+    .selectAll()
+    .select(recordedLink('session', 'sessions.id'))
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
 /** The sessions of one administrator, newest first. */
@@ -64,20 +76,23 @@ export async function setSessionUsed(writer: Writer, id: number, at: number): Pr
 
 export async function deleteSession(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('sessions').where('id', '=', id).execute();
+  writer.rows.set(`session:${id}`, goneRow);
 }
 
-/** Deletes all sessions of an administrator except one, and returns how many. */
+/** Deletes all sessions of an administrator except one, and returns their ids. */
 export async function deleteOtherSessions(
   writer: Writer,
   administratorId: number,
   kept: number | undefined,
-): Promise<number> {
-  const { numDeletedRows } = await writer
+): Promise<number[]> {
+  const deleted = await writer
     .deleteFrom('sessions')
     .where('administrator_id', '=', administratorId)
     .where('id', '!=', kept ?? 0)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+    .returning('id')
+    .execute();
+  for (const { id } of deleted) writer.rows.set(`session:${id}`, goneRow);
+  return deleted.map(({ id }) => id);
 }
 
 /** Deletes sessions that have expired at `now`, or that were not used since `idleSince`. */

@@ -38,7 +38,9 @@ export type SettingKey =
   /** Written when the last audit events could not be, to see whether that has changed. */
   | 'write-attempt'
   /** JSON: targets from before the guard existed, in the form of `--allow-outbound`. */
-  | 'kept-outbound-targets';
+  | 'kept-outbound-targets'
+  /** The tag over them. */
+  | 'kept-outbound-tag';
 
 const byKey = compiledQuery((db, key: Expression<string>) =>
   db.selectFrom('settings').select('value').where('key', '=', key),

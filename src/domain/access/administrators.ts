@@ -19,6 +19,7 @@ import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { asciiName } from '../input-strings.ts';
 import { longestPassword } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
+import { recordEndedSessions } from './sessions.ts';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
 
@@ -109,9 +110,14 @@ export async function replacePassword(
 ): Promise<number> {
   await setPasswordHash(writer, row.id, change.hash);
   const ended = await deleteOtherSessions(writer, row.id, change.keptSession);
-  const event = { actor, action: 'administrator.password', detail: { sessions_ended: ended } } as const;
+  recordEndedSessions(writer, actor, ended, { how: 'new password', now: change.now });
+  const event = {
+    actor,
+    action: 'administrator.password',
+    detail: { sessions_ended: ended.length },
+  } as const;
   record(writer, { ...event, resource: subject(row).resource }, change.now);
-  return ended;
+  return ended.length;
 }
 
 /**
@@ -130,13 +136,11 @@ export async function deleteAdministrator(
     const wasLast = (await listAdministrators(writer)).length === 1;
     if (wasLast && theLast === 'stays') throw new Problem('last_administrator');
     const ended = await deleteOtherSessions(writer, row.id, undefined);
-    await deleteAdministratorRow(writer, row.id);
-    const detail = { sessions_ended: ended };
-    record(
-      writer,
-      { actor, action: 'administrator.delete', resource: subject(row).resource, detail },
-      world.now(),
-    );
+    const now = world.now();
+    recordEndedSessions(writer, actor, ended, { how: 'administrator deleted', now });
+    await deleteAdministratorRow(writer, row);
+    const detail = { sessions_ended: ended.length };
+    record(writer, { actor, action: 'administrator.delete', resource: subject(row).resource, detail }, now);
     return { wasLast };
   });
 }

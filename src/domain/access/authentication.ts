@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
+import type { Recorded } from '../../db/audit/row-records.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
@@ -97,9 +98,10 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
   return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
 }
 
-const unknownKey: TaggedApiKey = {
+const unknownKey: TaggedApiKey & Recorded = {
   ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: '[]', any_certificate: 0 },
   ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
+  recorded: Buffer.alloc(96),
   ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null },
 };
 

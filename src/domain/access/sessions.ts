@@ -6,6 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type CreateSessionToken, readSessionToken } from '../../crypto/session-token.ts';
+import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits, sessionFits, type TaggedAdministrator } from '../../db/audit/row-tags.ts';
 import type { Writer } from '../../db/database.ts';
 import type { AdministratorRow } from '../../db/tables/administrators.ts';
@@ -80,6 +81,7 @@ export class Sessions {
     await deleteExpiredSessions(writer, { now, idleSince: now - this.limits.idle });
     const others = await listSessions(writer, administratorId);
     for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
+    const displaced = others.slice(mostSessions - 1).map(({ id }) => id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
     const { token, idHash } = createToken(world, await currentKey(this.#vault, writer), times);
     const { id } = await insertSession(writer, {
@@ -97,6 +99,7 @@ export class Sessions {
       session: { id, administratorId, ...times },
     };
     const person = { ...actor, name: actorName(identity) };
+    recordEndedSessions(writer, person, displaced, { how: 'too many sessions', now });
     record(writer, { actor: person, action: 'session.create', resource: `session:${id}` }, now);
     return { identity, token };
   }
@@ -145,7 +148,7 @@ export class Sessions {
   }
 
   /** Whether the rows of session and administrator have valid integrity tags. */
-  #isAuthentic(row: SessionRow, person: TaggedAdministrator): boolean {
+  #isAuthentic(row: SessionRow & Recorded, person: TaggedAdministrator & Recorded): boolean {
     const { db, log } = this.#vault;
     const integrity = requireIntegrity(db);
     if (sessionFits(integrity, row) && administratorFits(integrity, person)) return true;
@@ -206,5 +209,17 @@ export class Sessions {
         .finally(() => this.#pendingUses.delete(id));
     this.#pendingUses.set(id, pending);
     return pending;
+  }
+}
+
+/** Records that these sessions ended, in the transaction that deleted them. */
+export function recordEndedSessions(
+  writer: Writer,
+  actor: Actor,
+  ids: readonly number[],
+  { how, now }: { readonly how: string; readonly now: number },
+): void {
+  for (const id of ids) {
+    record(writer, { actor, action: 'session.end', resource: `session:${id}`, detail: { how } }, now);
   }
 }

@@ -4,6 +4,7 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { sessionTokenCreator } from '../../crypto/session-token.ts';
+import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits } from '../../db/audit/row-tags.ts';
 import {
   type AdministratorRow,
@@ -121,7 +122,7 @@ export class SignIn {
   }
 
   /** An administrator without a valid integrity tag counts as unknown. */
-  #authentic(row: AdministratorRow | undefined): AdministratorRow | undefined {
+  #authentic(row: (AdministratorRow & Recorded) | undefined): AdministratorRow | undefined {
     const { db, log } = this.#vault;
     if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
     const fields = { administrator: row.name };

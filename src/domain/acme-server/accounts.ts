@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { clientAccountFits, clientAccountTag } from '../../db/audit/account-tags.ts';
+import type { Recorded } from '../../db/audit/row-records.ts';
 import type { Writer } from '../../db/database.ts';
 import {
   type AcmeClientAccountRow,
@@ -89,7 +90,7 @@ export async function requestAccount(
 async function foundAccount(
   vault: AccountContext,
   request: SignedRequest,
-  account: AcmeClientAccountRow,
+  account: AcmeClientAccountRow & Recorded,
 ): Promise<RequestedAccount> {
   if (!isUnmodified(vault, account))
     throw new AcmeProblem('unauthorized', 'The account with this key is not valid.');

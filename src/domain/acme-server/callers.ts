@@ -1,6 +1,7 @@
 /** Who signed a request: an account, which belongs to an ACME client, at the directory of an issuer. */
 import { requireIntegrity } from '../../base/integrity.ts';
 import { clientAccountFits } from '../../db/audit/account-tags.ts';
+import type { Recorded } from '../../db/audit/row-records.ts';
 import { type AcmeClientAccountRow, findClientAccount } from '../../db/tables/acme-client-accounts.ts';
 import { findIssuer, type IssuerRow } from '../../db/tables/issuers.ts';
 import type { KeyUse } from '../access/key-use.ts';
@@ -75,7 +76,7 @@ export async function requireCaller(
 /** Whether an account is as the vault wrote it; logged if not. */
 export function isUnmodified(
   { db, log }: DatabaseContext & LogContext,
-  account: AcmeClientAccountRow,
+  account: AcmeClientAccountRow & Recorded,
 ): boolean {
   if (clientAccountFits(requireIntegrity(db), account)) return true;
   log.error({ account: account.id }, 'ACME account refused: its database row was modified outside the vault');

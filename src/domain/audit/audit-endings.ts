@@ -4,12 +4,13 @@
  */
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 
-/** After these, the key, ACME client or session that they name never counts again. */
+/** After these, the key, ACME client, administrator or session that they name never counts again. */
 const endings: ReadonlySet<string> = new Set([
   'api_key.revoke',
   'api_key.delete',
   'acme_client.revoke',
   'acme_client.delete',
+  'administrator.delete',
   'session.end',
 ]);
 

@@ -8,12 +8,17 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listChainedEvents } from '../../db/audit/audit-events.ts';
 import { lastToPrune, pruneAuditEvents, readPrunedThrough } from '../../db/audit/audit-pruning.ts';
+import { listTaggedRows } from '../../db/audit/row-list.ts';
+import { newestRecord } from '../../db/audit/row-records.ts';
 import type { LoggedContext, TimedContext } from '../contexts.ts';
 import { record, system } from './audit.ts';
 import { ChainWalk } from './audit-verification.ts';
 
 /** Events removed in one transaction: a few milliseconds. */
 const eventsAtOnce = 500;
+
+/** Rows recorded again in one transaction. */
+const rowsAtOnce = 100;
 
 /** Between two transactions, so that downloads have their turn. */
 const pause = 50;
@@ -36,6 +41,7 @@ export async function pruneAuditLog(
   if (last === undefined || last.link.length === 0) return 0;
   const faults = await faultsUpTo(vault, last.id);
   if (faults > 0) log.error({ faults, through: last.id }, 'pruning audit events that fail verification');
+  await recordRowsAgain(vault, last.id);
   await db.write(async (writer) => {
     const detail = {
       through: last.id,
@@ -53,6 +59,26 @@ export async function pruneAuditLog(
     await world.sleep(pause, signal);
   }
   return removed;
+}
+
+/**
+ * Records the rows again whose records are about to go: a row without one is refused. The newest record is repeated, not what
+ * stands in the row.
+ */
+async function recordRowsAgain({ db, world }: TimedContext, through: number): Promise<void> {
+  const integrity = requireIntegrity(db);
+  const rows = await listTaggedRows(db.reader, integrity);
+  for (let from = 0; from < rows.length; from += rowsAtOnce) {
+    await db.write(async (writer) => {
+      for (const { resource } of rows.slice(from, from + rowsAtOnce)) {
+        const known = await newestRecord(writer, integrity, resource);
+        if (known === undefined || known.id > through) continue;
+        writer.rows.set(resource, known.tag);
+        record(writer, { actor: system, action: 'integrity.row', resource }, world.now());
+      }
+    });
+    await world.turn();
+  }
 }
 
 /** How many faults a verification finds in what is about to go: someone may have made events old, or changed them. */

@@ -7,10 +7,11 @@ import { type ChainEnd, chainBeginning, hashIn, linkOf, tagState } from '../../d
 import { type AuditEventRow, listChainedEvents } from '../../db/audit/audit-events.ts';
 import { brokenLink, readMark } from '../../db/audit/audit-mark.ts';
 import { readPrunedThrough } from '../../db/audit/audit-pruning.ts';
-import { listLiveIds } from '../../db/audit/row-tags.ts';
-import type { Database } from '../../db/database.ts';
+import { type ListedRow, listTaggedRows } from '../../db/audit/row-list.ts';
+import type { Database, Reader } from '../../db/database.ts';
 import type { Checkpoint } from './audit-checkpoint.ts';
-import { currentClientKey, currentSecret, endedBy, prunedThrough } from './audit-endings.ts';
+import { prunedThrough } from './audit-endings.ts';
+import { RecordedRows } from './recorded-rows.ts';
 
 /** Something that is not as it was recorded. */
 export type ChainFault = {
@@ -25,7 +26,8 @@ export type ChainFault = {
     | 'mark'
     | 'unannounced'
     | 'checkpoint'
-    | 'revived';
+    | 'revived'
+    | 'unrecorded';
   readonly message: string;
 };
 
@@ -41,6 +43,8 @@ export type ChainReport = {
 
 const eventsAtOnce = 500;
 const faultsTold = 100;
+/** Rows may change while they are read, and are read again then. */
+const rowPasses = 10;
 
 /** Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile are no faults. */
 export async function verifyChain(
@@ -51,22 +55,30 @@ export async function verifyChain(
   const walk = new ChainWalk(await readPrunedThrough(db.reader), checkpoints, integrity);
   const mark = (await readMark(db.reader, integrity)) ?? 'invalid';
   walk.expect(mark);
+  await walkToEnd(walk, db.reader);
+  const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
+  let rows = await listTaggedRows(db.reader, integrity);
+  await walkToEnd(walk, db.reader);
+  const isOutdated = (row: ListedRow) => (walk.rows.recordOf(row.resource)?.id ?? 0) > row.seen;
+  for (let pass = 0; pass < rowPasses && rows.some(isOutdated); pass += 1) {
+    rows = await listTaggedRows(db.reader, integrity);
+    await walkToEnd(walk, db.reader);
+  }
+  return walk.finish(
+    oldest?.id,
+    rows.filter((row) => !isOutdated(row)),
+  );
+}
+
+async function walkToEnd(walk: ChainWalk, reader: Reader): Promise<void> {
   for (;;) {
-    const events = await listChainedEvents(db.reader, walk.end.id, eventsAtOnce);
+    const events = await listChainedEvents(reader, walk.end.id, eventsAtOnce);
     const [first] = events;
-    if (first === undefined) break;
+    if (first === undefined) return;
     // Pruned since the last look: then it goes on from there.
-    if (first.id !== walk.end.id + 1 && walk.moveTo(await readPrunedThrough(db.reader))) continue;
+    if (first.id !== walk.end.id + 1 && walk.moveTo(await readPrunedThrough(reader))) continue;
     for (const event of events) walk.step(event);
   }
-  const [oldest] = await listChainedEvents(db.reader, Number.MIN_SAFE_INTEGER, 1);
-  const { apiKeys, acmeClients, sessions } = await listLiveIds(db.reader);
-  const keys = apiKeys.map(({ id, prefix }) => ({ resource: `api-key:${id}`, prefix }));
-  walk.refuseRevived(keys.flatMap((key) => [key.resource, currentSecret(key.resource, key.prefix)]));
-  const clients = acmeClients.map(({ id, kid }) => ({ resource: `acme-client:${id}`, kid }));
-  walk.refuseRevived(clients.flatMap(({ resource, kid }) => [resource, currentClientKey(resource, kid)]));
-  walk.refuseRevived(sessions.map((id) => `session:${id}`));
-  return walk.finish(oldest?.id);
 }
 
 /** A walk along the chain, event by event, that remembers what did not fit. */
@@ -84,8 +96,8 @@ export class ChainWalk {
   /** Undefined for copies, whose tags stay in the vault. */
   readonly #integrity: Integrity | undefined;
   #mark: ChainEnd | 'invalid' | undefined;
-  /** What was revoked or ended, and by which event. */
-  readonly #ended = new Map<string, number>();
+  /** What the events say of the rows that grant rights. */
+  readonly rows = new RecordedRows();
   /** Whether an event with a tag has come: all that follow need one. */
   #isTagged = false;
   end: ChainEnd;
@@ -143,19 +155,9 @@ export class ChainWalk {
       this.#fault(id, 'forged', `event ${id} was written or modified outside the vault`);
     }
     if (!isForged) this.#announced = prunedThrough(event) ?? this.#announced;
-    const ended = isForged ? undefined : endedBy(event);
-    if (ended !== undefined) this.#ended.set(ended, id);
+    if (!isForged) this.rows.add(event);
     // What the vault wrote follows what the vault wrote before.
     this.adopt(event, isForged ? this.end.link : link);
-  }
-
-  /** What the log says is over must not be there again: an older row that was put back has its tag. */
-  refuseRevived(resources: readonly string[]): void {
-    for (const resource of resources) {
-      const id = this.#ended.get(resource);
-      if (id === undefined) continue;
-      this.#fault(id, 'revived', `event ${id} ended ${resource}, but its older state was restored`);
-    }
   }
 
   /** Goes on from an event that nothing is known before. */
@@ -185,8 +187,8 @@ export class ChainWalk {
     this.#fault(id, 'added', message);
   }
 
-  /** `oldest` is the lowest id that is there. */
-  finish(oldest: number | undefined): ChainReport {
+  /** `oldest` is the lowest id that is there; `rows` are those that grant rights. */
+  finish(oldest: number | undefined, rows: readonly ListedRow[] = []): ChainReport {
     const pruned = this.#pruned;
     const begin = pruned?.id ?? 0;
     if (oldest !== undefined && oldest <= begin) {
@@ -214,6 +216,8 @@ export class ChainWalk {
         this.#fault(checkpoint.id, 'checkpoint', message);
       }
     }
+    for (const { id, kind, message } of this.rows.faultsOf(rows))
+      this.#fault(id ?? this.end.id, kind, message);
     return {
       events: this.#events,
       first: this.#first,

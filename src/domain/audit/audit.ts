@@ -62,6 +62,7 @@ export type AuditAction =
   | 'audit.prune'
   | 'audit.key'
   | 'integrity.begin'
+  | 'integrity.row'
   | 'backup.create'
   | 'backup.restore'
   | 'database.copy'

@@ -3,9 +3,8 @@
 import { day, hour, minute, second } from '../../base/duration.ts';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { listForgedAccounts } from '../../db/audit/account-tags.ts';
 import { lastAuditEvent } from '../../db/audit/audit-events.ts';
-import { listForgedRows } from '../../db/audit/row-tags.ts';
+import { listRefusedRows } from '../../db/audit/row-list.ts';
 import { hasAdministrators } from '../../db/tables/administrators.ts';
 import { listApiKeys, listSharedNames } from '../../db/tables/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
@@ -182,10 +181,7 @@ export async function administratorFindings({ db }: DatabaseContext): Promise<Fi
 export async function authenticityFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const check = 'authenticity';
   const integrity = requireIntegrity(db);
-  const forged = [
-    ...(await listForgedRows(db.reader, integrity)),
-    ...(await listForgedAccounts(db.reader, integrity)),
-  ];
+  const forged = await listRefusedRows(db.reader, integrity);
   if (forged.length === 0) {
     return [
       { check, status: 'ok', message: 'API keys, ACME clients, administrators and sessions are unmodified' },

@@ -3,10 +3,11 @@
  * written down once, so that an upgrade breaks none of them and nothing that is added later profits from it.
  */
 import { isIP } from 'node:net';
+import { requireIntegrity } from '../../base/integrity.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import { usualPorts } from '../../channels/email-channel.ts';
 import { SealError } from '../../crypto/sealing.ts';
-import type { Reader } from '../../db/database.ts';
+import type { Reader, Writer } from '../../db/database.ts';
 import { listDnsProviders } from '../../db/tables/dns-providers.ts';
 import { findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
 import { listChannels } from '../../db/tables/notification-channels.ts';
@@ -21,22 +22,41 @@ import {
   refusalOf,
 } from '../../net/outbound-addresses.ts';
 import { isLocalhost } from '../../net/outbound-guard.ts';
-import type { DatabaseContext, KeyringContext } from '../contexts.ts';
+import type { DatabaseContext, KeyringContext, LogContext } from '../contexts.ts';
 import { channelSettingsOwner, dnsSecretOwner, openFor } from '../sealed-secrets.ts';
 
 type Target = { readonly host: string; readonly port: number };
 
-/** What the guard lets through where no setting says. A new vault has none; the first opening of an older one finds them. */
-export async function keptTargets(
-  parts: DatabaseContext & KeyringContext,
-): Promise<readonly AllowedOutbound[]> {
-  const { db } = parts;
-  const known = await readSetting(db.reader, 'kept-outbound-targets');
-  if (known !== undefined) return allowed(JSON.parse(String(known)) as string[]);
+/**
+ * What the guard lets through where no setting says. A new vault has none; the first opening of an older one keeps them. Without
+ * the tag of the vault there are none: who can write to the database could open this machine to it otherwise.
+ */
+export async function keptTargets({
+  db,
+  log,
+}: DatabaseContext & LogContext): Promise<readonly AllowedOutbound[]> {
+  const text = await readSetting(db.reader, 'kept-outbound-targets');
+  if (text === undefined) return [];
+  const tag = await readSetting(db.reader, 'kept-outbound-tag');
+  if (Buffer.isBuffer(tag) && requireIntegrity(db).fits('outbound targets', String(text), tag)) {
+    return allowed(JSON.parse(String(text)) as string[]);
+  }
+  log.error({}, 'kept outbound addresses refused: their database row was modified outside the vault');
+  return [];
+}
+
+/** The targets of a vault that an earlier version wrote, as `storeTargets` takes them. */
+export async function targetsToKeep(parts: DatabaseContext & KeyringContext): Promise<string> {
+  const known = await readSetting(parts.db.reader, 'kept-outbound-targets');
+  if (known !== undefined) return String(known);
   const stored = await storedTargets(parts);
-  const texts = [...new Set(stored.flatMap(allowancesOf))];
-  await db.write((writer) => putSetting(writer, 'kept-outbound-targets', JSON.stringify(texts)));
-  return allowed(texts);
+  return JSON.stringify([...new Set(stored.flatMap(allowancesOf))]);
+}
+
+/** Keeps the targets, in the transaction that adopts what an earlier version wrote. */
+export async function storeTargets(writer: Writer, text: string): Promise<void> {
+  await putSetting(writer, 'kept-outbound-targets', text);
+  await putSetting(writer, 'kept-outbound-tag', requireIntegrity(writer).tag('outbound targets', text));
 }
 
 function allowed(texts: readonly string[]): AllowedOutbound[] {

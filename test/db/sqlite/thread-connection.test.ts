@@ -135,6 +135,62 @@ test('events of one transaction and of others are one chain, in order, whatever 
   assert.equal((await verifyChain({ db })).faultCount, 0);
 });
 
+test('events after a cut of the log continue what this process saw, so that the gap is found', async (t) => {
+  const { db, other } = await opened(t);
+  const lost: unknown[] = [];
+  db.memory.onLost = (events) => lost.push(events);
+  const append = () => db.append([event(1)]);
+  const change = () =>
+    db.write(async ({ events }) => {
+      events.push(event(2));
+    });
+  const cut = (id: number, mark: unknown) => {
+    other.prepare('delete from audit_events where id > ?').run(id);
+    other.prepare("update settings set value = ? where key = 'audit-mark'").run(mark);
+  };
+  const marked = () => other.prepare("select value from settings where key = 'audit-mark'").pluck().get();
+  await append();
+  const first = marked();
+  await append();
+  cut(1, first);
+  assert.deepEqual((await verifyChain({ db })).faults, [], 'nothing shows yet');
+  await append();
+  assert.deepEqual(lost, [{ from: 2, to: 2 }]);
+  const kinds = async () => (await verifyChain({ db })).faults.map(({ id, kind }) => `${id} ${kind}`);
+  assert.deepEqual(await kinds(), ['3 missing']);
+  // A transaction of the event loop is cut, and an event of the thread comes next; then the other way round.
+  const third = marked();
+  await change();
+  cut(3, third);
+  await append();
+  assert.deepEqual(await kinds(), ['3 missing', '5 missing']);
+  const fifth = marked();
+  await append();
+  cut(5, fifth);
+  await change();
+  assert.deepEqual(await kinds(), ['3 missing', '5 missing', '7 missing']);
+  assert.equal(lost.length, 3);
+});
+
+test('events that were cut and overwritten by another process are found', async (t) => {
+  const { db, other, path } = await opened(t);
+  const lost: unknown[] = [];
+  db.memory.onLost = (events) => lost.push(events);
+  await db.append([event(1)]);
+  const mark = other.prepare("select value from settings where key = 'audit-mark'").pluck().get();
+  await db.append([event(2)]);
+  other.prepare('delete from audit_events where id > 1').run();
+  other.prepare("update settings set value = ? where key = 'audit-mark'").run(mark);
+  const second = await bound(await Database.open(path, realWorld));
+  t.after(() => second.close());
+  for (const n of [3, 4, 5]) await second.append([event(n)]);
+  assert.deepEqual((await verifyChain({ db })).faults, []);
+  await db.append([event(6)]);
+  assert.deepEqual(lost, [{ from: 2, to: 2 }]);
+  const kinds = (await verifyChain({ db })).faults.map(({ id, kind }) => `${id} ${kind}`);
+  assert.deepEqual(kinds, ['5 changed']);
+});
+
 test('the event loop turns while another process holds the lock, and nothing is lost', async (t) => {
   const { db, other } = await opened(t);
   other.exec('begin immediate');

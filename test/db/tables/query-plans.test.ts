@@ -212,6 +212,14 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => findSessionByToken(db, Buffer.alloc(32)),
     /SEARCH sessions USING INDEX .*\(token_hash=\?\)/,
   ],
+  'the newest record of a session': [
+    (db) => findSessionByToken(db, Buffer.alloc(32)),
+    /SEARCH audit_events USING INDEX audit_events_by_row \(resource=\?\)/,
+  ],
+  'the newest record of a key': [
+    (db) => findApiKeyByPrefix(db, 'a'),
+    /SEARCH audit_events USING INDEX audit_events_by_row \(resource=\?\)/,
+  ],
   'the person of a session': [
     (db) => findSessionByToken(db, Buffer.alloc(32)),
     /SEARCH administrators USING INTEGER PRIMARY KEY/,

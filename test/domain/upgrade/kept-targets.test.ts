@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Settings } from '../../../src/cli/settings/settings.ts';
-import { deleteSettings, readSetting } from '../../../src/db/tables/settings.ts';
+import { deleteSettings, putSetting, readSetting } from '../../../src/db/tables/settings.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createDnsProviderInput, parseInput } from '../../../src/domain/inputs.ts';
 import { addDnsProvider } from '../../../src/domain/issuance/dns-providers.ts';
@@ -10,6 +10,7 @@ import { addChannel } from '../../../src/domain/notifications/notification-chann
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addWebhook, written } from '../../harness/notification-fixtures.ts';
+import { makeOlder } from '../../harness/older-vault.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const email = { from: 'vault@a.test', to: ['ops@a.test'], security: 'none' };
@@ -51,7 +52,7 @@ async function opened(t: TestContext, dataDir?: string, allowOutbound?: Settings
 test('a vault of before keeps what its records name on this machine, to the port, and no more', async (t) => {
   const before = await opened(t);
   await fill(before.vault);
-  await before.vault.db.write((writer) => deleteSettings(writer, ['kept-outbound-targets']));
+  await makeOlder(before.vault);
   await before.close();
   const upgraded = await opened(t, before.dataDir);
   assert.match(
@@ -101,14 +102,34 @@ test('records that no key opens keep a vault from nothing', async (t) => {
   const first = await opened(t);
   await fill(first.vault);
   await first.vault.db.write(async (writer) => {
-    await deleteSettings(writer, ['kept-outbound-targets']);
     await writer
       .updateTable('dns_providers')
       .set({ sealed_secret: Buffer.alloc(80) })
       .execute();
   });
+  await makeOlder(first.vault);
   await first.close();
   const { vault } = await opened(t, first.dataDir);
   assert.equal(isOpen(vault, '127.0.0.1', 25), true);
   assert.equal(isOpen(vault, '127.0.0.1', 53), false);
+});
+
+test('addresses that were put into the database open nothing, nor does a vault keep its records twice', async (t) => {
+  const before = await opened(t);
+  await fill(before.vault);
+  await makeOlder(before.vault);
+  await before.close();
+  const upgraded = await opened(t, before.dataDir);
+  assert.equal(isOpen(upgraded.vault, '127.0.0.1', 53), true);
+  await upgraded.vault.db.write((writer) => putSetting(writer, 'kept-outbound-targets', '["127.0.0.1"]'));
+  await upgraded.close();
+  const changed = await opened(t, before.dataDir);
+  assert.equal(isOpen(changed.vault, '127.0.0.1', 53), false);
+  assert.match(changed.log.lines.join('\n'), /"level":"error".*kept outbound addresses refused/);
+  await changed.vault.db.write((writer) =>
+    deleteSettings(writer, ['kept-outbound-targets', 'kept-outbound-tag']),
+  );
+  await changed.close();
+  const removed = await opened(t, before.dataDir);
+  assert.equal(isOpen(removed.vault, '127.0.0.1', 53), false, 'what is stored now is not looked at again');
 });

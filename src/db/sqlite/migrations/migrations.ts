@@ -26,6 +26,7 @@ import { privateCas } from './migration-0017-private-cas.ts';
 import { issuanceProfiles } from './migration-0018-issuance-profiles.ts';
 import { caRotation } from './migration-0019-ca-rotation.ts';
 import { acmeServer } from './migration-0020-acme-server.ts';
+import { rowRecords } from './migration-0021-row-records.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -52,6 +53,7 @@ export const migrations: Migrations = {
   '0018-issuance-profiles': issuanceProfiles,
   '0019-ca-rotation': caRotation,
   '0020-acme-server': acmeServer,
+  '0021-row-records': rowRecords,
 };
 
 /** The name of the newest schema. */

@@ -4,6 +4,7 @@ import type { Identifier } from '../../../base/identifier.ts';
 import { requireIntegrity } from '../../../base/integrity.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
+import type { Recorded } from '../../../db/audit/row-records.ts';
 import { acmeClientFits } from '../../../db/audit/row-tags.ts';
 import {
   type AcmeClientRow,
@@ -56,7 +57,7 @@ export async function findClientByKid(
   };
 }
 
-function isUnmodified({ db, log }: DatabaseContext & LogContext, row: AcmeClientRow): boolean {
+function isUnmodified({ db, log }: DatabaseContext & LogContext, row: AcmeClientRow & Recorded): boolean {
   if (acmeClientFits(requireIntegrity(db), row)) return true;
   log.error({ acme_client: row.id }, 'ACME client refused: its database row was modified outside the vault');
   return false;

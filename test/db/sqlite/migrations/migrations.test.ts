@@ -93,6 +93,7 @@ test('the shipped migrations are these, in this order', () => {
     '0018-issuance-profiles',
     '0019-ca-rotation',
     '0020-acme-server',
+    '0021-row-records',
   ]);
 });
 
