@@ -1,6 +1,6 @@
 /**
- * The security model says what holds because a test holds it: each claim of docs/explanation/security.md names one, and the tests that
- * are named exist. What it says is for people to read; that it is not said without a test is held here.
+ * The security model says what holds because a test holds it: each claim of docs/explanation/decisions/security.md names one, and
+ * the tests that are named exist. The page for operators has the same claims in fewer words, and none of its own.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ function complaintsAbout(claims: readonly Claim[]): string[] {
 }
 
 test('each claim of the security model names the tests that hold it', () => {
-  const claims = claimsOf(readFileSync(new URL('docs/explanation/security.md', root), 'utf8'));
+  const claims = claimsOf(readFileSync(new URL('docs/explanation/decisions/security.md', root), 'utf8'));
   assert(claims.length > 30, `${claims.length} claims were found`);
   assert.deepEqual(complaintsAbout(claims), []);
 });
