@@ -10,6 +10,7 @@ for (const scheme of ['http', 'https'] as const) {
     t.diagnostic(JSON.stringify(facts));
     assert.ok(facts.asked > 0);
     assert.equal(facts.unanswered, 0);
+    if (facts.kills !== 0) assert.equal(typeof facts.kills, 'string', 'the kernel killed it for its memory');
     assert.ok(facts.memory > 50 && facts.memory < memoryBound, `${facts.memory} MB`);
     assert.ok(facts.refusals > 0 && facts.refusals <= refusalsBound, `${facts.refusals} audit events`);
     assert.ok(facts.opened >= 600, `${facts.opened} connections`);

@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import type { Chance, Finding, Order } from './chamber.ts';
+import { limitMemory } from './memory-group.ts';
 import { runCommand, startServer } from './running-vault.ts';
 
 const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: vault.test\r\n\r\n`;
@@ -166,6 +167,8 @@ export type CrowdFacts = {
   readonly opened: number;
   /** Audit events of failed sign-ins and setup attempts. */
   readonly refusals: number;
+  /** How often the kernel killed it for its memory, or why it was not limited. */
+  readonly kills: number | string;
 };
 
 /** Runs a crowd against a server over HTTP or HTTPS, and measures memory and a good client. */
@@ -181,6 +184,7 @@ export async function crowdFor(
   const { listening, kill } = startServer(place, options);
   const server = await listening;
   assert.ok(server !== undefined);
+  const group = limitMemory(server.pid, groupLimit);
   const worker = new Worker(client, { eval: true, workerData: { url: server.url } });
   const answers = new Promise<Answers>((resolve, reject) => {
     worker.once('message', resolve).once('error', reject);
@@ -197,7 +201,9 @@ export async function crowdFor(
   const { times, unanswered, again } = await answers;
   crowd.leave();
   clearInterval(looking);
+  const kills = 'kills' in group ? group.kills() : group.reason;
   await kill();
+  if ('remove' in group) group.remove();
   const filter = ['--action', 'session.refuse', '--limit', '1000'];
   const listed = await runCommand(place, ['audit', 'list', '--json', ...filter]);
   assert.equal(listed.code, 0, listed.stderr);
@@ -210,8 +216,12 @@ export async function crowdFor(
     askedAgain: again,
     opened: crowd.opened(),
     refusals: JSON.parse(listed.stdout).length,
+    kills,
   };
 }
+
+/** In bytes, half of what the systemd unit allows. */
+const groupLimit = 2 ** 30;
 
 /** The memory limit in MB. */
 export const memoryBound = 400;
@@ -230,6 +240,7 @@ export async function crowd(order: Order): Promise<readonly Finding[]> {
   for (const scheme of ['http', 'https'] as const) {
     const facts = await crowdFor(order, { scheme, connections, ms });
     order.say(`${scheme}: ${JSON.stringify(facts)}`);
+    assert.ok(facts.kills === 0 || typeof facts.kills === 'string', `${scheme}: killed for its memory`);
     assert.equal(facts.unanswered, 0, `${scheme}: the good client got no response`);
     assert.ok(facts.memory < memoryBound, `${scheme}: ${facts.memory} MB`);
     assert.ok(facts.p99 < p99Bound, `${scheme}: the p99 response time is ${facts.p99} ms`);
