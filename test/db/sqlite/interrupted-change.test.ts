@@ -24,7 +24,8 @@ async function interrupted(t: TestContext): Promise<string> {
     db.exec('begin; create table t (x); delete from settings; delete from audit_events;');
     for (let n = 0; n < 200; n += 1) db.prepare('insert into t values (randomblob(4000))').run();
     process.stdout.write('changing');
-    setInterval(() => undefined, 1000);
+    // Collected as garbage, the connection would roll the change back.
+    setInterval(() => db.open, 1000);
   `;
   const path = join(data, 'vault.db');
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, path], {
