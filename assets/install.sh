@@ -1352,9 +1352,8 @@ choose_tool() {
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
 # that is not empty. Sets http_status (000 if there was no
-# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short`, `large` or that of
-# is_listener_trusted)
-# and http_error (the program's message). Does not follow redirects.
+# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short`, `large`, or
+# the listener_problem of is_listener_trusted) and http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full

@@ -22,7 +22,11 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   let held: BetterSqlite3.Database | undefined;
   const release = () => {
     // Removed first: a file without a lock would say that this process died.
-    rmSync(path, { force: true });
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // On a disk that became read-only the file stays; it owns nothing, and the next server removes it.
+    }
     held?.close();
   };
   try {
