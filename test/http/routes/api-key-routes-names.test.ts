@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { tagApiKey } from '../../../src/db/audit/row-tags.ts';
 import { updateApiKey } from '../../../src/db/tables/api-keys.ts';
+import { record, system } from '../../../src/domain/audit/audit.ts';
 import { administration } from '../../harness/http-administration.ts';
 import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
 import { goodPassword } from '../../harness/sign-in-fixtures.ts';
@@ -92,6 +93,7 @@ suite('the name of an API key', () => {
         expires_at: null,
       });
       await tagApiKey(writer, old.id);
+      record(writer, { action: 'api_key.update', actor: system, resource: `api-key:${old.id}` }, 0);
     });
     assert.equal((await server.get('/api/v1/certificates/www', old.raw)).status, 200);
     const listed = await expect<Key[]>(200, 'GET', keys);
