@@ -11,7 +11,6 @@ import { recordServedSettings } from '../../src/domain/presence/served-settings.
 import { beginServing, endServing } from '../../src/domain/presence/served-vault.ts';
 import { loopbackSetting } from './loopback-guard.ts';
 import { keptLog } from './test-vault.ts';
-import { withOwnMask } from './vault-process.ts';
 
 /** Serves the data directory on a free loopback port until `end`, or until the test ends. */
 export async function serveInside(
@@ -19,37 +18,35 @@ export async function serveInside(
   dataDir: string,
   options: { readonly 'public-url'?: string } = {},
 ): Promise<{ readonly url: string; readonly end: () => Promise<void> }> {
-  return withOwnMask(async () => {
-    const environment = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
-    const settings = await readSettings(
-      { 'data-dir': dataDir, listen: '127.0.0.1:0', ...options },
-      environment,
-    );
-    const { vault, close } = await openVault(settings, realWorld, 'create', keptLog());
-    await beginServing(vault);
-    const { version } = manifest;
-    const server = await startServing(vault, settings, version);
-    const instance = realWorld.randomBytes(8).toString('hex');
-    const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
-    await recordServedSettings(vault, recorded);
-    const stop = new AbortController();
-    const terminal = { environment, version } as unknown as Terminal;
-    const jobs = [
-      ...ownJobs(vault, stop.signal),
-      ...sharedJobs(vault, settings, terminal, recorded, stop.signal),
-    ];
-    let ending: Promise<void> | undefined;
-    const end = () => {
-      ending ??= (async () => {
-        stop.abort();
-        await server.stop(0);
-        await Promise.all(jobs);
-        await endServing(vault, instance);
-        await close();
-      })();
-      return ending;
-    };
-    t.after(end);
-    return { url: server.url, end };
-  });
+  const environment = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
+  const settings = await readSettings(
+    { 'data-dir': dataDir, listen: '127.0.0.1:0', ...options },
+    environment,
+  );
+  const { vault, close } = await openVault(settings, realWorld, 'create', keptLog());
+  await beginServing(vault);
+  const { version } = manifest;
+  const server = await startServing(vault, settings, version);
+  const instance = realWorld.randomBytes(8).toString('hex');
+  const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
+  await recordServedSettings(vault, recorded);
+  const stop = new AbortController();
+  const terminal = { environment, version } as unknown as Terminal;
+  const jobs = [
+    ...ownJobs(vault, stop.signal),
+    ...sharedJobs(vault, settings, terminal, recorded, stop.signal),
+  ];
+  let ending: Promise<void> | undefined;
+  const end = () => {
+    ending ??= (async () => {
+      stop.abort();
+      await server.stop(0);
+      await Promise.all(jobs);
+      await endServing(vault, instance);
+      await close();
+    })();
+    return ending;
+  };
+  t.after(end);
+  return { url: server.url, end };
 }

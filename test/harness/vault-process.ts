@@ -55,10 +55,6 @@ function needsProcess(
   return !Object.keys(environment).every((name) => /^(?:CERT)?VAULT_/.test(name));
 }
 
-/** Commands, and starts of servers, that run in this process. */
-let inside = 0;
-let usualMask = 0;
-
 /** Runs a command in this process, through the entry point of the executable. */
 export async function runInside(
   args: readonly string[],
@@ -87,17 +83,7 @@ export async function runInside(
     version: manifest.version,
     executable: fromExecutable[0],
   } as unknown as Terminal;
-  return withOwnMask(async () => ({ code: await run(args, terminal), ...written }));
-}
-
-/** Runs part of the product with the umask of the executable. */
-export async function withOwnMask<T>(run: () => Promise<T>): Promise<T> {
-  if (inside++ === 0) usualMask = process.umask(0o077);
-  try {
-    return await run();
-  } finally {
-    if (--inside === 0) process.umask(usualMask);
-  }
+  return { code: await run(args, terminal), ...written };
 }
 
 async function runOutside(args: readonly string[], launch: Launch): Promise<Outcome> {
