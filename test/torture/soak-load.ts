@@ -80,8 +80,7 @@ export class SoakLoad {
       // One for every five clients, enough to show a leak per rejected caller.
       this.#paced(5000 / rate, () => this.#stranger()),
       this.#paced(1000, () => this.#newConnections()),
-      this.#paced(2000, () => this.#keysLife()),
-      this.#paced(3000, () => this.#person()),
+      this.#paced(2000, () => this.#person()),
       this.#paced(5000, (turn) => this.#renewal(turn)),
     ]).finally(() => this.leave());
   }
@@ -152,18 +151,19 @@ export class SoakLoad {
     }
   }
 
-  /** Signs in, listens for a while, and signs out. */
+  /** Signs in, listens, makes a change, of which the stream tells, and signs out. */
   async #person(): Promise<void> {
     const session = await this.#signIn();
-    const listening = await this.#listen(session);
-    await delay(1500, undefined, { signal: this.#over.signal }).catch(() => undefined);
-    listening.destroy();
+    const { changed, destroy } = await this.#listen(session);
+    await this.#keysLife(session);
+    await changed;
+    await delay(1000, undefined, { signal: this.#over.signal }).catch(() => undefined);
+    destroy();
     await this.#signOut(session);
   }
 
   /** A person creates a key, which is used, revoked, rejected and deleted. */
-  async #keysLife(): Promise<void> {
-    const session = await this.#signIn();
+  async #keysLife(session: Readonly<Record<string, string>>): Promise<void> {
     this.#keys += 1;
     const body = { name: `short-lived ${this.#keys}`, scopes: ['certificates:read'], certificates: ['*'] };
     const path = '/api/v1/api-keys';
@@ -191,7 +191,6 @@ export class SoakLoad {
     });
     assert.equal(deleted.status, 204, deleted.body);
     this.books.keysDeleted += 1;
-    await this.#signOut(session);
   }
 
   async #renewal(turn: number): Promise<void> {
@@ -226,22 +225,30 @@ export class SoakLoad {
     this.books.signOuts += 1;
   }
 
-  /** Sends a request over a new connection. */
-  async #listen(session: Readonly<Record<string, string>>): Promise<{ destroy: () => void }> {
+  /** Opens a stream of events over a new connection; `changed` resolves at the first, and rejects when the stream ends. */
+  async #listen(
+    session: Readonly<Record<string, string>>,
+  ): Promise<{ readonly changed: Promise<void>; readonly destroy: () => void }> {
     const sent = request(new URL('/api/v1/events', this.#url), {
       headers: session,
       agent: false,
       rejectUnauthorized: false,
+      signal: AbortSignal.timeout(30_000),
     });
     sent.on('error', () => undefined).end();
     const [reply] = (await once(sent, 'response')) as [IncomingMessage];
     assert.equal(reply.statusCode, 200);
     this.books.listeners += 1;
-    reply.on('error', () => undefined).setEncoding('utf8');
+    const { promise: changed, resolve, reject } = Promise.withResolvers<void>();
+    changed.catch(() => undefined);
+    const ended = () => reject(new Error('the stream of events ended without one'));
+    reply.on('error', ended).on('end', ended).setEncoding('utf8');
     reply.on('data', (piece: string) => {
-      this.books.events += piece.split('event: change').length - 1;
+      const events = piece.split('event: change').length - 1;
+      this.books.events += events;
+      if (events > 0) resolve();
     });
-    return { destroy: () => sent.destroy() };
+    return { changed, destroy: () => sent.destroy() };
   }
 
   async #call(path: string, { body, ...init }: Question): Promise<Reply> {
