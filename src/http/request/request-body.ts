@@ -14,11 +14,21 @@ export const usualBodyLimit = 65_536;
 /** The limit of bodies with PEM, long lists or settings of a type. */
 export const longBodyLimit = 1_048_576;
 
+/** The members of all objects of a body together; no operation has more than some dozens. */
+const mostMembers = 1000;
+
+/** Levels of a body; no operation has more than a few. */
+const deepest = 50;
+
 /**
  * If the engine does not report the position of a JSON error, finding it takes a dozen parses; longer texts are not
  * searched.
  */
 const longestSearched = 16_384;
+
+const quotationMark = 0x22;
+const colon = 0x3a;
+const backslash = 0x5c;
 
 /** Types of content other than JSON, and the JSON value that their bytes stand for. */
 type OtherTypes = Readonly<Record<string, (bytes: Buffer) => unknown>>;
@@ -164,6 +174,7 @@ function decode(bytes: Buffer): string {
 function parseJson(text: string): unknown {
   if (text.trim() === '')
     throw new Problem('invalid_request', { detail: 'The body is empty; it must be JSON.' });
+  refuseManyParts(text);
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -171,6 +182,29 @@ function parseJson(text: string): unknown {
     const at = positionIn(error) ?? (text.length > longestSearched ? undefined : brokenAt(text));
     const where = at === undefined ? '' : ` at ${placeOf(text, at)}`;
     throw new Problem('invalid_request', { detail: `The body is not valid JSON${where}.` });
+  }
+}
+
+/**
+ * Throws `invalid_request` before the text is parsed: 80,000 names, or half a million nested lists, would occupy the parser for
+ * up to a tenth of a second.
+ */
+function refuseManyParts(text: string): void {
+  let members = 0;
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === quotationMark) isInString = !isInString;
+    else if (isInString) at += character === backslash ? 1 : 0;
+    else if (character === colon) members += 1;
+    // [ and {, ] and }.
+    else if ((character | 0x20) === 0x7b) depth += 1;
+    else if ((character | 0x20) === 0x7d) depth -= 1;
+    if (members > mostMembers)
+      throw new Problem('invalid_request', { detail: `The body has more than ${mostMembers} members.` });
+    if (depth > deepest)
+      throw new Problem('invalid_request', { detail: `The body is nested deeper than ${deepest} levels.` });
   }
 }
 

@@ -35,6 +35,17 @@ const routes = [
   }),
   route({
     method: 'POST',
+    path: '/members',
+    id: 'members',
+    summary: 'Counts the members of the body',
+    access: { kind: 'public' },
+    body: z.record(z.string(), z.unknown()),
+    replies: { 200: { description: 'how many', schema: z.int() } },
+    problems: [],
+    handle: async ({ body }) => json(200, Object.keys(body).length),
+  }),
+  route({
+    method: 'POST',
     path: '/bodiless',
     id: 'bodiless',
     summary: 'Reads no body',
@@ -55,7 +66,34 @@ async function prepared(t: TestContext) {
   return { server, post };
 }
 
+const members = (count: number) => Array.from({ length: count }, (_, at) => `"${at}":0`).join();
+const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+
+const manyParts: readonly (readonly [what: string, body: string, answer: number | RegExp])[] = [
+  ['1000 members', `{${members(1000)}}`, 1000],
+  ['1001 members', `{${members(1001)}}`, /more than 1000 members/],
+  ['members in several objects', `{"a":{${members(600)}},"b":[{${members(600)}}]}`, /more than 1000 members/],
+  ['colons and brackets in a string', `{"a":"${':[{'.repeat(2000)}"}`, 1],
+  ['quotation marks and backslashes in strings', `{"a":"${'\\\\\\":{'.repeat(2000)}\\\\","b":1}`, 2],
+  ['50 levels', `{"a":${nested(49)}}`, 1],
+  ['51 levels', `{"a":${nested(50)}}`, /deeper than 50 levels/],
+  ['many brackets side by side', `{"a":[${'[],'.repeat(5000)}{}]}`, 1],
+  ['closed brackets before many opened', ']'.repeat(100) + '['.repeat(151), /deeper than 50 levels/],
+];
+
 suite('a JSON body', () => {
+  for (const [what, sent, answer] of manyParts) {
+    test(`of ${what} is ${typeof answer === 'number' ? 'read' : 'refused before it is parsed'}`, async (t) => {
+      const { post } = await prepared(t);
+      const { status, body } = await post(sent, {}, '/members');
+      if (typeof answer === 'number') assert.deepEqual([status, body], [200, answer]);
+      else {
+        assert.deepEqual([status, body.code], [400, 'invalid_request']);
+        assert.match(String(body.detail), answer);
+      }
+    });
+  }
+
   test('is refused if its content type is another or missing', async (t) => {
     const { server, post } = await prepared(t);
     const types = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'];

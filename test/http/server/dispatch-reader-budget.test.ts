@@ -1,9 +1,11 @@
 /**
- * Every operation under inputs of many parts, up to their limits: bodies, queries and paths. The response is short, lists
- * few invalid parts, and no turn of the event loop is long. The operations come from the table of routes.
+ * Every operation under inputs of many parts, up to their limits: bodies, chunks, header fields, queries and paths. The response
+ * is short, lists few invalid parts, no turn of the event loop is long, and no event is recorded. The operations come from the
+ * table of routes.
  */
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { mostEntries } from '../../../src/domain/inputs.ts';
 import { longBodyLimit, usualBodyLimit } from '../../../src/http/request/request-body.ts';
@@ -11,11 +13,12 @@ import type { Route } from '../../../src/http/request/route.ts';
 import { routes } from '../../harness/all-routes.ts';
 import { watchTurns } from '../../harness/event-loop-turns.ts';
 import { alice } from '../../harness/http-acme-fixtures.ts';
-import { converse, parseReply, requestText } from '../../harness/http-raw.ts';
+import { parseReply, requestText } from '../../harness/http-raw.ts';
+import type { Answer, Question } from '../../harness/raw-client-thread.ts';
 import { type TestServer, testServer } from '../../harness/test-server.ts';
 
-/** Milliseconds of processor time, of client and server together. */
-const longestTurn = 200;
+/** Milliseconds of the server's processor time. */
+const longestTurn = 20;
 const longestAnswer = 65_536;
 const mostIssues = 20;
 
@@ -26,18 +29,38 @@ const pathOf = (route: Route) => route.path.replaceAll(parameter, '1');
 const longest = longBodyLimit;
 const limitOf = ({ bodyLimit = usualBodyLimit }: Route) => bodyLimit;
 
-/** Sends the request as alice, once more if a turn was long, because once may be the compiler. */
-async function ask(server: TestServer, route: Route, target: string, body?: string) {
-  const lines = [...cookies, 'Connection: close'];
-  if (body !== undefined)
-    lines.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`);
-  const request = `${requestText(route.method, target, lines)}${body ?? ''}`;
+const client = new Worker(new URL('../../harness/raw-client-thread.ts', import.meta.url));
+after(() => client.terminate());
+let questions = 0;
+
+/** Sends the bytes from the thread of the client; returns what is received until the server closes the connection. */
+async function converse({ url }: TestServer, bytes: string): Promise<string> {
+  const id = ++questions;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const take = (answer: Answer) => {
+    if (answer.id === id) resolve(answer.received);
+  };
+  client.on('message', take).postMessage({ id, url, bytes } satisfies Question);
+  return promise.finally(() => client.off('message', take));
+}
+
+/** Sends the request again if a turn was long, because that may be the compiler or the collector of garbage. */
+async function ask(server: TestServer, request: string) {
   for (let tries = 0; ; tries += 1) {
     const stop = watchTurns();
-    const wire = await converse(server.url, request);
+    const wire = await converse(server, request);
     const turn = stop();
-    if (turn < longestTurn || tries === 2) return { wire, turn, ...parseReply(wire) };
+    if (turn < longestTurn || tries === 4) return { wire, turn, ...parseReply(wire) };
   }
+}
+
+/** A request of alice. */
+function ofAlice({ method, protocol }: Route, target: string, body?: string, extra: string[] = []): string {
+  const lines = [...cookies, 'Connection: close', ...extra];
+  if (body === undefined) return requestText(method, target, lines);
+  lines.push(`Content-Type: ${protocol?.bodyType ?? 'application/json'}`);
+  lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
+  return `${requestText(method, target, lines)}${body}`;
 }
 
 function assertShort({ wire, status, body, turn }: Awaited<ReturnType<typeof ask>>, what: string): void {
@@ -46,6 +69,14 @@ function assertShort({ wire, status, body, turn }: Awaited<ReturnType<typeof ask
   assert(wire.length < longestAnswer, `${what}: ${wire.length} bytes`);
   const { errors = [] } = JSON.parse(body) as { errors?: unknown[] };
   assert(errors.length <= mostIssues, `${what}: ${errors.length} errors`);
+}
+
+async function recorded({ vault }: TestServer): Promise<number> {
+  const { count } = await vault.db.reader
+    .selectFrom('audit_events')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** The first member of a body, and the first list. */
@@ -74,28 +105,84 @@ function* bodiesOf(field: string, limit: number): Iterable<readonly [what: strin
   yield ['names in a member', `{"${field}":{${names.join(',')}}}`];
 }
 
-const readers = routes.filter((route) => route.body !== undefined && route.protocol === undefined);
+/** Signed requests of ACME clients, whose parts are encoded. */
+function* signedBodies(): Iterable<readonly [what: string, body: string]> {
+  const encoded = (text: string) => Buffer.from(text).toString('base64url');
+  for (const [what, json] of bodiesOf('identifiers', (usualBodyLimit * 3) / 4 - 200)) {
+    yield [`header, ${what}`, JSON.stringify({ protected: encoded(json), payload: '', signature: 'AA' })];
+    const head = encoded(JSON.stringify({ alg: 'ES256', nonce: 'x', url: 'x', kid: 'x' }));
+    yield [`payload, ${what}`, JSON.stringify({ protected: head, payload: encoded(json), signature: 'AA' })];
+  }
+}
 
-suite('a body of many parts gets a short answer, in short turns of the event loop:', () => {
+const readers = routes.filter((route) => route.body !== undefined);
+
+suite('a body of many parts gets a short answer, in short turns of the event loop, and no event:', () => {
+  const ends: (() => unknown)[] = [];
+  let server: TestServer;
+  before(async () => {
+    const owner = { after: (end: unknown) => ends.push(end as () => unknown) };
+    server = await testServer(owner, { administrators: alice.administrators });
+  });
+  after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
   for (const route of readers) {
-    test(route.id, async (t) => {
-      const server = await testServer(t, { administrators: alice.administrators });
+    test(route.id, async () => {
+      const events = await recorded(server);
+      const signed = route.protocol === undefined ? [] : [...signedBodies()];
+      for (const [what, body] of signed)
+        assertShort(await ask(server, ofAlice(route, pathOf(route), body)), what);
+      const most = route.protocol === undefined ? Math.min(longest, limitOf(route)) : usualBodyLimit;
       for (const field of fieldsOf(route)) {
-        for (const [what, body] of bodiesOf(field, Math.min(longest, limitOf(route)))) {
-          assert(body.length <= limitOf(route), `${what}: ${body.length}`);
-          assertShort(await ask(server, route, pathOf(route), body), `${field}: ${what}`);
+        for (const [what, body] of bodiesOf(field, most)) {
+          assert(body.length <= most, `${what}: ${body.length}`);
+          assertShort(await ask(server, ofAlice(route, pathOf(route), body)), `${field}: ${what}`);
         }
       }
+      assert.equal(await recorded(server), events);
     });
   }
 });
 
 test('a body over the limit of its operation is refused, whatever it contains', async (t) => {
   const server = await testServer(t, { administrators: alice.administrators });
-  for (const route of readers) {
-    const { status } = await ask(server, route, pathOf(route), ' '.repeat(limitOf(route) + 1));
+  for (const route of readers.filter(({ protocol }) => protocol === undefined)) {
+    const { status } = await ask(server, ofAlice(route, pathOf(route), ' '.repeat(limitOf(route) + 1)));
     assert.equal(status, 413, route.id);
   }
+});
+
+test('a body in chunks of one byte, and a head of thousands of fields, are read in short turns', async (t) => {
+  const server = await testServer(t, { administrators: alice.administrators });
+  const chunks = `${'1\r\n \r\n'.repeat(50_000)}0\r\n\r\n`;
+  const heads: Readonly<Record<string, string[]>> = {
+    'fields of one name': Array.from({ length: 3000 }, () => 'a:'),
+    'fields of different names': Array.from({ length: 2000 }, (_, index) => `${index.toString(36)}:`),
+    cookies: [`Cookie: ${'a=;'.repeat(5000)}`],
+    entities: [`If-None-Match: ${'"",'.repeat(5000)}`],
+    'languages and types': [`Accept: ${'a/b,'.repeat(2000)}`, `Accept-Language: ${'a,'.repeat(3000)}`],
+    proxies: [`X-Forwarded-For: ${'::1,'.repeat(3500)}`],
+    'forwarded elements': [`Forwarded: ${'for=a,'.repeat(2000)}`],
+  };
+  const events = await recorded(server);
+  for (const route of routes) {
+    if (route.body !== undefined && route.protocol === undefined) {
+      const lines = [...cookies, 'Connection: close', 'Content-Type: application/json'];
+      const head = requestText(route.method, pathOf(route), [...lines, 'Transfer-Encoding: chunked']);
+      assertShort(await ask(server, `${head}${chunks}`), `${route.id}: chunks`);
+    }
+    if (route.method !== 'GET') continue;
+    for (const [what, lines] of Object.entries(heads)) {
+      const { status, turn } = await ask(
+        server,
+        requestText('GET', pathOf(route), ['Connection: close', ...lines]),
+      );
+      assert(turn < longestTurn, `${route.id}: ${what}: a turn took ${turn} ms`);
+      if (status !== 503) assert(status < 500, `${route.id}: ${what}: ${status}`);
+    }
+  }
+  assert.equal(await recorded(server), events);
 });
 
 test('a list that is too long is refused by its length, one of the greatest length by its entries', async (t) => {
@@ -105,7 +192,7 @@ test('a list that is too long is refused by its length, one of the greatest leng
   const detailFor = async (length: number) => {
     const certificates = Array.from({ length }, () => 'nothing');
     const body = JSON.stringify({ name: 'x', scopes: ['certificates:read'], certificates });
-    return JSON.parse((await ask(server, route, route.path, body)).body).detail as string;
+    return JSON.parse((await ask(server, ofAlice(route, route.path, body))).body).detail as string;
   };
   assert.equal(
     await detailFor(mostEntries + 1),
@@ -123,7 +210,7 @@ test('a query or path of many parts gets a short answer, in short turns of the e
     for (const unit of ['%61', 'a', '%2C', '%F0%9F%94%91'])
       if (route.path.includes('{')) targets.push(route.path.replaceAll(parameter, repeated(unit, 3500)));
     for (const target of targets) {
-      const { wire, status, turn } = await ask(server, route, target);
+      const { wire, status, turn } = await ask(server, ofAlice(route, target));
       assert(turn < longestTurn, `${route.id}: a turn took ${turn} ms`);
       // Some operations ignore their query; the one that reports whether the vault is ready has 503 for that.
       if (status !== 503) assert(status < 500, `${route.id}: ${status}`);
