@@ -10,6 +10,7 @@ import { type NewAuditEvent, withRows } from './audit/audit-insertion.ts';
 import { findLostEvents, type LogEnd, readMark } from './audit/audit-mark.ts';
 import { EventGroup } from './audit/event-group.ts';
 import type { LogMemory } from './audit/log-memory.ts';
+import { RecordingAttempts } from './audit/recording-attempts.ts';
 import type { DatabaseFile } from './database-file.ts';
 import type { Engine, ServerFacts, ServerOptions, WholeDatabase } from './engine.ts';
 import { fillerOf } from './file-copy.ts';
@@ -40,10 +41,7 @@ export class Database {
       events.push(...next());
     }),
   );
-  /** Whether the last audit events were recorded. */
-  #canRecord = true;
-  /** A write that tries whether the next ones would be. */
-  #attempt: Promise<void> | undefined;
+  readonly #recording = new RecordingAttempts(() => this.#tryWriting());
   /** Set once the master key has opened the check blob, which contains its sealed key. */
   integrity: Integrity | undefined;
   /** For reads outside transactions; never sees uncommitted changes. */
@@ -163,28 +161,16 @@ export class Database {
    */
   append(events: readonly NewAuditEvent[]): Promise<void> {
     const appended = this.#engine.append?.(events, requireIntegrity(this)) ?? this.#events.append(events);
-    appended.then(
-      () => {
-        this.#canRecord = true;
-      },
-      () => {
-        this.#canRecord = false;
-      },
-    );
+    this.#recording.observe(appended);
     return appended;
   }
 
   /**
    * Rejects with StorageError if the last audit events could not be recorded, and a write still fails. Where clients are sent
-   * elsewhere meanwhile, nothing else would find that the disk has space again.
+   * elsewhere meanwhile, nothing else would find that the disk has space again. A failed attempt counts for a second.
    */
-  async requireRecording(): Promise<void> {
-    if (this.#canRecord) return;
-    this.#attempt ??= this.#tryWriting().finally(() => {
-      this.#attempt = undefined;
-    });
-    await this.#attempt;
-    this.#canRecord = true;
+  requireRecording(world: Pick<World, 'now'>): Promise<void> {
+    return this.#recording.require(world);
   }
 
   /** Writes more than events need: a smaller write may still find room in the log. */

@@ -11,19 +11,19 @@ const lostBeside: readonly { title: string; lose: (path: string) => void; ends: 
   {
     title: 'vault.db-wal removed under a running server',
     lose: (path) => rmSync(`${path}-wal`),
-    ends: /Nothing is lost: the log was saved into /,
+    ends: /Nothing is lost: the write-ahead log was saved into /,
   },
   {
     title: 'vault.db-shm removed under a running server',
     lose: (path) => rmSync(`${path}-shm`),
-    ends: /Nothing is lost: the log is complete\. /,
+    ends: /Nothing is lost: the write-ahead log is complete\. /,
   },
   {
     title: 'vault.db-wal and vault.db-shm removed under a running server',
     lose: (path) => {
       for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file);
     },
-    ends: /Nothing is lost: the log was saved into /,
+    ends: /Nothing is lost: the write-ahead log was saved into /,
   },
   {
     title: 'vault.db-wal replaced under a running server',
@@ -39,7 +39,7 @@ const lostBeside: readonly { title: string; lose: (path: string) => void; ends: 
       cpSync(`${path}-shm`, `${path}-shm.copy`);
       renameSync(`${path}-shm.copy`, `${path}-shm`);
     },
-    ends: /Nothing is lost: the log is complete\. /,
+    ends: /Nothing is lost: the write-ahead log is complete\. /,
   },
 ];
 

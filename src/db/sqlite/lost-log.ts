@@ -7,6 +7,7 @@ import { basename, dirname } from 'node:path';
 import type BetterSqlite3 from 'better-sqlite3';
 import { syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 import { databaseName, logOf, sharedMemoryOf } from './database-files.ts';
@@ -22,7 +23,11 @@ export class LostLogError extends StorageError {
   readonly file: string;
   readonly log: LogState;
 
-  constructor(file: string, log: LogState, hint = 'The vault saves what the log contains, and stops.') {
+  constructor(
+    file: string,
+    log: LogState,
+    hint = 'The vault saves what the write-ahead log contains, and stops.',
+  ) {
     super(`${file} was removed or replaced while the database was open`, { hint });
     this.name = 'LostLogError';
     this.file = file;
@@ -50,13 +55,19 @@ export async function saveLostLog(
   try {
     switch (log) {
       case 'in place':
-        return new LostLogError(file, log, `Nothing is lost: the log is complete. ${again}`);
+        return new LostLogError(file, log, `Nothing is lost: the write-ahead log is complete. ${again}`);
       case 'removed':
         await foldAll(database, world);
-        return new LostLogError(file, log, `Nothing is lost: the log was saved into ${name}. ${again}`);
+        return new LostLogError(
+          file,
+          log,
+          `Nothing is lost: the write-ahead log was saved into ${name}. ${again}`,
+        );
       case 'replaced': {
         const copy = saveCopy(database, world);
-        const moves = `mkdir ${name}.replaced && mv ${name} ${logOf(name)} ${sharedMemoryOf(name)} ${name}.replaced/ && mv ${copy} ${name}`;
+        const old = quoted(`${name}.replaced`);
+        const [from, beside, shared, saved] = [name, logOf(name), sharedMemoryOf(name), copy].map(quoted);
+        const moves = `mkdir ${old} && mv ${from} ${beside} ${shared} ${old}/ && mv ${saved} ${from}`;
         return new LostLogError(
           file,
           log,
@@ -73,9 +84,12 @@ export async function saveLostLog(
 async function foldAll(database: BetterSqlite3.Database, world: Pick<World, 'sleep'>): Promise<void> {
   for (let tries = 0; !emptyLog(database); tries += 1) {
     if (tries === mostTries) {
-      throw new StorageError(`cannot save the log of ${database.name} while the database is being read`, {
-        hint: 'The next request retries this. Do not kill the vault.',
-      });
+      throw new StorageError(
+        `cannot save the write-ahead log of ${database.name} while the database is being read`,
+        {
+          hint: 'The next request retries this. Do not kill the vault.',
+        },
+      );
     }
     await world.sleep(pauseMs);
   }

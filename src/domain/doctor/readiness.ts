@@ -48,7 +48,7 @@ export async function readiness(
     succeeds(vault, 'database', async () => {
       await vault.db.generation();
       vault.db.requireProgress();
-      if (mustRecord) await vault.db.requireRecording();
+      if (mustRecord) await vault.db.requireRecording(vault.world);
     }),
     succeeds(vault, 'master_key', async () => {
       if ((await masterKeyFits(vault)) !== 'fits')
