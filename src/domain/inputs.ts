@@ -182,7 +182,7 @@ const mostIssues = 20;
 export const mostEntries = 10_000;
 
 /** Levels of an input; none of the schemas has more than a few. */
-const deepest = 50;
+export const mostLevels = 50;
 
 /** Parses the value with the schema. Throws `invalid_request` that lists the invalid parts, the first twenty at most. */
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
@@ -207,7 +207,7 @@ export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.ou
  */
 function refuseLongLists(value: unknown, path = '', depth = 0): void {
   if (typeof value !== 'object' || value === null) return;
-  if (depth > deepest) throw new Problem('invalid_request', { detail: 'The input is nested too deep.' });
+  if (depth > mostLevels) throw new Problem('invalid_request', { detail: 'The input is nested too deep.' });
   if (Array.isArray(value) && value.length > mostEntries) {
     const message = `${path || 'the input'} has ${value.length} entries; a list has at most ${mostEntries}`;
     throw new Problem('invalid_request', { detail: `${message}.`, errors: [{ path, message }] });

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
+import { mostLevels } from '../../domain/inputs.ts';
 
 /** Bytes of a body that nothing reads which are still received, so that the connection can carry another request. */
 export const shortRest = 16_384;
@@ -16,9 +17,6 @@ export const longBodyLimit = 1_048_576;
 
 /** The members of all objects of a body together; no operation has more than some dozens. */
 const mostMembers = 1000;
-
-/** Levels of a body; no operation has more than a few. */
-const deepest = 50;
 
 /**
  * If the engine does not report the position of a JSON error, finding it takes a dozen parses; longer texts are not
@@ -203,8 +201,10 @@ function refuseManyParts(text: string): void {
     else if ((character | 0x20) === 0x7d) depth -= 1;
     if (members > mostMembers)
       throw new Problem('invalid_request', { detail: `The body has more than ${mostMembers} members.` });
-    if (depth > deepest)
-      throw new Problem('invalid_request', { detail: `The body is nested deeper than ${deepest} levels.` });
+    if (depth > mostLevels)
+      throw new Problem('invalid_request', {
+        detail: `The body is nested deeper than ${mostLevels} levels.`,
+      });
   }
 }
 

@@ -55,8 +55,8 @@ async function ask(server: TestServer, request: string) {
 }
 
 /** A request of alice. */
-function ofAlice({ method, protocol }: Route, target: string, body?: string, extra: string[] = []): string {
-  const lines = [...cookies, 'Connection: close', ...extra];
+function ofAlice({ method, protocol }: Route, target: string, body?: string): string {
+  const lines = [...cookies, 'Connection: close'];
   if (body === undefined) return requestText(method, target, lines);
   lines.push(`Content-Type: ${protocol?.bodyType ?? 'application/json'}`);
   lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
