@@ -173,7 +173,7 @@ export class Database {
     return this.#recording.require(world);
   }
 
-  /** Writes more than events need: a smaller write may still find room in the log. */
+  /** Writes more than events need: a smaller write may still fit into the write-ahead log. */
   async #tryWriting(): Promise<void> {
     for (const value of ['x'.repeat(triedSize), '']) {
       await this.write((writer) =>

@@ -1,7 +1,7 @@
-/** Whether audit events can be recorded, and how that is found out while no client causes any. */
+/** Whether audit events can be recorded, with attempts to write if the last events could not. */
 import type { World } from '../../base/world.ts';
 
-/** Between two failed attempts: a stranger decides how often the vault is asked whether it is ready. */
+/** Between two failed attempts: readiness checks, which cause them, need no credentials. */
 const pauseMs = 1000;
 
 export class RecordingAttempts {
@@ -12,7 +12,7 @@ export class RecordingAttempts {
   /** When the last attempt failed. */
   #failedAt: number | undefined;
 
-  /** `attempt` writes as much as events need, or more: a smaller write may still find room in the log. */
+  /** `attempt` writes as much as events need, or more: a smaller write may still fit into the write-ahead log. */
   constructor(attempt: () => Promise<void>) {
     this.#attempt = attempt;
   }
