@@ -20,7 +20,6 @@ const guides: Readonly<Record<string, string>> = {
   'master-key-passphrase-file': '../how-to/seal-master-key.md',
   'master-key-command': '../how-to/master-key-stores.md',
   'trusted-proxies': '../how-to/reverse-proxy.md',
-  workers: '../how-to/workers.md',
   'max-connections': 'limits.md',
   'api-key-rate': 'limits.md',
   'acme-http-listen': '../how-to/acme.md#challenges',
@@ -146,8 +145,7 @@ function metricsPage(processFamilies: Readonly<Record<string, MetricFamily>>): s
   return page('Metrics', [
     '`vault serve --metrics-listen` or `--metrics-token-file` exports metrics at `/metrics` ([how to](../how-to/metrics.md)).',
     table(metricFamilies),
-    '## Processes',
-    'With several workers, each process has its own series.',
+    '## Process',
     table(processFamilies),
   ]);
 }

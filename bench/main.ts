@@ -26,7 +26,6 @@ import { canPin } from './server-process.ts';
 import { measureSlowDisk } from './slow-disk.ts';
 import { measureStart } from './start.ts';
 import { byTurns } from './turns.ts';
-import { measureWorkers } from './workers.ts';
 
 /** Each measures the executable at this path. */
 type Benchmark = (program: string, pace: Pace) => Promise<Table[]>;
@@ -44,7 +43,6 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   acme: figures('Certificates from a CA', measureAcme),
   'acme-orders': measureAcmeOrders,
   scheduler: figures('Scheduler', measureScheduler),
-  workers: figures('Two workers, as a multiple of one', measureWorkers),
 };
 
 /** The benchmarks that `--quick` skips. */

@@ -6,8 +6,8 @@ import { type ReadinessContext, readiness } from '../domain/doctor/readiness.ts'
 
 /**
  * Checks the vault twice per `interval` (milliseconds) until `signal` is aborted, and passes the names of failed checks to
- * `report`. Reports nothing while the database or the event loop hangs, or while all that is missing is the first sign of life of
- * the renewal engine, which comes from another process with `--workers`.
+ * `report`. Reports nothing while the database or the event loop hangs, or while all that is missing is the first heartbeat of
+ * the renewal engine, which starts beside it.
  */
 export async function runWatchdog(
   vault: ReadinessContext,

@@ -15,7 +15,7 @@ export type IpAddress = {
   readonly text: string;
 };
 
-/** Plain data: settings with networks are sent to worker processes, where objects lose their methods. */
+/** A network in CIDR notation. */
 export type IpNetwork = {
   readonly family: 4 | 6;
   /** Of the first address. */

@@ -410,19 +410,6 @@ const scenes: readonly Scene[] = [
     },
   },
   {
-    page: 'docs/how-to/workers.md',
-    prepare: async (_, box) => {
-      await some(box);
-      const port = await freePort();
-      return {
-        standIns: [
-          ['vault serve', `vault serve --listen 127.0.0.1:${port}`],
-          ['127.0.0.1:8080', `127.0.0.1:${port}`],
-        ],
-      };
-    },
-  },
-  {
     page: 'docs/how-to/acme.md',
     prepare: async (t, box) => {
       await some(box);

@@ -14,7 +14,6 @@ import { eventually } from '../harness/eventually.ts';
 import { loopbackSetting } from '../harness/loopback-guard.ts';
 import type { AcmeKind, ScriptedAcme } from '../harness/scripted-acme.ts';
 import { fromExecutable, serve } from '../harness/vault-process.ts';
-import { childrenOf } from '../harness/workers-vault.ts';
 
 type Row = {
   readonly id: number;
@@ -125,18 +124,6 @@ test('a server resumes the order of a command that was killed beside it', async 
   const [left] = renewals(line);
   assert(left);
   await command.kill();
-  await assertResumed(line, held, left);
-});
-
-test('with several workers, the next one resumes the order of the one that was killed', async (t) => {
-  const line = await commandLineWithCa(t);
-  const held = holdFirst(t, line.ca, 'finalize');
-  const server = await serve(t, line.data, { args: ['--workers', '2'] });
-  await line.done(...create);
-  await held.reached;
-  const [left] = renewals(line);
-  assert(left);
-  for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGKILL');
   await assertResumed(line, held, left);
 });
 

@@ -154,24 +154,3 @@ test('a rotation of the master key waits for every node, and then every node ope
     assert.equal(answer.status, 200, await answer.text());
   }
 });
-
-test('when the worker with the jobs is killed, another worker of the node goes on before the lease expires', async (t) => {
-  const database = await (await postgresServer()).createDatabase();
-  const environment = { CERTVAULT_DATABASE: database };
-  const node = await serve(t, join(tempDir(t), 'data'), { environment, args: ['--workers', '2'] });
-  const linesSaying = (message: string) =>
-    node
-      .log()
-      .split('\n')
-      .filter((line) => line.includes(message))
-      .map((line) => JSON.parse(line) as { pid: number; fence: number; time: string });
-  const first = await eventually('a worker leads', () => linesSaying(elected)[0]);
-  const [{ pid = 0 } = {}] = linesSaying('worker elected to run background jobs');
-  assert(pid > 0, node.log());
-  process.kill(pid, 'SIGKILL');
-  const killedAt = Date.now();
-  const next = await eventually('another worker leads', () => linesSaying(elected)[1]);
-  assert.deepEqual([first.fence, next.fence], [1, 2]);
-  assert(Date.parse(next.time) - killedAt < 10_000, `${first.time}, then ${next.time}`);
-  assert.equal((await node.end()).code, 0, node.log());
-});

@@ -12,85 +12,83 @@ import { tempDir } from '../harness/temp-dir.ts';
 import { serve, vault } from '../harness/vault-process.ts';
 import { diskShim } from '../torture/disk-shim.ts';
 
-for (const workers of ['1', '2']) {
-  test(
-    `while a commit waits for the disk, requests that record nothing are answered: --workers ${workers}`,
-    needs('cc'),
-    async (t) => {
-      const scratch = tempDir(t);
-      const root = join(scratch, 'disk');
-      mkdirSync(root, { mode: 0o700 });
-      const { environment, fail } = diskShim(scratch, root);
-      const data = join(root, 'data');
-      const run = async (...args: string[]) => {
-        const { code, stdout, stderr } = await vault([...args, '--data-dir', data]);
-        assert.equal(code, 0, stderr);
-        return stdout.trim();
-      };
-      await run('certificate', 'create', '--name=web', '--domain=web.test');
-      const key = await run(
-        'api-key',
-        'create',
-        '--name=www',
-        '--certificate=web',
-        '--scope=certificates:read',
-      );
-      const server = await serve(t, data, { environment, args: ['--workers', workers] });
-      const ask = (path: string, headers: Record<string, string> = {}) =>
-        fetch(`${server.url}/api/v1/certificates/web${path}`, {
-          headers: { Authorization: `Bearer ${key}`, ...headers },
-        });
-      const first = await ask('/fullchain.pem');
-      const etag = first.headers.get('ETag') ?? '';
-      await first.arrayBuffer();
-
-      fail({ operation: 'sync', error: 'WAIT', pattern: '*-wal' });
-      let answered = 0;
-      const downloads = Array.from({ length: 4 }, async () => {
-        const response = await ask('/fullchain.pem');
-        answered += 1;
-        assert.equal(response.status, 200);
-        await response.arrayBuffer();
-        return response.headers.get('X-Request-Id');
+test(
+  'while a commit waits for the disk, requests that record nothing are answered',
+  needs('cc'),
+  async (t) => {
+    const scratch = tempDir(t);
+    const root = join(scratch, 'disk');
+    mkdirSync(root, { mode: 0o700 });
+    const { environment, fail } = diskShim(scratch, root);
+    const data = join(root, 'data');
+    const run = async (...args: string[]) => {
+      const { code, stdout, stderr } = await vault([...args, '--data-dir', data]);
+      assert.equal(code, 0, stderr);
+      return stdout.trim();
+    };
+    await run('certificate', 'create', '--name=web', '--domain=web.test');
+    const key = await run(
+      'api-key',
+      'create',
+      '--name=www',
+      '--certificate=web',
+      '--scope=certificates:read',
+    );
+    const server = await serve(t, data, { environment });
+    const ask = (path: string, headers: Record<string, string> = {}) =>
+      fetch(`${server.url}/api/v1/certificates/web${path}`, {
+        headers: { Authorization: `Bearer ${key}`, ...headers },
       });
-      const other = new BetterSqlite3(join(data, 'vault.db'), { timeout: 0 });
-      t.after(() => other.close());
-      // Until the commit of a download holds the write lock.
-      const isHeld = () => {
-        try {
-          other.exec('begin immediate; rollback');
-          return false;
-        } catch {
-          return true;
-        }
-      };
-      while (!isHeld()) await ask('', {});
+    const first = await ask('/fullchain.pem');
+    const etag = first.headers.get('ETag') ?? '';
+    await first.arrayBuffer();
 
-      for (let round = 0; round < 50; round += 1) {
-        const responses = await Promise.all([
-          ask('/fullchain.pem', { 'If-None-Match': etag }),
-          ask(''),
-          fetch(`${server.url}/api/v1/openapi.json`),
-          fetch(`${server.url}/api/v1/health`),
-        ]);
-        assert.deepEqual(
-          responses.map(({ status }) => status),
-          [304, 200, 200, 200],
-        );
-        await Promise.all(responses.map((response) => response.arrayBuffer()));
+    fail({ operation: 'sync', error: 'WAIT', pattern: '*-wal' });
+    let answered = 0;
+    const downloads = Array.from({ length: 4 }, async () => {
+      const response = await ask('/fullchain.pem');
+      answered += 1;
+      assert.equal(response.status, 200);
+      await response.arrayBuffer();
+      return response.headers.get('X-Request-Id');
+    });
+    const other = new BetterSqlite3(join(data, 'vault.db'), { timeout: 0 });
+    t.after(() => other.close());
+    // Until the commit of a download holds the write lock.
+    const isHeld = () => {
+      try {
+        other.exec('begin immediate; rollback');
+        return false;
+      } catch {
+        return true;
       }
-      assert.equal(answered, 0);
+    };
+    while (!isHeld()) await ask('', {});
 
-      fail();
-      const ids = (await Promise.all(downloads)).toSorted();
-      const recorded = other
-        .prepare("select request_id from audit_events where action = 'certificate.download' order by id")
-        .pluck()
-        .all() as string[];
-      assert.deepEqual(recorded.slice(1).toSorted(), ids);
-      assert.equal((await server.end()).code, 0, server.log());
-      assert.doesNotMatch(server.log(), /"level":"(warn|error)"/);
-      assert.ok(readFileSync(join(data, 'vault.db')).length > 0);
-    },
-  );
-}
+    for (let round = 0; round < 50; round += 1) {
+      const responses = await Promise.all([
+        ask('/fullchain.pem', { 'If-None-Match': etag }),
+        ask(''),
+        fetch(`${server.url}/api/v1/openapi.json`),
+        fetch(`${server.url}/api/v1/health`),
+      ]);
+      assert.deepEqual(
+        responses.map(({ status }) => status),
+        [304, 200, 200, 200],
+      );
+      await Promise.all(responses.map((response) => response.arrayBuffer()));
+    }
+    assert.equal(answered, 0);
+
+    fail();
+    const ids = (await Promise.all(downloads)).toSorted();
+    const recorded = other
+      .prepare("select request_id from audit_events where action = 'certificate.download' order by id")
+      .pluck()
+      .all() as string[];
+    assert.deepEqual(recorded.slice(1).toSorted(), ids);
+    assert.equal((await server.end()).code, 0, server.log());
+    assert.doesNotMatch(server.log(), /"level":"(warn|error)"/);
+    assert.ok(readFileSync(join(data, 'vault.db')).length > 0);
+  },
+);

@@ -1,6 +1,6 @@
 /**
- * Two servers on one data directory, as when somebody starts a second one by hand: they share the database as workers do,
- * so that nothing is answered by one that is not true at the other, and nothing is renewed twice.
+ * Two servers on one data directory, as when somebody starts a second one by hand: they share the database, so
+ * that nothing is answered by one that is not true at the other, and nothing is renewed twice.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

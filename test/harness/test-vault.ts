@@ -20,7 +20,7 @@ export function settingsFor(dataDir: string): Settings {
     masterKeyFile: join(dataDir, 'master.key'),
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: undefined,
-    workers: 1,
+    workers: undefined,
     ignoredVariables: [],
     backups: undefined,
     keepDeleted: 30 * 86_400_000,

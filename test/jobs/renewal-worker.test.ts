@@ -1,6 +1,6 @@
 /** The worker: renews what is queued, a few at a time, shows that it lives, and stops with clean hands. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { mock, type TestContext, test } from 'node:test';
 import { minute, second } from '../../src/base/duration.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../src/domain/certificates/certificates.ts';
@@ -250,7 +250,7 @@ async function allSucceed({ vault, world }: TestVault, count: number): Promise<v
 /** Resolves when the worker has looked at the queue once more. */
 async function nextRound({ vault, world }: TestVault): Promise<void> {
   const beaten = Promise.withResolvers<void>();
-  vault.renewalHeartbeat.onBeat(beaten.resolve);
+  mock.method(vault.renewalHeartbeat, 'beat', beaten.resolve, { times: 1 });
   world.advance(second);
   await beaten.promise;
 }

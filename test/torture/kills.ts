@@ -4,11 +4,10 @@
  */
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
-import { patience } from '../harness/eventually.ts';
 import { AuditTruth } from './audit-truth.ts';
 import type { Finding, Order } from './chamber.ts';
 import { Crowd, layGround } from './crowd.ts';
@@ -21,18 +20,16 @@ export type KillsOptions = {
   readonly kills: number;
   /** The number of concurrent downloads. */
   readonly clients: number;
-  /** `--workers`: with more than one, some workers are also killed alone. */
-  readonly workers?: number;
 };
 
 /** The minimum number of responses before a kill. */
 const leastAnswers = 5;
 
-/** The full form: `--kills N` (200); `--workers N` for a server with several processes. */
+/** The full form: `--kills N` (200). */
 export async function tortureByKills(order: Order): Promise<readonly Finding[]> {
   const kills = order.amount('kills') ?? 200;
   const clients = order.amount('clients') ?? 8;
-  return kill(order, { kills, clients, workers: order.amount('workers') ?? 1 });
+  return kill(order, { kills, clients });
 }
 
 /** Kills and checks repeatedly. Throws with all broken promises. */
@@ -54,10 +51,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   const auditTruth = new AuditTruth(join(folder, 'checkpoints'));
   const wanted = new WantedAnswers(options.kills, chance.child('wanted'));
   const startups: number[] = [];
-  const { workers = 1 } = options;
-  const more = workers > 1 ? ['--workers', String(workers)] : [];
   let young = 0;
-  let alone = 0;
   let errors = '';
   await crowd.pause();
   const crowdDone = crowd.run();
@@ -65,7 +59,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   try {
     for (let kills = 0; kills < options.kills; ) {
       const began = performance.now();
-      const started = startServer(place, more);
+      const started = startServer(place);
       running = started;
       // Some are killed before they listen.
       const roundsLeft = options.kills - kills;
@@ -87,20 +81,12 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
       await delay(chance.whole(50, 1200));
       // On a busy machine, a second may be too short for any load.
       while (crowd.known().answered < before + leastAnswers && crowd.broken.length === 0) await delay(5);
-      if (workers > 1 && (chance.happens(0.5) || alone === 0)) {
-        process.kill(chance.one(workersOf(server.pid)), 'SIGKILL');
-        alone += 1;
-        await delay(chance.whole(0, 800));
-      }
-      // The responses come from the remaining workers and their replacements.
       await crowd.answersOf(wanted.next(roundsLeft));
       await delay(chance.whole(0, 50));
-      const orphans = workers > 1 ? workersOf(server.pid) : [];
       assert.equal(await server.kill(), 'SIGKILL');
-      await ended(orphans);
       crowd.serveAt(undefined);
       await crowd.pause();
-      errors += complaintsIn(started.log(), workers);
+      errors += complaintsIn(started.log());
       kills += 1;
       if (kills % 20 === 0) say(`${kills} kills, ${crowd.known().answered} answers, all true`);
     }
@@ -128,7 +114,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
   /** The last start: every interrupted renewal finishes, and everything is checked once more. */
   async function settle(): Promise<Finding[]> {
     const open = openRenewals(place.data);
-    const started = startServer(place, more);
+    const started = startServer(place);
     running = started;
     const server = await started.listening;
     if (server === undefined) throw new Error('the last server did not start');
@@ -139,7 +125,7 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     }
     await look(server, true);
     assert.equal(await server.kill('SIGTERM'), '0');
-    errors += complaintsIn(started.log(), workers);
+    errors += complaintsIn(started.log());
     const left = readdirSync(place.data).sort();
     assert.deepEqual(left, ['master.key', 'vault.db', 'vault.mark'], 'a normal stop left a write-ahead log');
     assert.equal(errors, '', 'errors in the log of the server');
@@ -152,7 +138,6 @@ export async function kill(order: Order, options: KillsOptions): Promise<readonl
     return [
       { name: 'kills', value: options.kills },
       { name: 'of them before it listened', value: young },
-      ...(workers > 1 ? [{ name: 'workers killed alone before that', value: alone }] : []),
       { name: 'median start after a kill', value: sorted[Math.floor(sorted.length / 2)] ?? 0, unit: 'ms' },
       { name: 'longest start after a kill', value: sorted.at(-1) ?? 0, unit: 'ms' },
       { name: 'answers', value: answered },
@@ -176,27 +161,8 @@ function openRenewals(data: string): number {
   }
 }
 
-/** The child processes of a server. */
-function workersOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-}
-
-/** Waits until the workers of a killed server exit. */
-async function ended(pids: readonly number[]): Promise<void> {
-  const deadline = performance.now() + patience;
-  while (pids.some((pid) => existsSync(`/proc/${pid}`))) {
-    if (performance.now() > deadline)
-      throw new Error('a worker is still running a minute after its server was killed');
-    await delay(10);
-  }
-}
-
-/** Error lines in a server's log, except for killed workers, and for messages of Node in a worker that starts without a server. */
-function complaintsIn(log: string, workers: number): string {
-  const isComplaint = (line: string) =>
-    /"level":"?(error|fatal)/.test(line) || (workers === 1 && /^\s+at /.test(line));
-  const lines = log
-    .split('\n')
-    .filter((line) => isComplaint(line) && !/worker exited; restarting it/.test(line));
+/** Error lines in a server's log, and messages of Node. */
+function complaintsIn(log: string): string {
+  const lines = log.split('\n').filter((line) => /"level":"?(error|fatal)|^\s+at /.test(line));
   return lines.map((line) => `${line}\n`).join('');
 }

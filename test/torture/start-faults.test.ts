@@ -30,9 +30,8 @@ suite(
       test(trouble.title, async (t) => {
         const { chance } = shortOrder(t);
         const situation = chance.one(situations.slice(trouble.needsVault ? 1 : 0));
-        const more = chance.happens(0.3) ? ['--workers', '2'] : [];
-        t.diagnostic([situation, ...more].join(' '));
-        const tried = await scene.endure(situation, trouble, more);
+        t.diagnostic(situation);
+        const tried = await scene.endure(situation, trouble);
         if (!served.test(trouble.title)) assert.equal(tried, 'refused');
       });
     }

@@ -115,8 +115,8 @@ export class StartScene {
     return scene;
   }
 
-  /** Starts with a fault and `more` options, and again after it. Throws if a check fails. */
-  async endure(situation: Situation, trouble: StartTrouble, more: readonly string[] = []): Promise<Tried> {
+  /** Starts with a fault, and again after it. Throws if a check fails. */
+  async endure(situation: Situation, trouble: StartTrouble): Promise<Tried> {
     const data = join(this.#root, 'data');
     rmSync(this.#root, { recursive: true, force: true });
     mkdirSync(this.#root, { mode: 0o700 });
@@ -126,7 +126,7 @@ export class StartScene {
     let downloads = template === undefined ? 0 : downloadsIn(data);
     const begun = this.#begin(trouble, data);
     let tried: Tried = 'refused';
-    const started = startServer(begun.place, more);
+    const started = startServer(begun.place);
     try {
       const server = await this.#soon(started);
       if (server === undefined) this.#refused(await started.ended, started.log());
@@ -318,14 +318,11 @@ export const startFaults: Chamber = async ({ program, folder, amount, say }) => 
   for (const situation of situations) {
     for (const trouble of startTroubles) {
       if (trouble.needsVault && situation === 'nothing') continue;
-      for (const workers of [1, 2]) {
-        const more = workers > 1 ? ['--workers', String(workers)] : [];
-        const tried = await scene.endure(situation, trouble, more).catch((error: unknown) => {
-          throw new Error(`${situation}, ${trouble.title}, ${workers} workers`, { cause: error });
-        });
-        counts[tried] += 1;
-        say(`${situation}, ${trouble.title}, ${workers} workers: ${tried}`);
-      }
+      const tried = await scene.endure(situation, trouble).catch((error: unknown) => {
+        throw new Error(`${situation}, ${trouble.title}`, { cause: error });
+      });
+      counts[tried] += 1;
+      say(`${situation}, ${trouble.title}: ${tried}`);
     }
     for (const sweep of sweeps) {
       for (let skip = 0, served = 0; served < enoughServed; skip += every) {

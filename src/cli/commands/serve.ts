@@ -1,4 +1,4 @@
-/** `vault serve`: runs the server and its background jobs until a graceful stop, in one process or as the primary of several. */
+/** `vault serve`: runs the server and its background jobs until a graceful stop, with a log line for each. */
 import { once } from 'node:events';
 import { recordServedSettings } from '../../domain/presence/served-settings.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
@@ -17,7 +17,6 @@ import { supervisorIn } from '../serving/supervisor.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, serveOptions } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { isWorker } from '../workers/worker-process.ts';
 
 export const serveCommand = command({
   name: 'serve',
@@ -31,8 +30,6 @@ export const serveCommand = command({
   ],
   options: serveOptions,
   run: async (args, terminal) => {
-    // Loaded only when there are several processes.
-    if (isWorker(terminal.environment)) return (await import('../workers/worker.ts')).serveAsWorker(terminal);
     const hangups = catchHangups();
     const read = () => readSettings(args, terminal.environment);
     const settings = await read();
@@ -43,11 +40,10 @@ export const serveCommand = command({
       const use = variable.replace(/^VAULT_/, 'CERTVAULT_');
       log.warn({ variable, use }, 'environment variable ignored; its value is one for HashiCorp Vault');
     }
-    const instance = terminal.world.randomBytes(8).toString('hex');
-    if (settings.workers > 1) {
-      const { serveOnWorkers } = await import('../workers/workers.ts');
-      return serveOnWorkers({ settings, instance, read, hangups }, terminal, stop, log);
+    if (settings.workers !== undefined) {
+      log.warn({ setting: settings.workers }, 'setting ignored: the vault serves in one process; remove it');
     }
+    const instance = terminal.world.randomBytes(8).toString('hex');
     const { vault, isNew, close } = await openVault(
       settings,
       terminal.world,

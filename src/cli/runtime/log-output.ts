@@ -16,14 +16,10 @@ export type ServerLog = Log & { readonly setLevel: (level: LogLevel) => void };
 /** The level of a log and of those derived from it. */
 type Threshold = { level: LogLevel };
 
-/** Opens a log at this level. `forPerson`: stderr is a terminal. `worker` is added to each line. */
+/** Opens a log at this level. `forPerson`: stderr is a terminal. */
 export function openLog(
   level: LogLevel,
-  {
-    forPerson,
-    world,
-    worker,
-  }: { readonly forPerson: boolean; readonly world: World; readonly worker?: number },
+  { forPerson, world }: { readonly forPerson: boolean; readonly world: World },
 ): ServerLog {
   const threshold: Threshold = { level };
   const inColor = styleText('red', ' ', { stream: process.stderr }) !== ' ';
@@ -32,7 +28,7 @@ export function openLog(
   const logger = pino<never>(
     {
       level: 'debug',
-      base: worker === undefined ? null : { worker },
+      base: null,
       timestamp: timeOf(world),
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: (error) => describeError(error, threshold.level === 'debug') },

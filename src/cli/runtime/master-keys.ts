@@ -31,7 +31,7 @@ export const failWithoutPrompt: PassphrasePrompt = async (path) => {
   throw new OperatorError(
     `the master key in ${path} is sealed, and there is no terminal to prompt for its passphrase`,
     {
-      hint: 'Pass a file with the passphrase with --master-key-passphrase-file, or start the vault in a terminal (without --workers).',
+      hint: 'Pass a file with the passphrase with --master-key-passphrase-file, or start the vault in a terminal.',
     },
   );
 };

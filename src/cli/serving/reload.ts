@@ -12,7 +12,7 @@ import { refuseInsecureSettings } from './serve-tls.ts';
 /** How a server was started. */
 export type ServerStart = {
   readonly settings: Settings;
-  /** The random name of this server, the same for all its workers. */
+  /** The random name of this server. */
   readonly instance: string;
   /** Reads the settings again, from the same flags and environment. */
   readonly read: () => Promise<Settings>;
@@ -31,10 +31,10 @@ const reloadable = {
 
 type Fixed = Exclude<
   SettingName,
-  'config' | 'no-create' | 'log-level' | 'trusted-proxies' | `session-${string}`
+  'config' | 'no-create' | 'workers' | 'log-level' | 'trusted-proxies' | `session-${string}`
 >;
 
-/** The settings that only a start reads. `no_create` only matters at a start. */
+/** The settings that only a start reads. `no_create` only matters at a start; `workers` is ignored. */
 const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'data-dir': ({ dataDir }) => dataDir,
   database: ({ database }) => database,
@@ -44,7 +44,6 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'master-key-command': ({ masterKeyCommand }) => masterKeyCommand,
   listen: ({ listen }) => listen,
   'public-url': ({ publicUrl }) => publicUrl,
-  workers: ({ workers }) => workers,
   'max-connections': ({ clients }) => clients.maxConnections,
   'api-key-rate': ({ clients }) => clients.apiKeyRate,
   'backup-dir': ({ backups }) => backups?.directory,

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Vault } from '../../domain/vault.ts';
-import { type TicketSeed, TlsEndpoint } from '../../http/tls/tls-endpoint.ts';
+import { TlsEndpoint } from '../../http/tls/tls-endpoint.ts';
 import { tlsFilesSource } from '../../http/tls/tls-files.ts';
 import { ownCertificateSource } from '../../http/tls/tls-source.ts';
 import { isLoopback, type Settings } from '../settings/settings.ts';
@@ -41,19 +41,15 @@ export function refuseInsecureSettings({
 }
 
 /** The TLS endpoint of the vault; undefined for plain HTTP. Throws OperatorError. */
-export async function openTls(
-  vault: Vault,
-  settings: Settings,
-  ticketSeed?: TicketSeed,
-): Promise<TlsEndpoint | undefined> {
+export async function openTls(vault: Vault, settings: Settings): Promise<TlsEndpoint | undefined> {
   const { tls } = settings;
   if (tls === undefined) return undefined;
   if (tls.kind === 'files') {
     refuseExposedKeyFile(tls.keyFile);
-    return TlsEndpoint.open(vault, tlsFilesSource(vault, tls), ticketSeed);
+    return TlsEndpoint.open(vault, tlsFilesSource(vault, tls));
   }
   const hosts = hostsOf(settings);
-  const endpoint = await TlsEndpoint.open(vault, ownCertificateSource(vault, tls.name, hosts), ticketSeed);
+  const endpoint = await TlsEndpoint.open(vault, ownCertificateSource(vault, tls.name, hosts));
   const { leaf } = endpoint.identity;
   const missing = hosts.filter((host) =>
     isAddress(host) ? leaf.checkIP(host) === undefined : leaf.checkHost(host) === undefined,

@@ -1,6 +1,5 @@
 /**
- * The parts of a serving process, alone or as one of several workers: listeners, jobs of each process, and jobs that one
- * process runs for all.
+ * The parts of a serving process: listeners, jobs of each process, and jobs that one node runs for all.
  */
 import { second } from '../../base/duration.ts';
 import { quoted } from '../../base/paths/shell-word.ts';
@@ -36,7 +35,7 @@ import { readAsset, readConsole } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type MeasuredPeers, openMetrics } from './open-metrics.ts';
+import { openMetrics } from './open-metrics.ts';
 import { runOwn } from './own-process.ts';
 import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
@@ -49,15 +48,10 @@ export const stopTimeout = 10 * second;
 export type LiveServer = RunningServer & { readonly adopt: (settings: Settings) => void };
 
 /** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
-export async function startServing(
-  vault: Vault,
-  settings: Settings,
-  version: string,
-  peers?: MeasuredPeers,
-): Promise<LiveServer> {
-  const { publicUrl, sessionLimits, clients, workers } = settings;
-  const metrics = await openMetrics(vault, settings, peers);
-  const tls = await openTls(vault, settings, peers?.ticketSeed);
+export async function startServing(vault: Vault, settings: Settings, version: string): Promise<LiveServer> {
+  const { publicUrl, sessionLimits, clients } = settings;
+  const metrics = await openMetrics(vault, settings);
+  const tls = await openTls(vault, settings);
   const routes = routesWith({
     installer: readAsset('install.sh'),
     trust: readAsset('install-ca.sh'),
@@ -68,12 +62,10 @@ export async function startServing(
     termsOfService: settings.acmeServer.termsOfService,
     trustedProxies: clients.trustedProxies,
     apiKeyRate: clients.apiKeyRate,
-    // The kernel spreads connections evenly over the workers.
-    connectionLimits: { most: Math.ceil(clients.maxConnections / workers) },
+    connectionLimits: { most: clients.maxConnections },
     sessionLimits,
     tls: () => tls?.facts ?? null,
     metrics,
-    companions: peers,
   });
   const running = await startListeners(
     context,
@@ -95,7 +87,7 @@ export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
 }
 
 /**
- * Starts the jobs that one process runs for all; they run until `stop` is aborted. Where nodes share the database, they run
+ * Starts the jobs that one node runs for all; they run until `stop` is aborted. Where nodes share the database, they run
  * on one node at a time, and `recorded` is what the others see of this one.
  */
 export function sharedJobs(

@@ -85,15 +85,3 @@ export function sessionDuration(setting: Found | undefined, usual: number): numb
     hint: 'Use a number with m, h or d, from 5m to 30d, such as 30m.',
   });
 }
-
-const mostWorkers = 64;
-
-/** The number of worker processes; one if not set. */
-export function workerCount(setting: Found | undefined): number {
-  if (setting === undefined) return 1;
-  const count = /^[1-9]\d?$/.test(setting.value) ? Number(setting.value) : 0;
-  if (count >= 1 && count <= mostWorkers) return count;
-  throw new OperatorError(`${setting.from}: "${setting.value}" is not a valid number of workers`, {
-    hint: `Use a whole number from 1 to ${mostWorkers}, at most the number of processors.`,
-  });
-}

@@ -30,7 +30,6 @@ import {
   resolverAddress,
   sessionDuration,
   truth,
-  workerCount,
 } from './setting-values.ts';
 import { ignoredVariables, settingInEnvironment } from './setting-variables.ts';
 import { readSettingsFile } from './settings-file.ts';
@@ -67,7 +66,7 @@ export const serveOptions = {
   workers: {
     type: 'string',
     valueHint: 'N',
-    description: 'the number of worker processes, at most the number of processors (default: 1)',
+    description: 'ignored: the vault serves in one process',
   },
   ...clientOptions,
   ...backupOptions,
@@ -128,7 +127,8 @@ export type Settings = MasterKeySettings &
     readonly noCreate: boolean;
     readonly listen: ListenAddress;
     readonly publicUrl: string | undefined;
-    readonly workers: number;
+    /** Where the ignored setting `workers` of an older configuration stands; undefined if not set. */
+    readonly workers: string | undefined;
     readonly clients: ClientSettings;
     readonly backups: BackupPlan | undefined;
     readonly audit: AuditSettings;
@@ -179,7 +179,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     noCreate: truth(setting('no-create')),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
     publicUrl: publicUrl(setting('public-url')),
-    workers: workerCount(setting('workers')),
+    workers: setting('workers')?.from,
     clients: clientSettings(setting),
     backups: backupPlan(setting),
     audit: auditSettings(setting),

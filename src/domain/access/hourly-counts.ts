@@ -20,21 +20,16 @@ export class HourlyCounts {
 
   /** Counts one event. Returns 0 if it is among the first of its hour, otherwise the milliseconds until the next hour. */
   take(name: string): number {
-    const { since, count } = this.#add(name, 1);
+    const { since, count } = this.#add(name);
     return count <= this.#first ? 0 : since + hour - this.#world.now();
   }
 
-  /** Adds events that another process counted. */
-  takenElsewhere(name: string, times: number): void {
-    this.#add(name, times);
-  }
-
-  #add(name: string, times: number): Window {
+  #add(name: string): Window {
     const now = this.#world.now();
     const known = this.#windows.get(name);
     // An hour that starts in the future means that the clock was set back.
     const isOpen = known !== undefined && now >= known.since && now < known.since + hour;
-    const window = isOpen ? { since: known.since, count: known.count + times } : { since: now, count: times };
+    const window = isOpen ? { since: known.since, count: known.count + 1 } : { since: now, count: 1 };
     this.#windows.set(name, window);
     return window;
   }

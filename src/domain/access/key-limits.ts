@@ -13,7 +13,7 @@ import { type Pace, TokenBuckets } from './token-buckets.ts';
 export const failurePace: Pace = { burst: 100, perMinute: 60 };
 
 /** The things that are counted. */
-export type KeyCount =
+type KeyCount =
   | 'failures'
   | 'recordedFailures'
   | 'requests'
@@ -39,20 +39,16 @@ export const renewalsPerHour = 10;
 /** Refusals per caller, kind and hour that are recorded in full; further ones are only counted. */
 export const refusalsPerHour = 100;
 
-type Counter = Pick<TokenBuckets, 'take' | 'takenElsewhere'>;
-
-/** Called for everything counted here, so that the other processes of the vault count it too. */
-export type ReportCount = (count: KeyCount, name: string) => void;
+type Counter = Pick<TokenBuckets, 'take'>;
 
 export class KeyLimits {
   readonly #buckets: Readonly<Record<KeyCount, Counter | undefined>>;
-  readonly #report: ReportCount | undefined;
 
   /**
    * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`, and
    * pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and what an ACME client changes by `recordPace`.
    */
-  constructor(world: World, perMinute: number | undefined, report?: ReportCount) {
+  constructor(world: World, perMinute: number | undefined) {
     this.#buckets = {
       failures: new TokenBuckets(world, failurePace),
       recordedFailures: new TokenBuckets(world, failurePace),
@@ -64,12 +60,6 @@ export class KeyLimits {
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
       recordedRefusals: new HourlyCounts(world, refusalsPerHour),
     };
-    this.#report = report;
-  }
-
-  /** Adds what another process of the vault counted. */
-  takenElsewhere(count: KeyCount, name: string, times: number): void {
-    this.#buckets[count]?.takenElsewhere(name, times);
   }
 
   /** Counts an invalid key from this address. Throws `rate_limited` after too many. */
@@ -129,9 +119,7 @@ export class KeyLimits {
   }
 
   #take(count: KeyCount, name: string): number {
-    const wait = this.#buckets[count]?.take(name) ?? 0;
-    if (wait === 0) this.#report?.(count, name);
-    return wait;
+    return this.#buckets[count]?.take(name) ?? 0;
   }
 }
 

@@ -66,7 +66,7 @@ export async function completeSetup(
     meter.authenticationFailed('setup_link');
     throw notValid();
   }
-  const attempt = await signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
+  const attempt = signIn.backoff.begin(undefined, visitor.actor.ip, 'stranger');
   if (!(await isValidToken(db.reader, requireIntegrity(db), token, world.now()))) {
     meter.authenticationFailed('setup_link');
     await signIn.recordRefusal(visitor.actor, 'setup', 'setup link not valid');

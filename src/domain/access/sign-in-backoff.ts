@@ -35,18 +35,8 @@ export type Attempt = {
 /** Whether the administrator has signed in from this address before. */
 export type AddressStanding = 'known' | 'stranger';
 
-/** Permits sign-in attempts. With several processes, the first one counts for all. */
-export type SignInPauses = {
-  /** Begins an attempt. Throws `rate_limited`. */
-  readonly begin: (
-    name: string | undefined,
-    address: string | undefined,
-    standing: AddressStanding,
-  ) => Attempt | Promise<Attempt>;
-};
-
 /** The error for an attempt during a pause. `retryAfter` in seconds. */
-export function tooManyAttempts(retryAfter: number): Problem {
+function tooManyAttempts(retryAfter: number): Problem {
   return new Problem('rate_limited', {
     detail: 'Too many failed attempts; retry after the time in Retry-After.',
     retryAfter,
@@ -58,7 +48,7 @@ export function pauseAfter(failures: number, { free, longest }: Limit): number {
   return failures < free ? 0 : Math.min(longest, second * 2 ** Math.min(failures - free, 30));
 }
 
-export class SignInBackoff implements SignInPauses {
+export class SignInBackoff {
   readonly #world: World;
   readonly #counts = new LRUCache<string, Count>({ max: mostRemembered });
   readonly #known = new LRUCache<string, true>({ max: mostRemembered });

@@ -21,7 +21,7 @@ import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
 import type { RefusalCounts, Refusals } from './refusals.ts';
 import type { Sessions, SignedIn, Visitor } from './sessions.ts';
-import { type AddressStanding, type Attempt, SignInBackoff, type SignInPauses } from './sign-in-backoff.ts';
+import { type AddressStanding, type Attempt, SignInBackoff } from './sign-in-backoff.ts';
 
 export const signInInput = z.strictObject({
   name: z
@@ -49,20 +49,14 @@ export class SignIn {
   readonly #places = new KnownPlaces();
   readonly passwords: Passwords;
   readonly sessions: Sessions;
-  readonly backoff: SignInPauses;
+  readonly backoff: SignInBackoff;
 
-  constructor(
-    vault: SignInContext,
-    passwords: Passwords,
-    sessions: Sessions,
-    refusalCounts: RefusalCounts,
-    backoff: SignInPauses = new SignInBackoff(vault.world),
-  ) {
+  constructor(vault: SignInContext, passwords: Passwords, sessions: Sessions, refusalCounts: RefusalCounts) {
     this.#vault = vault;
     this.#refusalCounts = refusalCounts;
     this.passwords = passwords;
     this.sessions = sessions;
-    this.backoff = backoff;
+    this.backoff = new SignInBackoff(vault.world);
   }
 
   /** Creates a session. Throws `unauthenticated`, the same for every failure, and `rate_limited`. */
@@ -139,7 +133,7 @@ export class SignIn {
     refusal: () => Problem,
   ): Promise<Checked> {
     const { db, meter } = this.#vault;
-    const attempt = await this.backoff.begin(name, actor.ip, standing);
+    const attempt = this.backoff.begin(name, actor.ip, standing);
     const origin = standing === 'known' ? standing : { address: actor.ip };
     let row: AdministratorRow | undefined;
     try {

@@ -40,13 +40,6 @@ export class TokenBuckets {
     return isThere ? 0 : Math.ceil((minute - there) / this.#pace.perMinute);
   }
 
-  /** Subtracts tokens that another process took. The bucket may become negative and refills later. */
-  takenElsewhere(name: string, times: number): void {
-    const now = this.#world.now();
-    const left = Math.max(-this.#pace.burst * minute, this.#left(name, now) - times * minute);
-    this.#buckets.set(name, { left, at: now });
-  }
-
   #left(name: string, now: number): number {
     const { burst, perMinute } = this.#pace;
     const { left, at } = this.#buckets.get(name) ?? { left: burst * minute, at: now };

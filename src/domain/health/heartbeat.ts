@@ -8,7 +8,6 @@ const freshFor = 60 * second;
 export class Heartbeat {
   readonly #world: World;
   #lastBeat: number | undefined;
-  #listener: (() => void) | undefined;
 
   constructor(world: World) {
     this.#world = world;
@@ -16,12 +15,6 @@ export class Heartbeat {
 
   beat(): void {
     this.#lastBeat = this.#world.now();
-    this.#listener?.();
-  }
-
-  /** Calls the listener at each beat, so that other processes hear of it; one can listen. */
-  onBeat(listener: () => void): void {
-    this.#listener = listener;
   }
 
   /** Whether it has beaten at all. */

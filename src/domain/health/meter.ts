@@ -176,15 +176,6 @@ export class Meter {
   }
 }
 
-/** The sums of several. */
-export function addedSeries(all: readonly Series[]): Series {
-  const sums: Record<string, number> = {};
-  for (const series of all) {
-    for (const [name, value] of Object.entries(series)) sums[name] = (sums[name] ?? 0) + value;
-  }
-  return sums;
-}
-
 /** A label; names have neither quotes nor control characters. */
 function quoted(value: string): string {
   return `"${value.replace(/["\\\p{C}]/gu, '_')}"`;

@@ -45,7 +45,6 @@ export async function recordServedSettings(
   if (sharedClock !== undefined) return;
   try {
     const value = servedSettingsText(settings);
-    // The workers of one server record the same.
     if ((await readSetting(db.reader, 'served-settings')) === value) return;
     await db.write((writer) => putSetting(writer, 'served-settings', value));
   } catch (error) {

@@ -37,7 +37,6 @@ export async function recordCrlBaseUrl(
   base: string | undefined,
 ): Promise<void> {
   try {
-    // The workers of one server record the same.
     if ((await readSetting(db.reader, 'crl-base-url')) === base) return;
     await db.write((writer) =>
       base === undefined

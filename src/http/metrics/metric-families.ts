@@ -12,8 +12,6 @@ export const metricFamilies = {
   vault_build_info: ['gauge', 'Always 1; the label has the running version.'],
   vault_ready: ['gauge', '1 if /api/v1/ready reports ready, else 0.'],
   vault_check_ok: ['gauge', 'Readiness checks: 1 if passed, else 0.'],
-  vault_workers: ['gauge', 'Worker processes.'],
-  vault_worker_restarts_total: ['counter', 'Workers that exited and were replaced.'],
   vault_certificates: ['gauge', 'Certificates by status.'],
   vault_certificate_not_after_timestamp_seconds: [
     'gauge',

@@ -12,10 +12,8 @@ export type ProcessMetrics = {
   readonly series: () => Promise<Series>;
 };
 
-/** Starts to measure this process; `labels` are added to each series. The library is loaded only on this call. */
-export async function processMetrics(
-  labels: Readonly<Record<string, string | number>> = {},
-): Promise<ProcessMetrics> {
+/** Starts to measure this process. The library is loaded only on this call. */
+export async function processMetrics(): Promise<ProcessMetrics> {
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -31,7 +29,7 @@ export async function processMetrics(
       for (const { name, values } of await registry.getMetricsAsJSON()) {
         for (const value of values) {
           const { metricName = name } = value as { metricName?: string };
-          series[seriesName(metricName, { ...definedOf(value.labels), ...labels })] = value.value;
+          series[seriesName(metricName, definedOf(value.labels))] = value.value;
         }
       }
       return series;

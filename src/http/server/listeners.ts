@@ -6,10 +6,10 @@ import { acmeChallengeRoutes } from '../routes/acme-challenge-routes.ts';
 import type { ConsoleReply } from '../routes/console-routes.ts';
 import { crlRoutes } from '../routes/crl-routes.ts';
 import { redirectReply } from '../tls/https-redirect.ts';
-import { acmeTlsOption, startTlsAlpnListener } from '../tls/tls-alpn-listener.ts';
+import { startTlsAlpnListener } from '../tls/tls-alpn-listener.ts';
 import type { TlsEndpoint } from '../tls/tls-endpoint.ts';
-import { claim, type ListenAddress, type ListenOption } from './listening.ts';
-import { mainOption, type RunningServer, startServer } from './server.ts';
+import type { ListenAddress, ListenOption } from './listening.ts';
+import { type RunningServer, startServer } from './server.ts';
 import type { ServerContext } from './server-context.ts';
 
 export type ListenSettings = {
@@ -26,28 +26,6 @@ export type ListenSettings = {
 const metricsOption: ListenOption = { option: '--metrics-listen', example: '127.0.0.1:9464' };
 
 const acmeHttpOption: ListenOption = { option: '--acme-http-listen', example: '0.0.0.0:80' };
-
-/**
- * The addresses of `settings` for several processes; `isShared` if each process listens itself. Throws OperatorError if
- * one is unavailable.
- */
-export async function claimAddresses<T extends Omit<ListenSettings, 'tls'>>(
-  settings: T,
-  { isShared }: { readonly isShared: boolean },
-): Promise<T> {
-  const { listen, acmeHttpListen, acmeTlsListen, metricsListen } = settings;
-  const claimed = async (address: ListenAddress, named: ListenOption) => ({
-    ...(await claim(address, named)),
-    isShared,
-  });
-  return {
-    ...settings,
-    listen: await claimed(listen, mainOption),
-    acmeHttpListen: acmeHttpListen && (await claimed(acmeHttpListen, acmeHttpOption)),
-    acmeTlsListen: acmeTlsListen && (await claimed(acmeTlsListen, acmeTlsOption)),
-    metricsListen: metricsListen && (await claimed(metricsListen, metricsOption)),
-  };
-}
 
 /**
  * Starts every configured listener; the URL is that of the main one. Throws OperatorError if an address is unavailable.

@@ -1,16 +1,12 @@
 /** Binds listeners to their addresses, with errors for operators. */
 
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 
 export type ListenAddress = {
   readonly host: string;
   readonly port: number;
-  /**
-   * Other processes of this user listen there too, and the system distributes connections among them (SO_REUSEPORT).
-   */
-  readonly isShared?: boolean;
 };
 
 /** The option that sets an address, and an example value, for error messages. */
@@ -25,30 +21,18 @@ const backlog = 1024;
 /** Makes the server listen and returns `host:port` with the actual port. Throws OperatorError. */
 export async function listen(
   server: Server,
-  { host, port, isShared = false }: ListenAddress,
+  { host, port }: ListenAddress,
   named: ListenOption,
 ): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: Error) => reject(listenError(error, placeOf(host, port), named));
     server.once('error', refuse);
-    server.listen({ port, host, backlog, reusePort: isShared }, () => {
+    server.listen({ port, host, backlog }, () => {
       server.off('error', refuse);
       resolve();
     });
   });
   return placeOf(host, (server.address() as AddressInfo).port);
-}
-
-/**
- * The address with the port that several processes will share, after checking that it is free: otherwise they would
- * silently share it with another vault. Throws OperatorError.
- */
-export async function claim(address: ListenAddress, named: ListenOption): Promise<ListenAddress> {
-  const server = createServer((socket) => socket.destroy());
-  await listen(server, address, named);
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return { ...address, port };
 }
 
 function placeOf(host: string, port: number): string {

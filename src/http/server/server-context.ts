@@ -5,7 +5,6 @@ import { Authenticator } from '../../domain/access/authentication.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
 import { KeyLimits } from '../../domain/access/key-limits.ts';
 import { Passwords } from '../../domain/access/passwords.ts';
-import type { PeerWorkers } from '../../domain/access/peer-workers.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import { type AcmeServer, acmeServer } from '../../domain/acme-server/acme-server.ts';
@@ -69,16 +68,12 @@ export function serverContext(
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
-    /** The other processes of this vault, if any. */
-    readonly companions?: PeerWorkers | undefined;
   },
 ): LiveContext {
-  const { companions } = options;
   let { trustedProxies = [] } = options;
   const downloads = new Downloads(vault);
   const sessions = new Sessions(vault, options.sessionLimits);
-  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate, companions?.tellTaken);
-  companions?.hearTaken((...taken) => keyLimits.takenElsewhere(...taken));
+  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate);
   return {
     vault,
     authenticator: new Authenticator(vault),
@@ -87,13 +82,7 @@ export function serverContext(
     crls: new Crls(vault),
     acme: acmeServer(vault, options.termsOfService),
     formats: new FormatDownloads(vault, downloads),
-    signIn: new SignIn(
-      vault,
-      new Passwords(vault.world, options.hashCost),
-      sessions,
-      keyLimits,
-      companions?.signInPauses,
-    ),
+    signIn: new SignIn(vault, new Passwords(vault.world, options.hashCost), sessions, keyLimits),
     findSession: (token) => sessions.find(token),
     isSessionLive: (id) => sessions.isLive(id),
     version: options.version,

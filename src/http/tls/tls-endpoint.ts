@@ -24,10 +24,9 @@ const lookAgainAfter = second;
 const ticketLife = hour;
 
 /** The current seed of ticket keys: other bytes every hour. */
-export type TicketSeed = () => Buffer;
+type TicketSeed = () => Buffer;
 
-/** The seed of a single process. */
-export function ownTicketSeed(world: World): TicketSeed {
+function ownTicketSeed(world: World): TicketSeed {
   let seed = world.randomBytes(ticketSeedSize);
   let since = world.now();
   return () => {
@@ -48,25 +47,16 @@ export class TlsEndpoint {
   readonly #ticketSeed: TicketSeed;
   #usedSeed: Buffer | undefined;
 
-  private constructor(
-    vault: WorldContext & LogContext,
-    source: TlsSource,
-    identity: TlsIdentity,
-    ticketSeed: TicketSeed,
-  ) {
+  private constructor(vault: WorldContext & LogContext, source: TlsSource, identity: TlsIdentity) {
     this.#vault = vault;
     this.#source = source;
     this.#identity = identity;
-    this.#ticketSeed = ticketSeed;
+    this.#ticketSeed = ownTicketSeed(vault.world);
   }
 
   /** Starts with a certificate. Throws OperatorError if the source has none. */
-  static async open(
-    vault: WorldContext & LogContext,
-    source: TlsSource,
-    ticketSeed: TicketSeed = ownTicketSeed(vault.world),
-  ): Promise<TlsEndpoint> {
-    const endpoint = new TlsEndpoint(vault, source, await source.begin(), ticketSeed);
+  static async open(vault: WorldContext & LogContext, source: TlsSource): Promise<TlsEndpoint> {
+    const endpoint = new TlsEndpoint(vault, source, await source.begin());
     endpoint.#announce();
     return endpoint;
   }

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { eventually } from '../../harness/eventually.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { fromSource, serve } from '../../harness/vault-process.ts';
-import { childrenOf } from '../../harness/workers-vault.ts';
 
 /** Makes each process of the vault throw, or reject without anybody listening, at a signal. */
 const throwing = `data:text/javascript,${encodeURIComponent(
@@ -25,21 +23,6 @@ for (const signal of ['SIGUSR2', 'SIGURG'] as const) {
     assert.doesNotMatch(server.log(), /\n\s+at |Node\.js v|"stack"/);
   });
 }
-
-test('a worker that throws is replaced, and its error is a sentence too', async (t) => {
-  const environment = { NODE_OPTIONS: `--import=${throwing}` };
-  const launch = { program: fromSource, environment, args: ['--workers', '2'] };
-  const server = await serve(t, join(tempDir(t), 'data'), launch);
-  const [worker = 0] = childrenOf(server.pid);
-  process.kill(worker, 'SIGUSR2');
-  await eventually(
-    'the replacement',
-    () => server.log().includes('worker exited; restarting it') || undefined,
-  );
-  assert.match(server.log(), sentence);
-  assert.doesNotMatch(server.log(), /\n\s+at |Node\.js v|"stack"/);
-  assert.equal((await server.end()).code, 0);
-});
 
 test('with CERTVAULT_DEBUG the stack is printed for the report', async (t) => {
   const server = await serve(t, join(tempDir(t), 'data'), { program, environment: { CERTVAULT_DEBUG: '1' } });

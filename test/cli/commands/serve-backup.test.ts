@@ -7,17 +7,16 @@ import { commandLine } from '../../harness/command-line.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { fromExecutable, fromSource, serve, vault } from '../../harness/vault-process.ts';
 
-for (const [form, program, more] of [
-  ['executable', fromExecutable, []],
-  ['source', fromSource, []],
-  ['executable, on several workers,', fromExecutable, ['--workers', '2']],
+for (const [form, program] of [
+  ['executable', fromExecutable],
+  ['source', fromSource],
 ] as const) {
   test(`a server from ${form} creates a backup that restores, and reports its age`, async (t) => {
     const { data, done } = commandLine(t);
     await done('certificate', 'create', '--name=web', '--domain=a.test');
     const dir = join(dirname(data), 'backups');
     mkdirSync(dir);
-    const args = ['--backup-dir', dir, '--backup-every', '6h', '--backup-keep', '3', ...more];
+    const args = ['--backup-dir', dir, '--backup-every', '6h', '--backup-keep', '3'];
     const server = await serve(t, data, { program, args });
     const name = await eventually('a backup', () =>
       readdirSync(dir).find((name) => /^vault-.*\.backup$/.test(name)),
@@ -40,19 +39,11 @@ test('a directory that is missing, no directory or not writable is refused befor
   const none = join(dirname(data), 'none', 'b');
   const plain = file('');
   const hint = '  Mount its disk, or create it as the user that runs the vault.\n  Fix: mkdir -m 700 -p ';
-  for (const [path, more, expected] of [
-    [none, [], `vault: --backup-dir: ${none} does not exist\n${hint}${none}\n`],
-    [none, ['--workers', '2'], `vault: --backup-dir: ${none} does not exist\n${hint}${none}\n`],
-    [plain, [], `vault: --backup-dir: ${plain} is not a directory\n${hint}${plain}\n`],
+  for (const [path, expected] of [
+    [none, `vault: --backup-dir: ${none} does not exist\n${hint}${none}\n`],
+    [plain, `vault: --backup-dir: ${plain} is not a directory\n${hint}${plain}\n`],
   ] as const) {
-    const { code, stdout, stderr } = await vault([
-      'serve',
-      '--data-dir',
-      data,
-      '--backup-dir',
-      path,
-      ...more,
-    ]);
+    const { code, stdout, stderr } = await vault(['serve', '--data-dir', data, '--backup-dir', path]);
     assert.deepEqual([code, stdout, stderr], [1, '', expected]);
   }
   assert.equal(existsSync(none), false);

@@ -5,11 +5,9 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { type CommandLine, commandLine } from '../../harness/command-line.ts';
-import { eventually } from '../../harness/eventually.ts';
 import { visit } from '../../harness/https-client.ts';
 import { goodPassword } from '../../harness/sign-in-fixtures.ts';
 import { type RunningVault, serve, vault } from '../../harness/vault-process.ts';
-import { childrenOf } from '../../harness/workers-vault.ts';
 
 const inUse =
   /^vault: Certificate "own" is in use: the vault serves HTTPS with it\.\n {2}Clients that pin its key/;
@@ -130,20 +128,6 @@ test('the record of a server names no secret, and says who serves and where', as
   const { code, stderr } = await vault([...restored, '--data-dir', copy]);
   assert.equal(code, 0, stderr);
   assert.equal(recordIn({ ...line, data: copy }), undefined, 'a restored vault is not served');
-});
-
-test('several workers share one record, which stays when one of them stops and goes with the last', async (t) => {
-  const line = commandLine(t);
-  const server = await serveHttps(t, line, '--workers', '2');
-  const before = recordIn(line);
-  assert.ok(before !== undefined);
-  const [first = 0] = childrenOf(server.pid);
-  process.kill(first, 'SIGTERM');
-  await eventually('the restart', () => server.log().includes('worker exited; restarting it') || undefined);
-  assert.deepEqual(recordIn(line), before);
-  await line.refused(deletion, inUse);
-  assert.equal((await server.end()).code, 0);
-  assert.equal(recordIn(line), undefined);
 });
 
 test('an older server that stops later leaves the record of the newer one', async (t) => {

@@ -1,16 +1,37 @@
-/** Metrics of the executable: where they are, for whom, and that they are those of all its processes. */
+/** Metrics of the executable: where they are, and for whom. */
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { eventually } from '../../harness/eventually.ts';
+import { commandLine } from '../../harness/command-line.ts';
 import { needs } from '../../harness/missing-program.ts';
 import { freePort } from '../../harness/port.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { serve, vault } from '../../harness/vault-process.ts';
-import { agentsToAll, ask, childrenOf, workersVault } from '../../harness/workers-vault.ts';
+
+/** Serves the certificate `web`, and creates an API key with all scopes. */
+async function servedVault(t: TestContext, ...args: readonly string[]) {
+  const { data, done } = commandLine(t);
+  await done('certificate', 'create', '--name=web', '--domain=a.test', '--key-type', 'ec256');
+  const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'];
+  const { stdout } = await done(
+    ...[
+      'api-key',
+      'create',
+      '--name=client',
+      ...scopes.map((scope) => `--scope=${scope}`),
+      '--certificate=*',
+    ],
+  );
+  return { server: await serve(t, data, { args }), key: stdout.trim() };
+}
+
+async function ask(url: string, options: RequestInit = {}) {
+  const response = await fetch(url, options);
+  return { status: response.status, headers: response.headers, body: await response.text() };
+}
 
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
 
@@ -28,7 +49,7 @@ function sampleOf(text: string, series: string): number | undefined {
 test('without the settings there are no metrics, and with a token they are served only to its bearer', async (t) => {
   const without = await serve(t, join(tempDir(t), 'data'));
   assert.equal((await ask(`${without.url}/metrics`)).status, 404);
-  const { server, key } = await workersVault(t, { workers: 1, args: ['--metrics-token-file', tokenFile(t)] });
+  const { server, key } = await servedVault(t, '--metrics-token-file', tokenFile(t));
   const get = (headers: Record<string, string>) => ask(`${server.url}/metrics`, { headers });
   for (const headers of [{}, bearer('wrong'), bearer(key), bearer('a-token-for-metrics-alonf')]) {
     const { status, body } = await get(headers);
@@ -36,7 +57,7 @@ test('without the settings there are no metrics, and with a token they are serve
     assert.doesNotMatch(body, /vault_/);
   }
   const { status, headers, body } = await get(bearer('a-token-for-metrics-alone'));
-  assert.deepEqual([status, headers['content-type']], [200, 'text/plain; version=0.0.4; charset=utf-8']);
+  assert.deepEqual([status, headers.get('content-type')], [200, 'text/plain; version=0.0.4; charset=utf-8']);
   assert.equal(sampleOf(body, 'vault_ready'), 1);
   // It opens nothing else.
   const path = `${server.url}/api/v1/certificates/web`;
@@ -48,11 +69,11 @@ test(
   needs('promtool'),
   async (t) => {
     const place = `127.0.0.1:${await freePort()}`;
-    const { server, key } = await workersVault(t, { workers: 1, args: ['--metrics-listen', place] });
+    const { server, key } = await servedVault(t, '--metrics-listen', place);
     const path = `${server.url}/api/v1/certificates/web`;
     const { headers } = await ask(`${path}/fullchain.pem`, { headers: bearer(key) });
     await ask(`${path}/fullchain.pem`, {
-      headers: { ...bearer(key), 'If-None-Match': String(headers.etag) },
+      headers: { ...bearer(key), 'If-None-Match': String(headers.get('etag')) },
     });
     await ask(`${path}/private.key`, { headers: bearer('vk_none') });
     assert.equal((await ask(`${server.url}/metrics`)).status, 404);
@@ -66,7 +87,6 @@ test(
       'vault_http_requests_total{route="/api/v1/certificates/{name}/private.key",status="401"}': 1,
       'vault_certificates{status="valid"}': 1,
       vault_api_keys: 1,
-      vault_workers: 1,
     };
     for (const [series, value] of Object.entries(expected))
       assert.equal(sampleOf(body, series), value, series);
@@ -81,35 +101,6 @@ test(
     assert.deepEqual([stdout + stderr, code], ['', 0]);
   },
 );
-
-test('the numbers are those of all workers, and none goes down when one of them dies', async (t) => {
-  const place = `127.0.0.1:${await freePort()}`;
-  const { server, key } = await workersVault(t, { args: ['--metrics-listen', place] });
-  const series = 'vault_downloads_total{artifact="private.key"}';
-  const scraped = async () => (await ask(`http://${place}/metrics`)).body;
-  for (const agent of await agentsToAll(t, server.url, 2)) {
-    for (let time = 0; time < 10; time++) {
-      const path = `${server.url}/api/v1/certificates/web/private.key`;
-      assert.equal((await ask(path, { headers: bearer(key), agent })).status, 200);
-    }
-  }
-  const before = await scraped();
-  assert.deepEqual([sampleOf(before, series), sampleOf(before, 'vault_workers')], [20, 2]);
-  for (const worker of [1, 2]) {
-    assert.ok((sampleOf(before, `process_resident_memory_bytes{worker="${worker}"}`) ?? 0) > 1e7);
-  }
-  process.kill(childrenOf(server.pid)[0] ?? 0, 'SIGKILL');
-  await agentsToAll(t, server.url, 2);
-  let after = '';
-  await eventually(
-    () => `another worker in ${after}`,
-    async () => {
-      after = await scraped().catch(() => '');
-      return sampleOf(after, 'vault_workers') === 2 && sampleOf(after, 'vault_worker_restarts_total') === 1;
-    },
-  );
-  assert.equal(sampleOf(after, series), 20);
-});
 
 for (const [what, text, mode, words] of [
   ['can be read by others', 'a-token-for-metrics-alone', 0o644, /is readable by other users/],

@@ -16,7 +16,6 @@ import { needs } from '../../harness/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { keptLog } from '../../harness/test-vault.ts';
 import { serve } from '../../harness/vault-process.ts';
-import { childrenOf } from '../../harness/workers-vault.ts';
 
 const programs = { ...needs('nc'), ...needs('systemd-notify') };
 
@@ -36,30 +35,6 @@ test(
     while (last.startsWith('WATCHDOG=1')) last = await next();
     assert.equal(last, 'STOPPING=1\nSTATUS=stopping');
     assert.doesNotMatch(server.log(), /"level":"(warn|error)"/);
-  },
-);
-
-test(
-  'several workers are one to systemd: ready once, well while all are, and going on without one that died',
-  programs,
-  async (t) => {
-    const { next, environment } = await listener(t);
-    const data = join(tempDir(t), 'data');
-    const server = await serve(t, data, {
-      args: ['--workers', '2'],
-      environment: { ...environment, WATCHDOG_USEC: '1000000' },
-    });
-    const status = `STATUS=listening on ${server.url} with 2 workers`;
-    assert.equal(await next(), `READY=1\n${status}`);
-    assert.equal(await next(), `WATCHDOG=1\n${status}`);
-    const [victim = 0, other = 0] = childrenOf(server.pid);
-    process.kill(victim, 'SIGKILL');
-    for (let sign = 0; sign < 3; sign++) assert.match(await next(), /^WATCHDOG=1\nSTATUS=listening on /);
-    assert.ok(childrenOf(server.pid).includes(other));
-    assert.deepEqual(await server.end(), { code: 0, signal: null });
-    let last = await next();
-    while (last.startsWith('WATCHDOG=1')) last = await next();
-    assert.equal(last, 'STOPPING=1\nSTATUS=stopping');
   },
 );
 

@@ -3,12 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  listenAddress,
-  resolverAddress,
-  truth,
-  workerCount,
-} from '../../../src/cli/settings/setting-values.ts';
+import { listenAddress, resolverAddress, truth } from '../../../src/cli/settings/setting-values.ts';
 import { readSettings } from '../../../src/cli/settings/settings.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
@@ -28,15 +23,6 @@ test('a DNS server is an address, with port 53 unless another is written', () =>
 test('an address to listen on may leave the host out', () => {
   assert.deepEqual(listenAddress({ value: ':80', from }), { host: '0.0.0.0', port: 80 });
   assert.deepEqual(listenAddress({ value: '[::]:443', from }), { host: '::', port: 443 });
-});
-
-test('workers are from 1 to 64, one if nothing is set, and else refused with the reason', () => {
-  assert.equal(workerCount(undefined), 1);
-  for (const count of [1, 9, 10, 64]) assert.equal(workerCount({ value: String(count), from }), count);
-  for (const value of ['0', '65', '100', '-1', '1.5', '02', 'two', ' 2', '1e1']) {
-    const message = `--option: "${value}" is not a valid number of workers`;
-    assert.throws(() => workerCount({ value, from }), { message });
-  }
 });
 
 test('truth has several words, and nothing is false', () => {

@@ -1,7 +1,7 @@
 /** What is counted: series that are there from the beginning, sums that fit together, and how many series there can be. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addedSeries, Meter } from '../../../src/domain/health/meter.ts';
+import { Meter } from '../../../src/domain/health/meter.ts';
 
 test('counts are there before anything has happened, so that the first of them is seen as a rise', () => {
   const series = new Meter().series();
@@ -37,11 +37,6 @@ test('requests are distinguished by route and status, and their times by kind', 
   const count = (kind: string) => series[`vault_http_request_duration_seconds_count{kind="${kind}"}`];
   assert.deepEqual(['download', 'api', 'other'].map(count), [2, 0, 1]);
   assert.equal(series['vault_http_requests_total{route="none",status="404"}'], 1);
-});
-
-test('the sums of several have each series that any has', () => {
-  assert.deepEqual(addedSeries([{ a: 1, b: 2 }, { b: 3, c: 4 }, {}]), { a: 1, b: 5, c: 4 });
-  assert.deepEqual(addedSeries([]), {});
 });
 
 test('orders are counted by result, client and issuer, up to a number of pairs, and their time to the certificate', () => {

@@ -1,4 +1,4 @@
-/** What metrics cost and say of many certificates. (Who gets them, and from how many processes: cli/open-metrics.test.ts.) */
+/** What metrics cost and say of many certificates. (Who gets them: cli/serving/open-metrics.test.ts.) */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Vault } from '../../../src/domain/vault.ts';
@@ -13,7 +13,7 @@ import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 const metrics: Metrics = {
   isOpenTo: () => true,
-  series: async () => ({ vault_workers: 1 }),
+  series: async () => ({ vault_downloads_total: 1 }),
   families: {},
   backupEvery: 3_600_000,
 };
@@ -112,7 +112,7 @@ test('a database that does not answer takes only its own metrics away', async (t
     db.exec('alter table certificates rename to gone; alter table renewals rename to away'),
   );
   const { text } = await textOf(vault);
-  assert.match(text, /^vault_workers 1$/m);
+  assert.match(text, /^vault_downloads_total 1$/m);
   // A server keeps its files itself.
   const sizes = testedEngine === 'sqlite' ? ['database', 'wal'] : [];
   assert.deepEqual(
