@@ -52,6 +52,20 @@ test('every link of the documentation leads somewhere', () => {
   );
 });
 
+test('a name that is linked to a source file stands in that file', () => {
+  const page = 'docs/explanation/how-it-works.md';
+  const links = [...(onDisk(page) ?? '').matchAll(/\[`(\w+)`\]\(([^)]+\.ts)\)/g)];
+  assert.ok(links.length > 40, `${links.length} links`);
+  const wrong = links.filter(([, name, path = '']) => {
+    const content = onDisk(normalize(join(dirname(page), path))) ?? '';
+    return !new RegExp(`\\b(function|class|const|type) ${name}\\b`).test(content);
+  });
+  assert.deepEqual(
+    wrong.map(([link]) => link),
+    [],
+  );
+});
+
 test('every page of docs can be reached from README.md', () => {
   const reached = new Set(['README.md']);
   for (const page of reached) {
