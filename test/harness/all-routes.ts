@@ -1,8 +1,8 @@
 /** All routes of `vault serve`. */
-import { readAsset } from '../../src/cli/runtime/assets.ts';
+import { readAsset, readInstaller } from '../../src/cli/runtime/assets.ts';
 import { routesWith } from '../../src/http/routes/routes.ts';
 
 export const routes = routesWith({
-  installer: readAsset('install.sh'),
+  installer: readInstaller(),
   trust: readAsset('install-ca.sh'),
 });

@@ -11,6 +11,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -18,10 +19,22 @@ import {
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { readInstaller } from '../../src/cli/runtime/assets.ts';
 import { tempDir } from './temp-dir.ts';
 import type { Outcome } from './vault-process.ts';
 
-export const installer = fileURLToPath(new URL('../../assets/install.sh', import.meta.url));
+/** The client installer in one file, as the vault serves it. */
+export const installer = assembled();
+
+function assembled(): string {
+  const folder = fileURLToPath(new URL('../../build', import.meta.url));
+  const path = join(folder, 'install.sh');
+  mkdirSync(folder, { recursive: true });
+  // Other test processes read it meanwhile.
+  writeFileSync(`${path}.${process.pid}`, readInstaller());
+  renameSync(`${path}.${process.pid}`, path);
+  return path;
+}
 
 /**
  * A script of the installer's functions and these lines, which use them; removed when the test ends. Without a file, it would be
@@ -84,7 +97,7 @@ export type Machine = {
 export type ClientLaunch = {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly shell?: Shell;
-  /** Runs this instead of assets/install.sh. */
+  /** Runs this instead of the installer. */
   readonly script?: string;
   /** Feeds the script through a pipe, as `curl | sh` does. */
   readonly input?: string;

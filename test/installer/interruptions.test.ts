@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readInstaller } from '../../src/cli/runtime/assets.ts';
 import { assertPair, type Machine, machine, type Shell } from '../harness/client-installer.ts';
 import { inEveryShell } from '../harness/client-places.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';
@@ -232,7 +233,7 @@ test('a lock that a power cut emptied does not block the job', needs('curl'), as
 });
 
 test('no redirection of a special builtin can exit a shell', () => {
-  const script = readFileSync(new URL('../../assets/install.sh', import.meta.url), 'utf8').split('\n');
+  const script = readInstaller().split('\n');
   assert.deepEqual(
     script.filter((line) => /(^|[;&|{(\s]): *>/.test(line.replace(/#.*/, ''))),
     [],

@@ -1,9 +1,10 @@
 /** The directories of jobs and state for root and other users. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { assertPair, installer, machine, modeOf } from '../harness/client-installer.ts';
 import { clientVault, usual } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
@@ -14,6 +15,18 @@ const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become another
 
 test('shellcheck reports nothing for the script', needs('shellcheck'), () => {
   execFileSync('shellcheck', ['-s', 'sh', installer]);
+});
+
+test('the served script has every part of the source, reads no other file, and prints the same help as the source', () => {
+  const served = readFileSync(installer, 'utf8');
+  const source = fileURLToPath(new URL('../../assets/install.sh', import.meta.url));
+  const parts = readdirSync(join(dirname(source), 'installer'));
+  assert.ok(parts.length > 15, parts.join());
+  for (const part of parts)
+    assert.ok(served.includes(readFileSync(join(dirname(source), 'installer', part), 'utf8')), part);
+  assert.doesNotMatch(served, /^\. /m);
+  const help = (script: string) => execFileSync('sh', [script, '--help'], { encoding: 'utf8' });
+  assert.equal(help(source), help(installer));
 });
 
 test('root keeps jobs in /etc and state in /var/lib', asRoot, async (t) => {

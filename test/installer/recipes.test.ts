@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { readInstaller } from '../../src/cli/runtime/assets.ts';
 import { finish, type Machine, machine, modeOf } from '../harness/client-installer.ts';
 import { clientVault } from '../harness/client-vault.ts';
 import { needs } from '../harness/missing-program.ts';
@@ -133,7 +134,7 @@ test('the output in the manual is that of the command at its top', needs('curl')
 });
 
 test('the manual names every exit code and every limit of the script', async (t) => {
-  const script = readFileSync(fileURLToPath(new URL('../../assets/install.sh', import.meta.url)), 'utf8');
+  const script = readInstaller();
   const codes = [...script.matchAll(/^exit_\w+=(\d+)$/gm)].map(([, code]) => code ?? '');
   for (const code of codes) assert.match(manual, new RegExp(`^\\| (\\d+, )?${code}(, \\d+)? \\|`, 'm'));
   const limits = [...script.matchAll(/\$\{CERTIFICATE_VAULT(_\w+):-\}" (\d+)/g)];

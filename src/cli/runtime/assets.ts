@@ -11,6 +11,17 @@ export function readAsset(path: string): string {
   return bytes.toString('utf8');
 }
 
+/**
+ * The client installer: each part in the place of the line of assets/install.sh that reads it, without the comments of that
+ * file. Throws like `readAsset`.
+ */
+export function readInstaller(): string {
+  const source = readAsset('install.sh').replaceAll(/^# .*\n/gm, '');
+  return source.replaceAll(/^\. "\$\{0%install\.sh\}(installer\/[a-z-]+\.sh)"\n/gm, (_, part: string) =>
+    readAsset(part),
+  );
+}
+
 /** The licenses collected by the build; undefined when running from source without a build. */
 export function readLicenses(): string | undefined {
   if (isSea()) return Buffer.from(getRawAsset('licenses.txt')).toString('utf8');

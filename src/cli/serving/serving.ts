@@ -31,7 +31,7 @@ import { runRefusalWriter } from '../../jobs/refusal-writer.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../../jobs/window-watcher.ts';
-import { readAsset, readConsole } from '../runtime/assets.ts';
+import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -53,7 +53,7 @@ export async function startServing(vault: Vault, settings: Settings, version: st
   const metrics = await openMetrics(vault, settings);
   const tls = await openTls(vault, settings);
   const routes = routesWith({
-    installer: readAsset('install.sh'),
+    installer: readInstaller(),
     trust: readAsset('install-ca.sh'),
   });
   const context = serverContext(vault, {

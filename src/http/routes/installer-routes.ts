@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { noneMatch } from '../request/conditional-request.ts';
 import { type Call, type Route, route } from '../request/route.ts';
 
-/** The texts of assets/install.sh and assets/install-ca.sh. */
+/** The texts of the client installer (assets/install.sh with its parts) and of assets/install-ca.sh. */
 export type ClientScripts = { readonly installer: string; readonly trust: string };
 
 const access = { kind: 'public' } as const;
