@@ -35,7 +35,46 @@ const upwards = floors.flatMap((floor, index) =>
   })),
 );
 
+/** The rooms of the console, from the top. The files beside them put the pages together. */
+const consoleRooms = [
+  ['pages'],
+  ['forms', 'installer'],
+  ['certificates'],
+  ['components'],
+  ['data'],
+  ['text'],
+];
+
+const inRooms = (rooms) => `^assets/console/(?:${rooms.join('|')})/`;
+
+const consoleUpwards = consoleRooms.flatMap((floor, index) =>
+  floor.map((room) => ({
+    name: `console-${room}-imports-upwards`,
+    comment: 'A file of the console imports its own room, lower rooms and the files beside the rooms.',
+    severity: 'error',
+    from: { path: inRooms([room]) },
+    to: {
+      path: inRooms(
+        consoleRooms
+          .slice(0, index + 1)
+          .flat()
+          .filter((other) => other !== room)
+          // For the top room, a name that no room has.
+          .concat('-'),
+      ),
+    },
+  })),
+);
+
 const forbidden = [
+  ...consoleUpwards,
+  {
+    name: 'console-imports-server',
+    comment: 'The console imports from src only what base/ has, which runs in a browser too.',
+    severity: 'error',
+    from: { path: '^assets/console/' },
+    to: { path: '^src/', pathNot: '^src/base/' },
+  },
   ...upwards.filter(({ to }) => to.path !== inside([])),
   {
     name: 'no-floor',
@@ -48,7 +87,7 @@ const forbidden = [
     name: 'no-circle',
     comment: 'Files do not import each other in a circle, not even for types.',
     severity: 'error',
-    from: { path: '^src/' },
+    from: { path: '^(?:src|assets/console)/' },
     to: { circular: true },
   },
   {

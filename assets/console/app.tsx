@@ -1,16 +1,16 @@
 /** The root component: shows the setup and sign-in pages without a session, and all other pages with one. */
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, get } from './api.ts';
 import { Button } from './components/button.tsx';
 import { Empty } from './components/empty.tsx';
 import { Problem } from './components/notice.tsx';
 import { Page } from './components/page.tsx';
+import { ApiError, get } from './data/api.ts';
+import { mayBeSignedIn, type Person, setTabSession, useSession } from './data/session.ts';
 import { pages } from './page-table.tsx';
-import { SetupPage } from './pages/setup.tsx';
-import { SignInPage } from './pages/sign-in.tsx';
+import { SetupPage } from './pages/account/setup.tsx';
+import { SignInPage } from './pages/account/sign-in.tsx';
 import { matchPath } from './path-pattern.ts';
 import { navigate, usePath } from './router.ts';
-import { mayBeSignedIn, type Person, setTabSession, useSession } from './session.ts';
 import { Shell } from './shell.tsx';
 
 export function App() {

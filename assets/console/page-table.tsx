@@ -1,13 +1,15 @@
 /** The table of all pages. The navigation lists those with a label, in this order. */
 import type { ComponentType } from 'preact';
 import { AboutPage } from './pages/about.tsx';
+import { PasswordPage } from './pages/account/password.tsx';
+import { SessionsPage } from './pages/account/sessions.tsx';
 import { AcmeAccountsPage } from './pages/acme-accounts.tsx';
 import { AcmeClientSetupPage } from './pages/acme-client-setup.tsx';
 import { AcmeClientsPage } from './pages/acme-clients.tsx';
 import { AdministratorsPage } from './pages/administrators.tsx';
 import { ApiKeysPage } from './pages/api-keys.tsx';
 import { AuditLogPage } from './pages/audit-log.tsx';
-import { CertificatePage } from './pages/certificate.tsx';
+import { CertificatePage } from './pages/certificate/certificate.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { DeletedCertificatesPage } from './pages/deleted-certificates.tsx';
 import { DnsProvidersPage } from './pages/dns-providers.tsx';
@@ -18,11 +20,8 @@ import { NewAcmeClientPage } from './pages/new-acme-client.tsx';
 import { NewApiKeyPage } from './pages/new-api-key.tsx';
 import { NewCertificatePage } from './pages/new-certificate.tsx';
 import { NotificationsPage } from './pages/notifications.tsx';
-import { PasswordPage } from './pages/password.tsx';
 import { RenewalsPage } from './pages/renewals.tsx';
-import { SessionsPage } from './pages/sessions.tsx';
-
-export type PageProps = { readonly params: Readonly<Record<string, string>> };
+import type { PageProps } from './router.ts';
 
 export type PageEntry = {
   /** A pattern with `:parameters`. The first match wins. */

@@ -1,6 +1,9 @@
 /** The router. The current page is kept in the URL, so that deep links, reloads and the back button work. */
 import { useEffect, useState } from 'preact/hooks';
 
+/** What a page gets: the parameters of its path. */
+export type PageProps = { readonly params: Readonly<Record<string, string>> };
+
 const listeners = new Set<() => void>();
 let navigations = 0;
 

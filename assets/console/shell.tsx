@@ -1,13 +1,13 @@
 /** The frame of every page after sign-in: navigation, account menu and theme. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
-import { remove } from './api.ts';
 import { Menu } from './components/menu.tsx';
 import { Problem } from './components/notice.tsx';
+import { remove } from './data/api.ts';
+import { useAction } from './data/resource.ts';
+import { type Person, setSession } from './data/session.ts';
 import { pages } from './page-table.tsx';
-import { useAction } from './resource.ts';
 import { navigate } from './router.ts';
-import { type Person, setSession } from './session.ts';
 import { chooseTheme, savedTheme, type Theme } from './theme.ts';
 
 const groups = ['vault', 'sources', 'people'] as const;

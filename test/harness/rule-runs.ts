@@ -57,7 +57,14 @@ export function runBiome(dir: string, paths: readonly string[] = ['.']): Finding
 }
 
 export function runDependencyCruiser(dir: string): Finding[] {
-  const output = run(dir, 'depcruise', ['src', '--config', '.dependency-cruiser.mjs', '-T', 'json']);
+  const output = run(dir, 'depcruise', [
+    'src',
+    'assets/console',
+    '--config',
+    '.dependency-cruiser.mjs',
+    '-T',
+    'json',
+  ]);
   const { summary } = JSON.parse(output) as {
     summary: { violations: { from: string; rule: { name: string } }[] };
   };

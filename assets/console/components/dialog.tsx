@@ -1,7 +1,7 @@
 /** Dialogs, with the browser's dialog element: focus stays inside, Escape closes, and focus returns afterwards. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useAction } from '../resource.ts';
+import { useAction } from '../data/resource.ts';
 import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 import { Problem } from './notice.tsx';

@@ -1,6 +1,6 @@
 /** Message boxes: information, success, warnings and errors. */
 import type { ComponentChildren } from 'preact';
-import type { ApiError } from '../api.ts';
+import type { ApiError } from '../data/api.ts';
 import { Button } from './button.tsx';
 
 export type Tone = 'info' | 'good' | 'warning' | 'bad';

@@ -1,6 +1,6 @@
 /** A list of steps, each with the time since the first. */
-import type { Step } from '../administration-shapes.ts';
-import { durationText, exactTimeText } from '../time.ts';
+import type { Step } from '../data/administration-shapes.ts';
+import { durationText, exactTimeText } from '../text/time.ts';
 
 export function StepList({ steps }: { readonly steps: readonly Step[] }) {
   const begin = Date.parse(steps[0]?.at ?? '');

@@ -1,6 +1,6 @@
 /** A time, relative or absolute, with the exact time on hover. */
-import { useNow } from '../clock.ts';
-import { absoluteTime, exactTimeText, relativeTime } from '../time.ts';
+import { useNow } from '../text/clock.ts';
+import { absoluteTime, exactTimeText, relativeTime } from '../text/time.ts';
 
 export function Time({
   at,

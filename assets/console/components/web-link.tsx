@@ -1,5 +1,5 @@
 /** An external link, or plain text if the URL is not http(s): for every URL from a CA or another server. */
-import { webAddress } from '../web-address.ts';
+import { webAddress } from '../text/web-address.ts';
 
 export function WebLink({ to, label = to }: { readonly to: string; readonly label?: string }) {
   const address = webAddress(to);

@@ -1,8 +1,9 @@
 /** The key of an ACME client, which is shown once, and the lines that use it. */
-import type { CreatedAcmeClient } from '../administration-shapes.ts';
+
 import { CopyBlock } from '../components/copy.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Section } from '../components/page.tsx';
+import type { CreatedAcmeClient } from '../data/administration-shapes.ts';
 import { AcmeSetup } from './acme-setup.tsx';
 
 export function AcmeClientKey({ created }: { readonly created: CreatedAcmeClient }) {

@@ -1,10 +1,10 @@
 /** The lines that set up a program as an ACME client, in a tab for each program. */
 import { useState } from 'preact/hooks';
 import { acmeRecipes, acmeRootFile, exampleDomain } from '../../../src/base/acme-recipes.ts';
-import type { AcmeClient } from '../administration-shapes.ts';
 import { CopyBlock } from '../components/copy.tsx';
 import { Select } from '../components/select.tsx';
 import { Tabs } from '../components/tabs.tsx';
+import type { AcmeClient } from '../data/administration-shapes.ts';
 
 export function AcmeSetup({
   client: { kid, domains },

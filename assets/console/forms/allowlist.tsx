@@ -1,10 +1,10 @@
 /** The certificates that an API key may access: selected ones, or any. */
 import { useId, useMemo, useState } from 'preact/hooks';
-import { filteredAndSorted } from '../certificate-list.ts';
-import { useCertificates } from '../certificates.ts';
+import { filteredAndSorted } from '../certificates/certificate-list.ts';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Skeleton } from '../components/spinner.tsx';
+import { useCertificates } from '../data/certificates.ts';
 
 /** At most this many are filteredAndSorted; people find the others by search. */
 const listLimit = 30;

@@ -1,6 +1,6 @@
 /** The domains and the name of a new certificate. */
 import { useState } from 'preact/hooks';
-import { type CertificateDraft, domainsIn } from '../certificate-checks.ts';
+import { type CertificateDraft, domainsIn } from '../certificates/certificate-checks.ts';
 import { TextArea, TextField } from '../components/field.tsx';
 
 export type PartProps = {

@@ -1,10 +1,10 @@
 /** The issuer of a new certificate and its options. Shows only the options that the selected issuer supports. */
 
 import { keyTypes } from '../../../src/base/key-type.ts';
-import type { Issuer } from '../administration-shapes.ts';
-import { type CertificateDraft, isAddress, isWildcard } from '../certificate-checks.ts';
+import { type CertificateDraft, isAddress, isWildcard } from '../certificates/certificate-checks.ts';
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
+import type { Issuer } from '../data/administration-shapes.ts';
 import type { PartProps } from './certificate-names.tsx';
 import { ProfileField } from './profile-field.tsx';
 

@@ -1,8 +1,9 @@
 /** Notes on what the challenges of a new certificate need, shown before the order. */
-import type { DnsProvider } from '../administration-shapes.ts';
-import { type CertificateDraft, isWildcard, zoneOf } from '../certificate-checks.ts';
+
+import { type CertificateDraft, isWildcard, zoneOf } from '../certificates/certificate-checks.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { Notice } from '../components/notice.tsx';
+import type { DnsProvider } from '../data/administration-shapes.ts';
 
 export function ChallengeNotes({
   draft: { domains, challenge, issuer },

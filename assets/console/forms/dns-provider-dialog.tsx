@@ -1,9 +1,9 @@
 /** Adds a DNS provider. Its type determines the settings and credentials. */
 import { useState } from 'preact/hooks';
-import { post } from '../api.ts';
-import { domainsIn } from '../certificate-checks.ts';
+import { domainsIn } from '../certificates/certificate-checks.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { TextArea } from '../components/field.tsx';
+import { post } from '../data/api.ts';
 import { KindName, KindProblem, KindSelect, KindSettings, useKindDraft } from './kind-draft.tsx';
 
 export function DnsProviderDialog({

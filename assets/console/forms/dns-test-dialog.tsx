@@ -1,14 +1,14 @@
 /** Tests a DNS provider: the vault creates, checks and removes a record, and the dialog shows each step. */
 import { useState } from 'preact/hooks';
-import type { DnsProvider, Step } from '../administration-shapes.ts';
-import { post } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Spinner } from '../components/spinner.tsx';
 import { StepList } from '../components/step-list.tsx';
-import { useAction } from '../resource.ts';
+import type { DnsProvider, Step } from '../data/administration-shapes.ts';
+import { post } from '../data/api.ts';
+import { useAction } from '../data/resource.ts';
 
 export function DnsTestDialog({
   provider: { name, zones },

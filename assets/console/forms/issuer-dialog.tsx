@@ -1,13 +1,13 @@
 /** Adds or edits an ACME CA. Shows the CA's terms of service once the vault has read them from the directory. */
 
 import { useState } from 'preact/hooks';
-import type { Issuer } from '../administration-shapes.ts';
-import { ApiError, patch, post } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
 import { WebLink } from '../components/web-link.tsx';
-import { blankIssuer, type IssuerDraft, issuerChanges, issuerDraft, newIssuer } from '../issuer-draft.ts';
+import type { Issuer } from '../data/administration-shapes.ts';
+import { ApiError, patch, post } from '../data/api.ts';
+import { blankIssuer, type IssuerDraft, issuerChanges, issuerDraft, newIssuer } from './issuer-draft.ts';
 import { IssuerDirectory, IssuerOptions } from './issuer-fields.tsx';
 
 export function IssuerDialog({

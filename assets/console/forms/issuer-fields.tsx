@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
-import type { IssuerDraft } from '../issuer-draft.ts';
+import type { IssuerDraft } from './issuer-draft.ts';
 
 const known = {
   letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',

@@ -1,15 +1,15 @@
 /** Tests an ACME CA: reads its directory and shows what it offers. */
 
 import { useEffect, useState } from 'preact/hooks';
-import type { Issuer, IssuerOffer } from '../administration-shapes.ts';
-import { post } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Facts } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
 import { WebLink } from '../components/web-link.tsx';
-import { useAction } from '../resource.ts';
+import type { Issuer, IssuerOffer } from '../data/administration-shapes.ts';
+import { post } from '../data/api.ts';
+import { useAction } from '../data/resource.ts';
 
 export function IssuerTestDialog({
   issuer: { name, profile },

@@ -1,10 +1,10 @@
 /** Asks for the password of a keystore, and downloads it. */
 import { useState } from 'preact/hooks';
-import { fetchFile } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox } from '../components/field.tsx';
-import { saveFile } from '../save-file.ts';
+import { fetchFile } from '../data/api.ts';
 import { emptyPassword, isConfirmed, NewPasswordFields } from './new-password.tsx';
+import { saveFile } from './save-file.ts';
 
 export function KeystoreDialog({
   name,

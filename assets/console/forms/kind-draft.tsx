@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Select } from '../components/select.tsx';
-import { type ConfigField, type ConfigSchema, configFields, configValues } from '../config-schema.ts';
-import { useResource } from '../resource.ts';
+import { useResource } from '../data/resource.ts';
+import { type ConfigField, type ConfigSchema, configFields, configValues } from './config-schema.ts';
 import { Setting } from './setting.tsx';
 
 type Kind<Part extends string> = {

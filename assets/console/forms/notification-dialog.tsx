@@ -1,10 +1,10 @@
 /** Adds or edits a notification channel: its settings, events and certificates. */
 import { useState } from 'preact/hooks';
-import type { ChangedChannel, NotificationChannel } from '../administration-shapes.ts';
-import { patch, post } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
-import type { ConfigField } from '../config-schema.ts';
+import type { ChangedChannel, NotificationChannel } from '../data/administration-shapes.ts';
+import { patch, post } from '../data/api.ts';
+import type { ConfigField } from './config-schema.ts';
 import { KindName, KindProblem, KindSelect, KindSettings, useKindDraft } from './kind-draft.tsx';
 
 const events = [

@@ -2,19 +2,19 @@
 
 import { useState } from 'preact/hooks';
 import { keyTypes } from '../../../src/base/key-type.ts';
-import type { Issuer } from '../administration-shapes.ts';
-import { patch, post } from '../api.ts';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
+import type { Issuer } from '../data/administration-shapes.ts';
+import { patch, post } from '../data/api.ts';
+import { keyTypeNames } from './certificate-options.tsx';
 import {
   blankPrivateCa,
   newPrivateCa,
   type PrivateCaDraft,
   privateCaChanges,
   privateCaDraft,
-} from '../private-ca-draft.ts';
-import { keyTypeNames } from './certificate-options.tsx';
+} from './private-ca-draft.ts';
 
 type PartProps = {
   readonly draft: PrivateCaDraft;

@@ -1,8 +1,8 @@
 /** The profile of a certificate. The profiles that the issuer has are loaded when the field gets the focus. */
 import { useState } from 'preact/hooks';
-import type { IssuerOffer } from '../administration-shapes.ts';
-import { getAll, post } from '../api.ts';
 import { TextField } from '../components/field.tsx';
+import type { IssuerOffer } from '../data/administration-shapes.ts';
+import { getAll, post } from '../data/api.ts';
 
 type Offers = Readonly<Record<string, readonly string[]>>;
 

@@ -1,7 +1,7 @@
 /** One setting of a DNS provider or notification channel, from the JSON Schema of its type. */
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
-import type { ConfigField } from '../config-schema.ts';
+import type { ConfigField } from './config-schema.ts';
 
 export function Setting({
   field,

@@ -1,11 +1,12 @@
 /** The age of the last backup, and the command that creates one. */
-import type { About } from '../administration-shapes.ts';
-import { useNow } from '../clock.ts';
+
 import { CopyBlock } from '../components/copy.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Section } from '../components/page.tsx';
 import { Time } from '../components/time.tsx';
-import { day } from '../time.ts';
+import type { About } from '../data/administration-shapes.ts';
+import { useNow } from '../text/clock.ts';
+import { day } from '../text/time.ts';
 
 /** Backups older than this get a warning. */
 const stale = 7 * day;

@@ -1,10 +1,11 @@
 /** About this vault: its version, health checks and object counts. */
-import type { About } from '../administration-shapes.ts';
+
 import { Notice, Problem } from '../components/notice.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
-import { useResource } from '../resource.ts';
+import type { About } from '../data/administration-shapes.ts';
+import { useResource } from '../data/resource.ts';
 import { AboutBackup } from './about-backup.tsx';
 
 const checkNames: Readonly<Record<string, string>> = {

@@ -1,7 +1,5 @@
 /** Accounts at ACME CAs: key rollover, deactivation and deletion. */
 import { useState } from 'preact/hooks';
-import type { AcmeAccount } from '../administration-shapes.ts';
-import { post, remove } from '../api.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -12,7 +10,9 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Badge, Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
-import { useList } from '../resource.ts';
+import type { AcmeAccount } from '../data/administration-shapes.ts';
+import { post, remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
 
 const dialogs = {
   rollover: {

@@ -1,13 +1,13 @@
 /** How to set up a program as an ACME client that exists: the lines, without the HMAC key, which the vault does not show again. */
 import { acmeDirectoryUrl } from '../../../src/base/acme-recipes.ts';
-import type { AcmeClient } from '../administration-shapes.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
+import type { AcmeClient } from '../data/administration-shapes.ts';
+import { useResource } from '../data/resource.ts';
 import { AcmeSetup } from '../forms/acme-setup.tsx';
-import type { PageProps } from '../page-table.tsx';
-import { useResource } from '../resource.ts';
+import type { PageProps } from '../router.ts';
 
 export function AcmeClientSetupPage({ params: { id = '' } }: PageProps) {
   const { data, error, reload } = useResource<AcmeClient>(`/acme-clients/${encodeURIComponent(id)}`);

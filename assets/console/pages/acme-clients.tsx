@@ -1,7 +1,5 @@
 /** ACME clients: what each program may order, when it was last used, and how to rotate or revoke it. */
 import { useRef, useState } from 'preact/hooks';
-import type { AcmeClient, CreatedAcmeClient } from '../administration-shapes.ts';
-import { post, remove } from '../api.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { ConfirmDialog, Dialog, FormDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -12,8 +10,10 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
+import type { AcmeClient, CreatedAcmeClient } from '../data/administration-shapes.ts';
+import { post, remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
 import { AcmeClientKey } from '../forms/acme-client-key.tsx';
-import { useList } from '../resource.ts';
 
 type Opened = { readonly kind: 'rotate' | 'revoke' | 'delete'; readonly client: AcmeClient };
 

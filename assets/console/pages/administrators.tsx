@@ -1,7 +1,5 @@
 /** Administrators: the people who can sign in to this console. */
 import { useState } from 'preact/hooks';
-import type { Administrator } from '../administration-shapes.ts';
-import { post, remove } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
@@ -11,8 +9,10 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Badge } from '../components/status.tsx';
 import { Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
-import { useList } from '../resource.ts';
-import { useSession } from '../session.ts';
+import type { Administrator } from '../data/administration-shapes.ts';
+import { post, remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
+import { useSession } from '../data/session.ts';
 
 export function AdministratorsPage() {
   const { data, error, reload } = useList<Administrator>('/administrators');

@@ -1,6 +1,5 @@
 /** API keys: what each may read, when it was last used, and how to rotate or revoke it. */
 import { useState } from 'preact/hooks';
-import { post, remove } from '../api.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -11,8 +10,9 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
-import { useList } from '../resource.ts';
-import type { ApiKey } from '../shapes.ts';
+import { post, remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
+import type { ApiKey } from '../data/shapes.ts';
 import { RotateApiKeyDialog } from './rotate-api-key.tsx';
 
 type Opened = { readonly kind: 'rotate' | 'revoke' | 'delete'; readonly apiKey: ApiKey };

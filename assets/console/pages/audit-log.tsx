@@ -6,10 +6,10 @@ import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Time } from '../components/time.tsx';
-import { useFeed } from '../feed.ts';
+import { useFeed } from '../data/feed.ts';
+import type { AuditEvent } from '../data/shapes.ts';
 import { AuditFilters, auditQuery } from '../forms/audit-filters.tsx';
 import { usePlace } from '../router.ts';
-import type { AuditEvent } from '../shapes.ts';
 
 export function AuditLogPage() {
   const { query } = usePlace();

@@ -1,9 +1,7 @@
 /** All certificates: a summary of their health, a timeline and a list. */
 import { useMemo } from 'preact/hooks';
-import { healthOf } from '../certificate-health.ts';
-import { filtered, issuersOf, sorted, sorts } from '../certificate-list.ts';
-import { useCertificates } from '../certificates.ts';
-import { useNow } from '../clock.ts';
+import { healthOf } from '../certificates/certificate-health.ts';
+import { filtered, issuersOf, sorted, sorts } from '../certificates/certificate-list.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { TextField } from '../components/field.tsx';
@@ -14,10 +12,12 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Badge, Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
-import type { Certificates } from '../growing-list.ts';
+import { useCertificates } from '../data/certificates.ts';
+import type { Certificates } from '../data/growing-list.ts';
+import type { Certificate } from '../data/shapes.ts';
 import { changeQuery, usePlace } from '../router.ts';
-import type { Certificate } from '../shapes.ts';
-import { daysLeft } from '../time.ts';
+import { useNow } from '../text/clock.ts';
+import { daysLeft } from '../text/time.ts';
 import { Timeline } from './timeline.tsx';
 
 export function CertificatesPage() {

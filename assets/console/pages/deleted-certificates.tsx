@@ -1,7 +1,5 @@
 /** Deleted certificates: restore them, or destroy them before the vault does. */
 import { useState } from 'preact/hooks';
-import type { DeletedCertificate } from '../administration-shapes.ts';
-import { post, remove } from '../api.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -11,7 +9,9 @@ import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
-import { useList } from '../resource.ts';
+import type { DeletedCertificate } from '../data/administration-shapes.ts';
+import { post, remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
 import { navigate } from '../router.ts';
 
 type Opened = { readonly action: 'restore' | 'purge'; readonly certificate: DeletedCertificate };

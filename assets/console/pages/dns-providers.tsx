@@ -1,7 +1,5 @@
 /** DNS providers: where the vault creates the challenge records of dns-01, which wildcards require. */
 import { useState } from 'preact/hooks';
-import type { DnsProvider } from '../administration-shapes.ts';
-import { remove } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -10,9 +8,11 @@ import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
+import type { DnsProvider } from '../data/administration-shapes.ts';
+import { remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
 import { DnsProviderDialog } from '../forms/dns-provider-dialog.tsx';
 import { DnsTestDialog } from '../forms/dns-test-dialog.tsx';
-import { useList } from '../resource.ts';
 
 type Opened = { readonly kind: 'add' } | { readonly kind: 'test' | 'remove'; readonly provider: DnsProvider };
 

@@ -1,16 +1,16 @@
 /** Imports a certificate. The page shows what the vault read from the files before anything is stored. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Imported, ImportPreview } from '../administration-shapes.ts';
-import { ApiError, post } from '../api.ts';
+import { ImportFacts } from '../certificates/import-facts.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
+import type { Imported, ImportPreview } from '../data/administration-shapes.ts';
+import { ApiError, post } from '../data/api.ts';
+import { useAction } from '../data/resource.ts';
 import { type ChosenFile, isPkcs12, readFiles, withFiles } from '../forms/dropped-files.ts';
 import { FileDrop } from '../forms/file-drop.tsx';
-import { ImportFacts } from '../forms/import-facts.tsx';
-import { useAction } from '../resource.ts';
 import { navigate } from '../router.ts';
 
 export function ImportPage() {

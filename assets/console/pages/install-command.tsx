@@ -4,9 +4,9 @@ import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
-import { InstallerBuilder } from '../forms/installer-builder.tsx';
-import { useList } from '../resource.ts';
-import type { ApiKey } from '../shapes.ts';
+import { useList } from '../data/resource.ts';
+import type { ApiKey } from '../data/shapes.ts';
+import { InstallerBuilder } from '../installer/installer-builder.tsx';
 
 export function InstallCommandPage({ params }: { readonly params: Readonly<Record<string, string>> }) {
   const { data, error, reload } = useList<ApiKey>('/api-keys');

@@ -1,8 +1,6 @@
 /** Issuers: the built-in private CA, and the private and ACME CAs that were added. */
 
 import { useState } from 'preact/hooks';
-import type { Issuer, PrivateCaSettings } from '../administration-shapes.ts';
-import { remove } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { Menu } from '../components/menu.tsx';
@@ -13,10 +11,12 @@ import { Badge } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { WebLink } from '../components/web-link.tsx';
+import type { Issuer, PrivateCaSettings } from '../data/administration-shapes.ts';
+import { remove } from '../data/api.ts';
+import { useList } from '../data/resource.ts';
 import { IssuerDialog } from '../forms/issuer-dialog.tsx';
 import { IssuerTestDialog } from '../forms/issuer-test-dialog.tsx';
 import { PrivateCaDialog } from '../forms/private-ca-dialog.tsx';
-import { useList } from '../resource.ts';
 
 type Opened =
   | { readonly kind: 'add' | 'add-private' }

@@ -1,14 +1,14 @@
 /** Creates an ACME client, shows its key once, and offers the lines that set up a program. */
 import { useState } from 'preact/hooks';
-import type { CreatedAcmeClient, Issuer } from '../administration-shapes.ts';
-import { post } from '../api.ts';
-import { domainsIn } from '../certificate-checks.ts';
+import { domainsIn } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
+import type { CreatedAcmeClient, Issuer } from '../data/administration-shapes.ts';
+import { post } from '../data/api.ts';
+import { useAction, useList } from '../data/resource.ts';
 import { AcmeClientKey } from '../forms/acme-client-key.tsx';
-import { useAction, useList } from '../resource.ts';
 
 export function NewAcmeClientPage() {
   const [created, setCreated] = useState<CreatedAcmeClient>();

@@ -1,16 +1,16 @@
 /** Creates an API key, shows it once, and offers the installer command that uses it. */
 import { useState } from 'preact/hooks';
-import type { CreatedApiKey } from '../administration-shapes.ts';
-import { post } from '../api.ts';
-import { domainsIn } from '../certificate-checks.ts';
+import { domainsIn } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page, Section } from '../components/page.tsx';
+import type { CreatedApiKey } from '../data/administration-shapes.ts';
+import { post } from '../data/api.ts';
+import { useAction } from '../data/resource.ts';
 import { Allowlist } from '../forms/allowlist.tsx';
-import { InstallerBuilder } from '../forms/installer-builder.tsx';
-import { useAction } from '../resource.ts';
+import { InstallerBuilder } from '../installer/installer-builder.tsx';
 import { usePlace } from '../router.ts';
 
 const scopes = [

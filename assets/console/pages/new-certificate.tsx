@@ -1,20 +1,20 @@
 /** The form that creates a certificate. It then opens the page of the certificate, which shows the order in progress. */
 import { useState } from 'preact/hooks';
-import type { DnsProvider, Issuer } from '../administration-shapes.ts';
-import { post } from '../api.ts';
-import { type CertificateDraft, checkCertificate } from '../certificate-checks.ts';
+import { type CertificateDraft, checkCertificate } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Time } from '../components/time.tsx';
+import type { DnsProvider, Issuer } from '../data/administration-shapes.ts';
+import { post } from '../data/api.ts';
+import { useAction, useList } from '../data/resource.ts';
+import type { Certificate } from '../data/shapes.ts';
+import { useTakenName } from '../data/taken-name.ts';
 import { CertificateNames } from '../forms/certificate-names.tsx';
 import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
-import { useTakenName } from '../forms/taken-name.ts';
-import { useAction, useList } from '../resource.ts';
 import { navigate } from '../router.ts';
-import type { Certificate } from '../shapes.ts';
 
 const blank: CertificateDraft = {
   name: '',

@@ -1,5 +1,5 @@
 /** The log of notifications over all channels, newest first: delivered, queued and failed. */
-import type { NotificationDelivery } from '../administration-shapes.ts';
+
 import { More } from '../components/more.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Section } from '../components/page.tsx';
@@ -7,7 +7,8 @@ import { Select } from '../components/select.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { Time } from '../components/time.tsx';
-import { useFeed } from '../feed.ts';
+import type { NotificationDelivery } from '../data/administration-shapes.ts';
+import { useFeed } from '../data/feed.ts';
 import { changeQuery, usePlace } from '../router.ts';
 
 export function NotificationLog({ channels }: { readonly channels: readonly string[] }) {

@@ -1,7 +1,5 @@
 /** Notification channels, their state, and the log of deliveries. */
 import { useState } from 'preact/hooks';
-import type { ChangedChannel, NotificationChannel } from '../administration-shapes.ts';
-import { post, remove } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { ConfirmDialog, Dialog } from '../components/dialog.tsx';
@@ -11,8 +9,10 @@ import { Page } from '../components/page.tsx';
 import { Skeleton, Spinner } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { Table } from '../components/table.tsx';
+import type { ChangedChannel, NotificationChannel } from '../data/administration-shapes.ts';
+import { post, remove } from '../data/api.ts';
+import { useAction, useList } from '../data/resource.ts';
 import { NotificationDialog } from '../forms/notification-dialog.tsx';
-import { useAction, useList } from '../resource.ts';
 import { NotificationLog } from './notification-log.tsx';
 
 type Opened =

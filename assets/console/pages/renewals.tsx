@@ -9,10 +9,10 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { StepList } from '../components/step-list.tsx';
 import { Time } from '../components/time.tsx';
-import { useFeed } from '../feed.ts';
+import { useFeed } from '../data/feed.ts';
+import type { Renewal } from '../data/shapes.ts';
 import { changeQuery, usePlace } from '../router.ts';
-import type { Renewal } from '../shapes.ts';
-import { durationText } from '../time.ts';
+import { durationText } from '../text/time.ts';
 
 const statuses = [
   { value: '', label: 'All' },

@@ -1,13 +1,13 @@
 /** Replaces the secret of an API key, and shows the new one once. */
 import { useRef, useState } from 'preact/hooks';
-import type { CreatedApiKey } from '../administration-shapes.ts';
-import { post } from '../api.ts';
 import { Button } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { Dialog, FormDialog } from '../components/dialog.tsx';
 import { Checkbox } from '../components/field.tsx';
 import { Time } from '../components/time.tsx';
-import type { ApiKey } from '../shapes.ts';
+import type { CreatedApiKey } from '../data/administration-shapes.ts';
+import { post } from '../data/api.ts';
+import type { ApiKey } from '../data/shapes.ts';
 
 export function RotateApiKeyDialog({
   apiKey: { id, name, previous_expires_at },

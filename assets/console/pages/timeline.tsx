@@ -1,10 +1,10 @@
 /** A chart of all certificate lifetimes on one time axis. Its label and the table below give the same facts as text. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { healthOf } from '../certificate-health.ts';
-import { useNow } from '../clock.ts';
-import type { Certificate } from '../shapes.ts';
-import { dateText } from '../time.ts';
-import { type Life, type Row, ticks, timelineLayout } from '../timeline-layout.ts';
+import { healthOf } from '../certificates/certificate-health.ts';
+import { type Life, type Row, ticks, timelineLayout } from '../certificates/timeline-layout.ts';
+import type { Certificate } from '../data/shapes.ts';
+import { useNow } from '../text/clock.ts';
+import { dateText } from '../text/time.ts';
 
 const axis = 26;
 /** Named rows are links and need more height for touch. styles/timeline.css has the same numbers. */
