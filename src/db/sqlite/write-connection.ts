@@ -8,7 +8,7 @@ import type { World } from '../../base/world.ts';
 import type { ChainEnd } from '../audit/audit-chain.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { LogEnd } from '../audit/audit-mark.ts';
-import type { FileInPlace } from './file-in-place.ts';
+import { FileInPlace } from './file-in-place.ts';
 import { LostLogError, saveLostLog } from './lost-log.ts';
 import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
 import { isBusy, storageErrorFrom } from './storage-error.ts';
@@ -176,5 +176,19 @@ export class DirectConnection implements WriteConnection {
 
   async close(): Promise<void> {
     this.#database.close();
+  }
+}
+
+/**
+ * Opens the file on the thread that writes. The main thread has opened and migrated it and set it to WAL, and keeps a
+ * connection to it. Throws StorageError.
+ */
+export function openInPlace(path: string, world: World): DirectConnection {
+  try {
+    const connection = new DirectConnection(openForWriting(path), world, new FileInPlace(path, world));
+    connection.beImpatient();
+    return connection;
+  } catch (error) {
+    throw storageErrorFrom(error, path);
   }
 }

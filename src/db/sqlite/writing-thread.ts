@@ -10,12 +10,11 @@ import { insertAuditEvents, type NewAuditEvent } from '../audit/audit-insertion.
 import type { LogEnd } from '../audit/audit-mark.ts';
 import { LogMemory } from '../audit/log-memory.ts';
 import type { QueryRunner } from '../compiled-query.ts';
-import { FileInPlace } from './file-in-place.ts';
 import { LostLogError } from './lost-log.ts';
 import { queryRunner } from './sqlite-dialect.ts';
 import type { StatementResult } from './sqlite-statements.ts';
-import { storageErrorFrom } from './storage-error.ts';
-import { DirectConnection, openForWriting } from './write-connection.ts';
+import { TransactionGuard } from './transaction-guard.ts';
+import { type DirectConnection, openInPlace } from './write-connection.ts';
 import {
   type LastWord,
   type PackedEnd,
@@ -57,7 +56,7 @@ export class WritingThread {
   #integrity: Integrity | undefined;
   /** The event loop learns of a commit here only after others have followed. */
   readonly #memory = new LogMemory();
-  #isInTransaction = false;
+  readonly #transaction: TransactionGuard;
   #isRunning = false;
   #lastWord: LastWord | undefined;
   /** Whether the last commit of events was quick. */
@@ -71,6 +70,7 @@ export class WritingThread {
     this.#world = world;
     this.#hasCores = cores > 1;
     this.#integrityOf = integrityOf;
+    this.#transaction = new TransactionGuard(world, () => this.#abandon());
     port.on('message', (requests: readonly WriteRequest[]) => {
       this.#queue.push(...requests);
       void this.#run();
@@ -102,12 +102,19 @@ export class WritingThread {
 
   /** While a transaction is open, its own requests: they are the only ones that are no events. */
   #next(): WriteRequest | undefined {
-    if (!this.#isInTransaction) return this.#queue.shift();
+    if (!this.#transaction.isOpen) return this.#queue.shift();
     const at = this.#queue.findIndex((request) => request.do !== 'append');
     return at < 0 ? undefined : this.#queue.splice(at, 1)[0];
   }
 
+  /** After a silence, the events that waited for the end of the transaction go on. */
+  async #abandon(): Promise<void> {
+    await this.#open.rollback();
+    void this.#run();
+  }
+
   async #handle(request: OtherRequest): Promise<void> {
+    this.#transaction.heard();
     try {
       const result = await this.#execute(request);
       this.#answers.push({ id: request.id, result });
@@ -121,7 +128,7 @@ export class WritingThread {
 
   /** Whether another query of the transaction is there already: then one message answers both. */
   #isFollowed(): boolean {
-    if (!this.#isInTransaction) return false;
+    if (!this.#transaction.isOpen) return false;
     return this.#queue.find((request) => request.do !== 'append')?.do === 'execute';
   }
 
@@ -130,7 +137,7 @@ export class WritingThread {
   ): Promise<StatementResult | boolean | undefined> {
     switch (order.do) {
       case 'open':
-        this.#connection = opened(order.path, this.#world);
+        this.#connection = openInPlace(order.path, this.#world);
         this.#runner = queryRunner(this.#connection);
         return undefined;
       case 'tag':
@@ -138,16 +145,18 @@ export class WritingThread {
         return undefined;
       case 'begin':
         await this.#open.begin();
-        this.#isInTransaction = true;
+        this.#transaction.begin();
         return undefined;
       case 'execute':
+        this.#transaction.require();
         return this.#open.execute(order.sql, order.values);
       case 'commit':
+        this.#transaction.require();
         await this.#open.commit();
-        this.#isInTransaction = false;
+        this.#transaction.end();
         return undefined;
       case 'rollback':
-        this.#isInTransaction = false;
+        this.#transaction.end();
         await this.#open.rollback();
         return undefined;
       case 'probe':
@@ -156,6 +165,7 @@ export class WritingThread {
       case 'checkpoint':
         return this.#open.checkpoint();
       case 'close':
+        this.#transaction.close();
         await this.#connection?.close();
         return undefined;
     }
@@ -222,17 +232,6 @@ export class WritingThread {
 
   #answer(answers: readonly WriteAnswer[]): void {
     this.#port.postMessage(answers);
-  }
-}
-
-/** The file was opened, migrated and set to WAL by the main thread, which keeps a connection to it. */
-function opened(path: string, world: World): DirectConnection {
-  try {
-    const connection = new DirectConnection(openForWriting(path), world, new FileInPlace(path, world));
-    connection.beImpatient();
-    return connection;
-  } catch (error) {
-    throw storageErrorFrom(error, path);
   }
 }
 

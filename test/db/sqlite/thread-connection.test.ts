@@ -113,6 +113,28 @@ test('a transaction that fails leaves nothing, its error keeps code and text, an
   assert.deepEqual([await settingOf(db, 'new'), await settingOf(db, 'next')], [undefined, 1]);
 });
 
+test('a transaction that the event loop leaves open is rolled back for the next in line, and its rest is refused', async (t) => {
+  const { db, other } = await opened(t);
+  const written = Promise.withResolvers<void>();
+  const resumed = Promise.withResolvers<void>();
+  const writing = db.write(async (writer) => {
+    await put('before', 1)(writer);
+    written.resolve();
+    await resumed.promise;
+    await put('after', 1)(writer);
+  });
+  await written.promise;
+  // Blocks this event loop until the other process, as far as SQLite can tell, has the lock.
+  other.exec("begin immediate; insert into settings (key, value) values ('other', 1); commit");
+  await db.append([event(1)]);
+  resumed.resolve();
+  await assert.rejects(writing, (error) => error instanceof StorageError && /stalled/.test(error.message));
+  await db.write(put('next', 1));
+  const stored = await Promise.all(['before', 'after', 'other', 'next'].map((key) => settingOf(db, key)));
+  assert.deepEqual(stored, [undefined, undefined, 1, 1]);
+  assert.deepEqual(times(other), [1]);
+});
+
 test('events of one transaction and of others are one chain, in order, whatever is written between', async (t) => {
   const { db, other } = await opened(t);
   const held = Promise.withResolvers<void>();

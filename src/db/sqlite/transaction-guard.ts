@@ -1,0 +1,72 @@
+/** Watches over the open transaction of another thread, whose write lock all processes wait for. */
+import { StorageError } from '../../base/storage-error.ts';
+import type { World } from '../../base/world.ts';
+
+/** A transaction without a request for this long is abandoned: the event loop of its process stalls. */
+const longestSilenceMs = 1000;
+
+export class TransactionGuard {
+  readonly #world: Pick<World, 'sleep'>;
+  readonly #onSilence: () => Promise<void>;
+  readonly #closing = new AbortController();
+  /** Counts requests instead of reading a clock, which may jump. */
+  #requests = 0;
+  #isOpen = false;
+  #isWatching = false;
+  #isAbandoned = false;
+
+  /** `onSilence` rolls back. */
+  constructor(world: Pick<World, 'sleep'>, onSilence: () => Promise<void>) {
+    this.#world = world;
+    this.#onSilence = onSilence;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** A transaction begins. */
+  begin(): void {
+    this.#isOpen = true;
+    this.#isAbandoned = false;
+    void this.#watch();
+  }
+
+  /** A request of the transaction arrived. */
+  heard(): void {
+    this.#requests += 1;
+  }
+
+  /** Throws StorageError in a transaction that was abandoned. */
+  require(): void {
+    if (!this.#isAbandoned) return;
+    throw new StorageError('a transaction was rolled back: the server stalled in it for more than a second');
+  }
+
+  /** The transaction ends. */
+  end(): void {
+    this.#isOpen = false;
+    this.#isAbandoned = false;
+  }
+
+  /** No further transaction begins. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #watch(): Promise<void> {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    while (this.#isOpen && !this.#closing.signal.aborted) {
+      const before = this.#requests;
+      // In two halves: the first one may have passed while the whole process was suspended.
+      for (let half = 0; half < 2; half += 1)
+        await this.#world.sleep(longestSilenceMs / 2, this.#closing.signal);
+      if (this.#requests !== before || !this.#isOpen) continue;
+      this.#isOpen = false;
+      this.#isAbandoned = true;
+      await this.#onSilence();
+    }
+    this.#isWatching = false;
+  }
+}
