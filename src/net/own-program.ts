@@ -6,6 +6,9 @@ import { isSea } from 'node:sea';
 /** Refers to the running executable even after a newer one has replaced it. */
 const self = '/proc/self/exe';
 
+/** The command that makes a scheduled backup (cli/serving/backup-process.ts); for internal use only. */
+export const scheduledBackup = 'internal-backup';
+
 export type OwnProgram = {
   /** The executable, or Node when running from source. */
   readonly path: string;

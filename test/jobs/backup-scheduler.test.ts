@@ -4,17 +4,25 @@ import { chmodSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
-import type { MasterKey } from '../../src/crypto/master-key.ts';
 import { putSetting } from '../../src/db/tables/settings.ts';
+import { system } from '../../src/domain/audit/audit.ts';
+import type { BackupOrder } from '../../src/domain/backup/backup.ts';
 import { checkBackup } from '../../src/domain/backup/backup-file.ts';
+import { type BackupPlan, backUpByPlan } from '../../src/domain/backup/backup-schedule.ts';
 import { readiness } from '../../src/domain/doctor/readiness.ts';
 import { backupFindings } from '../../src/domain/doctor/upkeep-findings.ts';
 import { ensureIdentity, ensureVaultIdentity } from '../../src/domain/presence/vault-identity.ts';
+import type { Vault } from '../../src/domain/vault.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
 import { eventually } from '../harness/eventually.ts';
 import { addCertificates } from '../harness/marked-vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
+
+/** In this process; serve-backup.test.ts has it in its own. */
+function backUps(vault: Vault, plan: BackupPlan, verify: BackupOrder['verify'] = checkBackup) {
+  return () => backUpByPlan(vault, plan, { actor: system, version: '0', verify });
+}
 
 const isMade = (line: string) => line.includes('backup created');
 
@@ -22,13 +30,7 @@ test('a backup is created at the start and whenever one is due, and recorded as 
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
-  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
-  const job = runBackupScheduler(
-    vault,
-    { directory, every: day, keep: 7 },
-    { version: '0', verify },
-    stop.signal,
-  );
+  const job = runBackupScheduler(vault, backUps(vault, { directory, every: day, keep: 7 }), stop.signal);
   await world.sleeping(1);
   assert.equal(readdirSync(directory).length, 1);
   world.advance(day);
@@ -51,13 +53,7 @@ test('a failure is logged, shown, and tried again after ten minutes', async (t) 
   const { vault, world, log } = await testVault(t);
   const directory = join(tempDir(t), 'mount');
   const stop = new AbortController();
-  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
-  const job = runBackupScheduler(
-    vault,
-    { directory, every: day, keep: 7 },
-    { version: '0', verify },
-    stop.signal,
-  );
+  const job = runBackupScheduler(vault, backUps(vault, { directory, every: day, keep: 7 }), stop.signal);
   await world.sleeping(1);
   assert.equal(vault.backupHealth.isFailing, true);
   assert.ok(log.lines.some((line) => line.includes('backup failed') && line.includes('ENOENT')));
@@ -77,9 +73,8 @@ test('a directory that other users can change by now gets no backup until it is 
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
-  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
   const plan = { directory, every: day, keep: 7 };
-  const job = runBackupScheduler(vault, plan, { version: '0', verify }, stop.signal);
+  const job = runBackupScheduler(vault, backUps(vault, plan), stop.signal);
   await world.sleeping(1);
   const first = readdirSync(directory);
   assert.equal(first.length, 1);
@@ -107,8 +102,7 @@ test('a backup that does not stand the check gets no name', async (t) => {
   };
   const job = runBackupScheduler(
     vault,
-    { directory, every: day, keep: 7 },
-    { version: '0', verify },
+    backUps(vault, { directory, every: day, keep: 7 }, verify),
     stop.signal,
   );
   await world.sleeping(1);
@@ -122,10 +116,9 @@ test('a backup that holds much less is an error in the log, shown as failing, an
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
-  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
   const plan = { directory, every: day, keep: 1 };
   await addCertificates(vault, 'a', 'b', 'c');
-  const job = runBackupScheduler(vault, plan, { version: '0', verify }, stop.signal);
+  const job = runBackupScheduler(vault, backUps(vault, plan), stop.signal);
   await world.sleeping(1);
   assert.equal(vault.backupHealth.isFailing, false);
   await vault.db.write((writer) => writer.deleteFrom('certificates').execute());
@@ -152,11 +145,10 @@ test('a backup that holds much less is an error in the log, shown as failing, an
 test('a clone that writes to the same directory is a warning in the log and of the doctor', async (t) => {
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
-  const verify = (draft: string, masterKey: MasterKey) => checkBackup(draft, masterKey);
   const plan = { directory, every: day, keep: 1 };
   const makeOne = async () => {
     const stop = new AbortController();
-    const job = runBackupScheduler(vault, plan, { version: '0', verify }, stop.signal);
+    const job = runBackupScheduler(vault, backUps(vault, plan), stop.signal);
     await world.sleeping(1);
     stop.abort();
     await job;

@@ -6,6 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { bundleReader, inspector } from '../../net/bundle-process.ts';
+import { scheduledBackup } from '../../net/own-program.ts';
 import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -72,6 +73,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     }
     if (argv[0] === inspector) {
       await (await import('./bundle-reader.ts')).answerInspectionRequest(terminal);
+      return 0;
+    }
+    if (argv[0] === scheduledBackup) {
+      await (await import('./scheduled-backup.ts')).answerBackupRequest(terminal);
       return 0;
     }
     if (argv[0] === 'help' && argv[1] === 'options') {

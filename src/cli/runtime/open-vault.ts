@@ -56,6 +56,8 @@ export type OpenVault = {
 
 export type OpenVaultOptions = Omit<StoreOptions, 'whenMissing'> & {
   readonly databaseNow?: DatabaseNow | undefined;
+  /** The master keys, if the caller has them; otherwise the settings tell where they are. */
+  readonly keyring?: Keyring | undefined;
 };
 
 /**
@@ -70,12 +72,12 @@ export async function openVault(
   whenMissing: WhenMissing,
   log: Log = silentLog,
   ask: PassphrasePrompt = failWithoutPrompt,
-  { databaseNow, ...options }: OpenVaultOptions = {},
+  { databaseNow, keyring: given, ...options }: OpenVaultOptions = {},
 ): Promise<OpenVault> {
   refuseExposedVault(settings, whenMissing);
   const store = await vaultStore(settings, machine, { whenMissing, ...options });
   try {
-    const keyring = await loadKeyring(settings, machine, store.isNew, ask);
+    const keyring = given ?? (await loadKeyring(settings, machine, store.isNew, ask));
     return await openIn(store, { settings, whenMissing, keyring, machine, log, databaseNow });
   } catch (error) {
     await store.abandon();

@@ -3,7 +3,6 @@
  */
 import { second } from '../../base/duration.ts';
 import { quoted } from '../../base/paths/shell-word.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
 import { needsSetup, offerSetup } from '../../domain/access/setup.ts';
 import { system } from '../../domain/audit/audit.ts';
 import type { ServedSettings } from '../../domain/presence/server-record.ts';
@@ -35,8 +34,8 @@ import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { BackupProcess } from './backup-process.ts';
 import { openMetrics } from './open-metrics.ts';
-import { runOwn } from './own-process.ts';
 import { auditJobs } from './serve-audit.ts';
 import { openTls } from './serve-tls.ts';
 import { setupLink } from './setup-link.ts';
@@ -108,7 +107,7 @@ export function sharedJobs(
 function leadingJobs(
   vault: Vault,
   settings: Settings,
-  { environment, version }: Terminal,
+  { environment }: Terminal,
   stop: AbortSignal,
 ): Promise<void>[] {
   const jobs = [
@@ -132,19 +131,13 @@ function leadingJobs(
   // A database that nodes share is no file beside which a mark could lie.
   if (vault.sharedClock === undefined) jobs.push(runMarkWriter(vault, stop));
   if (settings.backups !== undefined) {
-    // Pass the key through a pipe: a prompt is not possible, and a rotation may replace the key file.
-    const verify = (draft: string, masterKey: MasterKey) =>
-      runOwn(checkArguments(draft, settings), environment, stop, masterKey.exported());
-    const backups = runBackupScheduler(vault, settings.backups, { version, verify }, stop);
+    const apart = new BackupProcess(settings, vault.keyring, environment, vault.world);
+    const backups = runBackupScheduler(vault, (signal) => apart.run(signal), stop);
     // The next node to run them knows how they go.
     const forget = () => vault.backupHealth.succeeded();
     jobs.push(vault.sharedClock === undefined ? backups : backups.finally(forget));
   }
   return jobs;
-}
-
-function checkArguments(draft: string, { dataDir }: Settings): string[] {
-  return ['restore', draft, '--check', '--data-dir', dataDir, '--master-key-file', '-'];
 }
 
 /**

@@ -6,21 +6,25 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
-import type { DatabaseContext } from '../contexts.ts';
+import type { TimedContext } from '../contexts.ts';
 import { vaultIdentity } from '../presence/vault-identity.ts';
 import { readManifestPage } from './backup-file.ts';
 import type { BackupAmounts, SetAside } from './backup-health.ts';
 import type { Manifest } from './backup-manifest.ts';
 
-/** A backup that a schedule has made: the moment (UTC milliseconds) it is of, what it holds, and the ids of its master keys. */
+/**
+ * A backup that a schedule has made: its number, the moment (UTC milliseconds) it is of, what it holds, and the ids of its
+ * master keys. Older vaults gave no numbers: these backups have 0.
+ */
 export type ScheduledBackup = {
   readonly path: string;
+  readonly number: number;
   readonly at: number;
   readonly holds: BackupAmounts;
   readonly keys: readonly string[];
 };
 
-/** Each list has the newest first. */
+/** Each list has the newest first: by number, because the clock may have been wrong, then by time. */
 export type BackupDirectory = {
   /** Of this vault, and so the only ones that are ever removed. */
   readonly own: readonly ScheduledBackup[];
@@ -50,7 +54,7 @@ export function acceptedPath(path: string): string {
 }
 
 /** Reads the directory. Throws the system's error where it cannot be read. */
-export async function backupsIn({ db }: DatabaseContext, directory: string): Promise<BackupDirectory> {
+export async function backupsIn({ db, world }: TimedContext, directory: string): Promise<BackupDirectory> {
   const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
   const identity = await vaultIdentity(db.reader);
   const found = { own: [], aside: [], unnamed: [], clones: [] } as Record<
@@ -61,15 +65,27 @@ export async function backupsIn({ db }: DatabaseContext, directory: string): Pro
     const path = join(directory, name);
     const page = manifestAt(path);
     if (typeof page !== 'object' || !page.manifest.key_ids.some((id) => keyIds.has(id))) continue;
-    const { vault_id, created_at, key_ids: keys } = page.manifest;
-    const backup = { path, at: Date.parse(created_at), holds: amountsIn(page.manifest), keys };
+    const { vault_id, created_at, key_ids: keys, number = 0 } = page.manifest;
+    const backup = { path, number, at: Date.parse(created_at), holds: amountsIn(page.manifest), keys };
     if (vault_id === undefined) found.unnamed.push(backup);
     else if (vault_id === identity?.id)
       (basename(path) === basename(acceptedPath(path)) ? found.own : found.aside).push(backup);
     else if (identity !== undefined && backup.at > identity.since) found.clones.push(backup);
   }
-  for (const list of Object.values(found)) list.sort((a, b) => b.at - a.at);
+  const now = world.now();
+  for (const list of Object.values(found)) list.sort((a, b) => -order(a, b, now));
   return found;
+}
+
+/** Negative if `a` is older than `b`. A moment in the future, of a backup without a number, says nothing. */
+function order(a: ScheduledBackup, b: ScheduledBackup, now: number): number {
+  const moment = ({ number, at }: ScheduledBackup) => (number === 0 && at > now ? 0 : at);
+  return a.number - b.number || moment(a) - moment(b);
+}
+
+/** The ids of the master keys that the backups of this vault need; none if it has no backup. */
+export function keysOf({ own, aside }: BackupDirectory): readonly string[] {
+  return own.length === 0 ? [] : [...new Set([...own, ...aside].flatMap(({ keys }) => keys))];
 }
 
 export function amountsIn({ counts }: Pick<Manifest, 'counts'>): BackupAmounts {
@@ -90,10 +106,14 @@ export function backupBefore({ own, unnamed }: BackupDirectory): ScheduledBackup
 export function setAsideIn(found: BackupDirectory): SetAside | undefined {
   const [aside] = found.aside;
   const before = backupBefore(found);
-  if (aside === undefined || before === undefined || before.at > aside.at) return undefined;
+  if (aside === undefined || before === undefined || isNewer(before, aside)) return undefined;
   return isMuchLess(aside.holds, before.holds)
     ? { path: aside.path, holds: aside.holds, before: before.holds }
     : undefined;
+}
+
+function isNewer(a: ScheduledBackup, b: ScheduledBackup): boolean {
+  return a.number === b.number ? a.at > b.at : a.number > b.number;
 }
 
 /** The ids of the master keys that a file needs to be restored; none if it is not a backup, or has its key sealed in it. */

@@ -51,13 +51,28 @@ export async function sealDraft(draft: string, manifest: Manifest, masterKey: Ma
   syncPath(draft);
 }
 
+/** What FAT, exFAT and SMB answer to a hard link. */
+const hasNoLinks = /^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/;
+
 /** Gives a finished draft its name, durably. `existing` says what becomes of an earlier backup of that name. */
 export function publishDraft(draft: string, file: string, existing: 'refuse' | 'replace'): void {
   if (existing === 'replace') renameSync(draft, file);
   else {
     // Unlike a rename, a link never takes the place of a file that appeared meanwhile.
-    linkSync(draft, file);
-    removeFile(draft);
+    try {
+      linkSync(draft, file);
+      removeFile(draft);
+    } catch (error) {
+      if (!hasNoLinks.test(String((error as NodeJS.ErrnoException).code))) throw error;
+      // Nor does a file that is created only if there is none.
+      closeSync(openSync(file, 'wx', 0o600));
+      try {
+        renameSync(draft, file);
+      } catch (failure) {
+        removeFile(file);
+        throw failure;
+      }
+    }
   }
   syncPath(dirname(file));
 }

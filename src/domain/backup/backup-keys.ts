@@ -5,7 +5,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import { isRotating } from '../master-key/master-key-rotation.ts';
-import { type BackupDirectory, keysNeededBy } from './backup-directory.ts';
+import { keysNeededBy } from './backup-directory.ts';
 
 /** The paths of the backups in a directory, under any name, that cannot be restored without this key. Throws the system's error. */
 export function backupsNeeding(directory: string, keyId: string): string[] {
@@ -43,12 +43,9 @@ export function lossOf(paths: readonly string[]): string {
   return `${count} (${names.join(', ')}${paths.length > 3 ? ' …' : ''}) cannot be restored`;
 }
 
-/** Whether the vault seals with a key that no scheduled backup needs: after a rotation, until the next backup. */
-export async function isRotatedSince(
-  vault: DatabaseContext,
-  { own, aside }: Pick<BackupDirectory, 'own' | 'aside'>,
-): Promise<boolean> {
-  if (own.length === 0 || (await isRotating(vault))) return false;
+/** Whether the vault seals with a key that no scheduled backup needs (`keysOf`): after a rotation, until the next backup. */
+export async function isRotatedSince(vault: DatabaseContext, keys: readonly string[]): Promise<boolean> {
+  if (keys.length === 0 || (await isRotating(vault))) return false;
   const current = await currentMasterKey(vault.db.reader);
-  return current !== undefined && ![...own, ...aside].some(({ keys }) => keys.includes(current));
+  return current !== undefined && !keys.includes(current);
 }

@@ -28,6 +28,8 @@ export const manifestSchema = z.looseObject({
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .optional(),
+  /** Counts the backups of a schedule, from 1; other backups and those of older vaults have none. */
+  number: z.int().min(1).optional(),
   /** Master keys that the sealed secrets in it need. */
   key_ids: z.array(z.string().regex(/^[0-9a-f]{16}$/)).min(1),
   database_size: z.int().min(512),

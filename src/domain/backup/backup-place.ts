@@ -1,5 +1,11 @@
-/** The directory of backups as a place that other users must not be able to change. */
+/** Places where backups may go: outside of the data directory, where no other user can change them, and with room for them. */
+import { realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { OperatorError } from '../../base/operator-error.ts';
 import { type Judged, judgePath, refuseUntrusted } from '../../base/paths/trusted-path.ts';
+
+import type { DatabaseContext } from '../contexts.ts';
+import type { DiskSpace } from '../health/disk-space.ts';
 
 /**
  * SQLite opens a draft by its path, again and again: others who can rename it would receive the copy, or have the vault write
@@ -15,4 +21,30 @@ export async function refuseForeignBackups(directory: string): Promise<void> {
 /** What other users can change on the path of the directory. */
 export function judgeBackups(directory: string): Promise<Judged> {
   return judgePath(directory, use);
+}
+
+/** Throws OperatorError for a place in the data directory: there a backup would be lost together with the vault, and could take the place of the database. */
+export function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
+  const real = (directory: string) => {
+    try {
+      return realpathSync(directory);
+    } catch {
+      // It is not there, which is told when the backup is written.
+      return directory;
+    }
+  };
+  if (real(dirname(path)) !== real(db.directory)) return;
+  throw new OperatorError(`${path} is in the data directory`, {
+    hint: 'A backup there is lost together with the vault. Choose another directory, preferably on another disk.',
+  });
+}
+
+/** Throws OperatorError if a copy of the database would leave less free space in its directory than the vault warns about. */
+export function refuseFullDisk({ db, disk }: DatabaseContext & { readonly disk: DiskSpace }): void {
+  // A database on a server does not tell its size.
+  const { database, log } = db.file?.sizes() ?? { database: 0, log: 0 };
+  if (disk.free() - database - log >= disk.lowBelow) return;
+  throw new OperatorError(`not enough space for a copy of the database in ${db.directory}`, {
+    hint: 'A backup to standard output needs a copy there, and the vault must not run out of space meanwhile.\nTry: vault backup FILE\nwith a file on another disk.',
+  });
 }

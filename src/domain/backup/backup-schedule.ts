@@ -16,6 +16,7 @@ import {
   backupName,
   backupsIn,
   isMuchLess,
+  keysOf,
   type ScheduledBackup,
   setAsideIn,
 } from './backup-directory.ts';
@@ -37,6 +38,10 @@ export type PlanOutcome = {
   readonly setAside: SetAside | undefined;
   /** The newest backup that another vault with this master key has made here. */
   readonly clone: string | undefined;
+  /** When the next one is due, in UTC milliseconds. */
+  readonly nextAt: number;
+  /** The ids of the master keys that the backups of this vault need. */
+  readonly keys: readonly string[];
 };
 
 /**
@@ -50,10 +55,11 @@ export async function backUpByPlan(
 ): Promise<PlanOutcome> {
   const now = vault.world.now();
   const found = await backupsIn(vault, plan.directory);
-  const isTime = isDue([...found.own, ...found.aside], plan, now);
-  if (!isTime && !(await isRotatedSince(vault, found))) return outcome(found);
+  const dueAt = nextDueAt([...found.own, ...found.aside], plan, now);
+  if (dueAt > now && !(await isRotatedSince(vault, keysOf(found)))) return outcome(found, dueAt);
   const before = backupBefore(found)?.holds;
-  const { path, as } = await backUpInto(vault, order, plan.directory, (manifest) =>
+  const numbered = { ...order, number: nextNumber(found) };
+  const { path, as } = await backUpInto(vault, numbered, plan.directory, (manifest) =>
     before !== undefined && isMuchLess(amountsIn(manifest), before)
       ? { name: freeName(plan, now, asideName), as: 'set aside' }
       : { name: freeName(plan, now, backupName), as: 'the last' },
@@ -61,7 +67,7 @@ export async function backUpByPlan(
   const after = await backupsIn(vault, plan.directory);
   if (as === 'the last') removeTooMany(after.own, plan, path);
   else removeLesser(after.aside, plan);
-  return outcome(after, path);
+  return outcome(after, nextDueAt([...after.own, ...after.aside], plan, now), path);
 }
 
 /** Two rotations of the master key in one second make two backups: the second one is named after the next second. */
@@ -70,16 +76,24 @@ function freeName(plan: BackupPlan, now: number, nameAt: (at: number) => string)
   return existsSync(join(plan.directory, name)) ? freeName(plan, now + second, nameAt) : name;
 }
 
-/** Due unless one was made within the last period. One from the future, made while the clock was ahead, does not count. */
-export function isDue(
+/**
+ * When the next backup is due: a period after the last one, at the latest now. One from the future, made while the clock was
+ * ahead, does not count.
+ */
+export function nextDueAt(
   own: readonly Pick<ScheduledBackup, 'at'>[],
   { every }: Pick<BackupPlan, 'every'>,
   now: number,
-): boolean {
-  return !own.some(({ at }) => at > now - every && at <= now);
+): number {
+  const last = Math.max(...own.map(({ at }) => at).filter((at) => at <= now));
+  return Math.max(now, last + every);
 }
 
-/** Where the clock was ahead, older ones look newer than the one just made. */
+/** The number of the next backup. The clock may be wrong, and a restored database does not know the latest numbers. */
+function nextNumber({ own, aside }: BackupDirectory): number {
+  return 1 + Math.max(0, ...[...own, ...aside].map(({ number }) => number));
+}
+
 function removeTooMany(own: readonly ScheduledBackup[], { keep }: BackupPlan, made: string): void {
   for (const { path } of own.slice(keep)) if (path !== made) removeFile(path);
 }
@@ -95,6 +109,7 @@ function removeLesser(aside: readonly ScheduledBackup[], { keep }: BackupPlan): 
   }
 }
 
-function outcome(found: BackupDirectory, made?: string): PlanOutcome {
-  return { made, setAside: setAsideIn(found), clone: found.clones[0]?.path };
+function outcome(found: BackupDirectory, nextAt: number, made?: string): PlanOutcome {
+  const clone = found.clones[0]?.path;
+  return { made, setAside: setAsideIn(found), clone, nextAt, keys: keysOf(found) };
 }

@@ -2,7 +2,7 @@
  * Backups of a vault that goes on working: one file of one moment, verified before it gets its name, and recorded. Private
  * keys in it stay sealed; the master key is in it only under a passphrase.
  */
-import { realpathSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -20,11 +20,12 @@ import { putSetting } from '../../db/tables/settings.ts';
 import { passwordComplaint } from '../access/password-policy.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, LogContext, SealingContext, SecretsContext } from '../contexts.ts';
+import type { DiskSpace } from '../health/disk-space.ts';
 import { resealAll } from '../master-key/resealing.ts';
 import { ensureVaultIdentity } from '../presence/vault-identity.ts';
 import { newDraft, publishDraft, refuseTarget, sealDraft } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
-import { refuseForeignBackups } from './backup-place.ts';
+import { refuseDataDirectory, refuseForeignBackups, refuseFullDisk } from './backup-place.ts';
 
 /** How a backup is made. */
 export type BackupOrder = {
@@ -35,6 +36,10 @@ export type BackupOrder = {
   readonly passphrase?: Secret<string> | undefined;
   /** Rejects unless the finished draft is a whole backup of this vault. It reads all of it, which may take seconds. */
   readonly verify: (draft: string, masterKey: MasterKey) => Promise<unknown>;
+  /** Its number in a schedule. */
+  readonly number?: number | undefined;
+  /** Ends it between two steps, without a trace. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /**
@@ -86,13 +91,17 @@ export async function backUpInto(
   });
 }
 
-/** Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. */
+/**
+ * Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. Throws OperatorError if
+ * the copy would leave the vault too little space.
+ */
 export async function backUpThrough(
-  vault: SecretsContext & LogContext,
+  vault: SecretsContext & LogContext & { readonly disk: DiskSpace },
   order: BackupOrder,
   send: (draft: string) => Promise<void>,
 ): Promise<Manifest> {
   const directory = vault.db.directory;
+  refuseFullDisk(vault);
   return written(directory, () =>
     withDraft(vault, order, directory, async (draft, manifest) => {
       await send(draft);
@@ -129,13 +138,16 @@ async function withDraft<T>(
     // Before the copy: everything up to this moment is in it.
     const createdAt = world.now();
     await db.copyTo(draft);
+    order.signal?.throwIfAborted();
     const masterKey = await settleCopy(vault, draft);
     const facts = await new DatabaseCopy(draft).clean();
+    order.signal?.throwIfAborted();
     const manifest: Manifest = {
       format: 1,
       vault_version: order.version,
       created_at: formatTimestamp(createdAt),
       vault_id: id,
+      ...(order.number !== undefined && { number: order.number }),
       key_ids: [masterKey.name],
       database_size: statSync(draft).size,
       schema: [...facts.schema],
@@ -145,7 +157,9 @@ async function withDraft<T>(
       }),
     };
     await sealDraft(draft, manifest, masterKey);
+    order.signal?.throwIfAborted();
     await order.verify(draft, masterKey);
+    order.signal?.throwIfAborted();
     return await use(draft, manifest);
   } finally {
     new DatabaseCopy(draft).remove();
@@ -210,22 +224,6 @@ async function recordBackup(
       },
     );
   }
-}
-
-/** There it would be lost together with the vault, and could take the place of the database. */
-function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
-  const real = (directory: string) => {
-    try {
-      return realpathSync(directory);
-    } catch {
-      // It is not there, which is told when the backup is written.
-      return directory;
-    }
-  };
-  if (real(dirname(path)) !== real(db.directory)) return;
-  throw new OperatorError(`${path} is in the data directory`, {
-    hint: 'A backup there is lost together with the vault. Choose another directory, preferably on another disk.',
-  });
 }
 
 /** Runs `work`; what the disk at `place` does not allow becomes a sentence. */

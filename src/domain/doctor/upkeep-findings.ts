@@ -84,7 +84,7 @@ export async function backupFindings(
 
 /** Problems with the scheduled backups; none if the directory cannot be read, which another finding reports. */
 async function directoryFindings(
-  vault: DatabaseContext & KeyringContext,
+  vault: TimedContext & KeyringContext,
   directory: string,
 ): Promise<Finding[]> {
   const found = await backupsIn(vault, directory).catch(() => undefined);

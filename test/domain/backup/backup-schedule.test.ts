@@ -9,7 +9,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { system } from '../../../src/domain/audit/audit.ts';
@@ -18,7 +18,7 @@ import { lastBackupAt } from '../../../src/domain/backup/backup-age.ts';
 import { backupName, backupsIn } from '../../../src/domain/backup/backup-directory.ts';
 import { checkBackup, readManifestPage, sealDraft } from '../../../src/domain/backup/backup-file.ts';
 import { pageSize } from '../../../src/domain/backup/backup-manifest.ts';
-import { type BackupPlan, backUpByPlan, isDue } from '../../../src/domain/backup/backup-schedule.ts';
+import { type BackupPlan, backUpByPlan, nextDueAt } from '../../../src/domain/backup/backup-schedule.ts';
 import { ensureIdentity } from '../../../src/domain/presence/vault-identity.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addCertificates } from '../../harness/marked-vault.ts';
@@ -69,7 +69,7 @@ for (const [what, ages, expected] of [
   test(`a backup is ${expected ? '' : 'not '}due when ${what}`, () => {
     const now = Date.parse('2026-11-21T12:00:00Z');
     const own = ages.map((age) => ({ path: '', at: now - age }));
-    assert.equal(isDue(own, { every: day }, now), expected);
+    assert.equal(nextDueAt(own, { every: day }, now) <= now, expected);
   });
 }
 
@@ -106,13 +106,27 @@ test('files of other names, of other vaults and without a manifest stay, and cou
   ]);
 });
 
-test('the newest backup stays, even if a clock that was ahead left later ones', async (t) => {
-  const { run, names, world } = await planned(t, 1);
+test('backups of a clock that was ahead are older than those made after it, for the number kept and for the alarm', async (t) => {
+  const { vault, run, look, names, world } = await planned(t);
+  await addCertificates(vault, 'a', 'b', 'c');
   world.advance(30 * day);
   await run();
-  world.advance(-30 * day);
+  world.advance(day);
   await run();
-  assert.deepEqual(names(), ['vault-20261121T120000Z.backup', 'vault-20261221T120000Z.backup']);
+  world.advance(-31 * day);
+  const real: (string | undefined)[] = [];
+  for (let made = 0; made < 3; made += 1) {
+    real.push(await run());
+    world.advance(day);
+  }
+  assert.deepEqual(
+    names(),
+    real.slice(1).map((path) => basename(path ?? '')),
+  );
+  await vault.db.write((writer) => writer.deleteFrom('certificates').execute());
+  const { made, setAside } = await look();
+  assert.equal(setAside?.path, made);
+  assert.deepEqual(setAside?.before.certificates, 3);
 });
 
 test('a vault that was emptied, or restored, removes no backup of the vault before', async (t) => {
