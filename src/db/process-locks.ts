@@ -1,5 +1,11 @@
 /** The locks in a data directory that say which processes still run. Other folders reach them through this class alone. */
-import { abandonedLocks, type ProcessLock, removeLocks, takeProcessLock } from './sqlite/process-lock.ts';
+import {
+  abandonedLocks,
+  heldLocks,
+  type ProcessLock,
+  removeLocks,
+  takeProcessLock,
+} from './sqlite/process-lock.ts';
 
 export class ProcessLocks {
   readonly #directory: string;
@@ -11,6 +17,11 @@ export class ProcessLocks {
   /** Takes the lock of this new name. Throws an error of the file system or of SQLite if that fails. */
   take(name: string): ProcessLock {
     return takeProcessLock(this.#directory, name);
+  }
+
+  /** The locks that processes hold, those of this process included. */
+  held(): string[] {
+    return heldLocks(this.#directory);
   }
 
   /** The locks that no process holds. One that was just created may be among them: its process is about to take it. */

@@ -20,6 +20,16 @@ async function download({ url }: RunningVault, key: string, file = 'fullchain.pe
   return response;
 }
 
+/** Whether the database says that a server has it open. */
+function isServed(data: string): boolean {
+  const database = new BetterSqlite3(join(data, 'vault.db'), { readonly: true });
+  try {
+    return database.prepare("select 1 from settings where key = 'served-since'").get() !== undefined;
+  } finally {
+    database.close();
+  }
+}
+
 /** Waits for the end of a renewal. */
 async function succeeded({ url }: RunningVault, key: string, id: number): Promise<void> {
   for (;;) {
@@ -79,7 +89,11 @@ test('two servers on one directory record every download, and know at once what 
     (await Promise.all([download(one, key), download(two, key)])).map(({ status }) => status),
     [401, 401],
   );
-  await Promise.all(servers.map((server) => server.end()));
+  assert(one !== undefined && two !== undefined);
+  await one.end();
+  assert(isServed(line.data), 'a copy without its log is still refused');
+  await two.end();
+  assert(!isServed(line.data));
   const { downloads } = await versionsOf(line.data);
   assert.deepEqual(
     ids.filter((id) => !downloads.includes(id)),

@@ -47,6 +47,11 @@ export class LeaseOwners {
     this.#locks.remove(locks);
   }
 
+  /** Whether no process holds a lock: ask after `release`. */
+  areGone(): boolean {
+    return this.#locks.held().length === 0;
+  }
+
   /** Releases the lock of this process. */
   release(): void {
     this.#own?.release();

@@ -8,9 +8,10 @@ import { readHighWater } from '../../db/tables/assigned-ids.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import type { SharedContext } from './database-clock.ts';
+import type { OwnersContext } from './lease-owners.ts';
 import { forgetServedSettings } from './served-settings.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
-import { type Mark, markPath, readMark, writeMark } from './vault-mark.ts';
+import { type Mark, markPath, readMarkLater, writeMark } from './vault-mark.ts';
 
 /** What a mark says, and the key that vouches for it. */
 export type MarkedState = Mark & { readonly keyId: string };
@@ -28,7 +29,7 @@ export async function updateMark(
   if (db.file === undefined) return undefined;
   const { id: vaultId } = await ensureVaultIdentity(vault);
   const { events, versions } = await readHighWater(db.reader);
-  const before = readMark(markPath(db.file.path), keyring);
+  const before = await readMarkLater(markPath(db.file.path), keyring);
   const known = typeof before === 'object' && before.vaultId === vaultId ? before.folds : 0;
   const masterKey = keyring.current;
   const state = { vaultId, events, versions, folds: folds ?? known, keyId: masterKey.name };
@@ -55,16 +56,21 @@ export async function beginServing(vault: SecretsContext & LogContext & SharedCo
   }
 }
 
-/** An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open. */
+/**
+ * An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open. The last
+ * one removes the note that the vault is served.
+ */
 export async function endServing(
-  vault: SecretsContext & LogContext & SharedContext,
+  vault: SecretsContext & LogContext & SharedContext & OwnersContext,
   instance: string,
 ): Promise<void> {
   await forgetServedSettings(vault, instance);
   if (vault.sharedClock !== undefined) return;
-  const { db, log } = vault;
+  const { db, log, owners } = vault;
   try {
-    await db.write((writer) => deleteSettings(writer, ['served-since']));
+    // Released first, so that of two that stop together at least one finds no lock.
+    owners.release();
+    if (owners.areGone()) await db.write((writer) => deleteSettings(writer, ['served-since']));
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
     log.warn({ reason: describeFileError(error) }, 'failed to write the mark of the database');

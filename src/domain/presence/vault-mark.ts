@@ -3,10 +3,9 @@
  * is an older copy, and is not opened. The mark names what is durable already, so after a kill or a power cut it is behind.
  */
 import { readFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { open, readFile, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { syncPath } from '../../base/durable-file.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
@@ -33,6 +32,8 @@ type MarkContent = z.output<typeof markSchema>;
 /** What is sealed in a mark. */
 export type Mark = HighWater & { readonly vaultId: string; readonly folds: number };
 
+type MarkOrNone = Mark | 'none' | 'unknown';
+
 /** The mark of the database at `path`. */
 export function markPath(path: string): string {
   return join(dirname(path), 'vault.mark');
@@ -42,13 +43,28 @@ export function markPath(path: string): string {
  * `none` where there is no file; `unknown` where it says nothing that this master key vouches for: it is empty, damaged, of a
  * key that is gone, or cannot be read.
  */
-export function readMark(path: string, keyring: Pick<Keyring, 'find'>): Mark | 'none' | 'unknown' {
-  let text: string;
+export function readMark(path: string, keyring: Pick<Keyring, 'find'>): MarkOrNone {
   try {
-    text = readFileSync(path, 'utf8');
+    return markIn(readFileSync(path, 'utf8'), keyring);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'none' : 'unknown';
+    return noMark(error);
   }
+}
+
+/** The same without holding up the event loop. */
+export async function readMarkLater(path: string, keyring: Pick<Keyring, 'find'>): Promise<MarkOrNone> {
+  try {
+    return markIn(await readFile(path, 'utf8'), keyring);
+  } catch (error) {
+    return noMark(error);
+  }
+}
+
+function noMark(error: unknown): 'none' | 'unknown' {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'none' : 'unknown';
+}
+
+function markIn(text: string, keyring: Pick<Keyring, 'find'>): Mark | 'unknown' {
   const content = contentOf(text);
   if (content === undefined) return 'unknown';
   const { mac, ...said } = content;
@@ -134,7 +150,12 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
     // The other process has given it the name.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  syncPath(dirname(file));
+  const directory = await open(dirname(file), 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
 }
 
 /** A server writes its mark before it says that it serves, so a database that was killed has one. */
