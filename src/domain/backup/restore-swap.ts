@@ -2,12 +2,23 @@
  * Replaces a vault with the restored one: database and master key together, even if the process is killed in between.
  * A note lists the moves. Without it the old vault is valid; with it, the next process that opens the vault completes them.
  */
-import { closeSync, existsSync, linkSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { hasContent } from '../../base/file-content.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import { DatabaseFile } from '../../db/database-file.ts';
 import { placeOf } from './restore-drafts.ts';
@@ -15,8 +26,19 @@ import { placeOf } from './restore-drafts.ts';
 const noteName = 'restore.pending';
 
 const noteSchema = z.strictObject({
-  moves: z.array(z.strictObject({ from: z.string(), to: z.string() })),
+  moves: z.array(
+    z.strictObject({
+      from: z.string(),
+      to: z.string(),
+      /** Of the new file, in hexadecimal. Version 0.1.0 wrote no more than the names. */
+      sha256: z.string().optional(),
+      /** Where the old file is kept. */
+      kept: z.string().optional(),
+    }),
+  ),
 });
+
+type NotedMove = z.output<typeof noteSchema>['moves'][number];
 
 /** A complete file, and its final name. */
 export type Move = { readonly from: string; readonly to: string };
@@ -34,14 +56,17 @@ export function swapIn(
   const database = new DatabaseFile(placeOf(DatabaseFile.in(dataDir).path));
   // A log that stays behind would be taken for the new database's. Of a whole one everything is in the file already.
   const logs = state === 'damaged' ? database.companions : [];
-  const kept = [...moves.map(({ to }) => to), ...logs].filter(hasContent).map((path) => {
-    const name = `${path}.before-restore-${stamp}`;
-    linkSync(path, name);
-    return name;
-  });
+  const keptName = (path: string) => `${path}.before-restore-${stamp}`;
+  const olds = [...moves.map(({ to }) => to), ...logs].filter(hasContent);
+  for (const path of olds) linkSync(path, keptName(path));
+  const kept = olds.map(keptName);
   for (const path of kept.map(dirname)) syncPath(path);
   for (const path of logs) removeFile(path);
-  writeNote(dataDir, moves, stamp);
+  const noted = moves.map(({ from, to }) => ({
+    ...{ from, to, sha256: digestOf(from) },
+    ...(olds.includes(to) && { kept: keptName(to) }),
+  }));
+  writeNote(dataDir, noted, stamp);
   finishRestore(dataDir);
   return kept;
 }
@@ -59,22 +84,34 @@ export function setAsideLostLog(database: DatabaseFile, stamp: string): string[]
   return kept;
 }
 
+/** Whether a note lists moves, of which a disk has refused one. */
+export function isRestorePending(dataDir: string): boolean {
+  return existsSync(join(dataDir, noteName));
+}
+
 /** Completes a restore that was cut off; does nothing where there is none. Two processes may do it at once. */
 export function finishRestore(dataDir: string): void {
   const path = join(dataDir, noteName);
+  let moves: readonly NotedMove[] = [];
   try {
     const note = noteAt(path);
     if (note === undefined) return;
-    for (const { from, to } of movesIn(note, path)) {
-      unlessDone(resolve(dataDir, to), () => renameSync(resolve(dataDir, from), resolve(dataDir, to)));
-      syncPath(dirname(resolve(dataDir, to)));
+    moves = movesIn(note, path).map((move) => ({
+      ...move,
+      from: resolve(dataDir, move.from),
+      to: resolve(dataDir, move.to),
+    }));
+    for (const move of moves) {
+      // Another process may have completed it, and opened the vault.
+      if (!isDone(move) && existsSync(path)) throw new Error(`${move.from} is missing`);
+      syncPath(dirname(move.to));
     }
     removeFile(path);
     syncPath(dataDir);
   } catch (error) {
     const reason = describeFileError(error);
     throw new OperatorError(`cannot complete an interrupted restore: ${reason}`, {
-      hint: `Run the command as the user that owns the data directory. ${path} lists the remaining steps.`,
+      hint: `The next vault command, as the user that owns the data directory, completes it once the disk allows it.${wayBack(path, moves)}`,
       cause: error,
     });
   }
@@ -90,7 +127,7 @@ function noteAt(path: string): string | undefined {
   }
 }
 
-function movesIn(note: string, path: string): readonly Move[] {
+function movesIn(note: string, path: string): readonly NotedMove[] {
   try {
     return noteSchema.parse(JSON.parse(note)).moves;
   } catch (cause) {
@@ -99,11 +136,11 @@ function movesIn(note: string, path: string): readonly Move[] {
 }
 
 /** It appears whole or not at all, and never in place of another. */
-function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void {
+function writeNote(dataDir: string, moves: readonly NotedMove[], stamp: string): void {
   const draft = join(dataDir, `${noteName}-${stamp}`);
   const note = join(dataDir, noteName);
   const inside = (path: string) => (dirname(path) === dataDir ? relative(dataDir, path) : path);
-  const said = moves.map(({ from, to }) => ({ from: inside(from), to: inside(to) }));
+  const said = moves.map((move) => ({ ...move, from: inside(move.from), to: inside(move.to) }));
   closeSync(openSync(draft, 'wx', 0o600));
   try {
     writeFileSync(draft, JSON.stringify({ moves: said }));
@@ -116,13 +153,41 @@ function writeNote(dataDir: string, moves: readonly Move[], stamp: string): void
 }
 
 /**
- * Ignores a rename that another process has already done. If neither name exists, a disk may be missing: then stop, or the
- * database would be restored without its key.
+ * Gives a new file its name, and returns whether it has it. If another process was first, it does. If the new file is nowhere, a
+ * disk may be missing: then stop, or the database would be restored without its key. Throws the error of the system.
  */
-function unlessDone(to: string, rename: () => void): void {
+function isDone({ from, to, sha256 }: NotedMove): boolean {
   try {
-    rename();
+    renameSync(from, to);
+    return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(to)) throw error;
+    return sha256 === undefined || digestOf(to) === sha256;
   }
+}
+
+/** The commands that return to the old vault. */
+function wayBack(note: string, moves: readonly NotedMove[]): string {
+  if (moves.length === 0) return '';
+  const done = moves.filter(({ from }) => !existsSync(from));
+  const back = done.flatMap(({ to, kept }) =>
+    kept === undefined ? `rm ${quoted(to)}` : `cp ${quoted(kept)} ${quoted(to)}`,
+  );
+  return `\nTo return to the vault from before instead:\n  ${[`rm ${quoted(note)}`, ...back].join('\n  ')}`;
+}
+
+/** Reads a file of any size in pieces. */
+function digestOf(path: string): string {
+  const hash = createHash('sha256');
+  const piece = Buffer.alloc(1_048_576);
+  const descriptor = openSync(path, 'r');
+  try {
+    for (let read = -1; read !== 0; ) {
+      read = readSync(descriptor, piece);
+      hash.update(piece.subarray(0, read));
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+  return hash.digest('hex');
 }

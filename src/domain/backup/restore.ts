@@ -27,7 +27,7 @@ import { openMasterKey } from './backup.ts';
 import { checkBackup, copyOut, readBackup } from './backup-file.ts';
 import type { Manifest } from './backup-manifest.ts';
 import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
-import { finishRestore, type Move, setAsideLostLog, swapIn } from './restore-swap.ts';
+import { finishRestore, isRestorePending, type Move, setAsideLostLog, swapIn } from './restore-swap.ts';
 
 /** What is restored, and to where. */
 export type RestoreOrder = {
@@ -84,8 +84,11 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
   } catch (error) {
     throw told(error, dataDir);
   } finally {
-    removeDraft(database.from);
-    removeDraft(key.from);
+    // What the disk refused to rename is completed by the next command.
+    if (!isRestorePending(dataDir)) {
+      removeDraft(database.from);
+      removeDraft(key.from);
+    }
   }
 }
 

@@ -4,12 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
+import type { OperatorError } from '../../../src/base/operator-error.ts';
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';
 import { finishRestore, swapIn } from '../../../src/domain/backup/restore-swap.ts';
 import { certificateNames } from '../../harness/backup-fixtures.ts';
@@ -103,6 +105,39 @@ test(
       `first always the old one, then the new: ${seen}`,
     );
     assert.ok(seen.length > 8, `${seen.length} steps`);
+  },
+);
+
+test(
+  'a restore whose new database is gone is not complete, keeps its note, and prints the way back',
+  ofFiles('the restored one takes its place by renames'),
+  async (t) => {
+    const { template, dir } = await oldAndNew(t);
+    const data = join(dir, 'data');
+    cpSync(template, data, { recursive: true });
+    const moves = ['master.key', 'vault.db'].map((name) => ({
+      ...{ from: `${name}.restoring-1`, to: name, kept: join(data, `${name}.before`) },
+      sha256: createHash('sha256')
+        .update(readFileSync(join(data, `${name}.restoring-1`)))
+        .digest('hex'),
+    }));
+    const note = join(data, 'restore.pending');
+    writeFileSync(note, JSON.stringify({ moves }));
+    rmSync(join(data, 'vault.db.restoring-1'));
+    for (let times = 0; times < 2; times += 1) {
+      await assert.rejects(whichStarts(data), ({ message, hint }: OperatorError) => {
+        assert.match(
+          message,
+          /^cannot complete an interrupted restore: \S+vault\.db\.restoring-1 is missing$/,
+        );
+        assert.ok(
+          hint?.includes(
+            `\n  rm ${note}\n  cp ${join(data, 'master.key.before')} ${join(data, 'master.key')}\n`,
+          ),
+        );
+        return existsSync(note);
+      });
+    }
   },
 );
 
