@@ -5,15 +5,8 @@
 import { parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { SealError } from '../../crypto/sealing.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { findAcmeAccount } from '../../db/tables/acme-accounts.ts';
 import { findOwner } from '../../db/tables/certificate-owners.ts';
-import {
-  type CertificateVersionRow,
-  insertVersion,
-  listVersions,
-} from '../../db/tables/certificate-versions.ts';
 import {
   type CertificateRow,
   findCertificate,
@@ -26,15 +19,12 @@ import {
   findDeletedCertificate,
   findDeletedNamed,
   insertDeletedCertificate,
-  insertDeletedVersion,
-  listDeletedVersions,
 } from '../../db/tables/deleted-certificates.ts';
 import { findIssuer, findIssuerById } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext } from '../contexts.ts';
-import { deletedKeyOwner, openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
-import { holdsKey, openVersionKey } from '../versions/versions.ts';
+import { keepVersions, restoreVersions } from './deleted-versions.ts';
 
 /** How long deleted certificates are kept by default, in days. */
 export const usualKeepDays = 30;
@@ -60,11 +50,6 @@ export type DeletedFacts = {
   readonly api_keys: readonly { readonly id: number; readonly name: string }[];
 };
 
-type VersionFacts = Omit<CertificateVersionRow, 'id' | 'certificate_id' | 'version' | 'sealed_private_key'>;
-
-/** Versions copied at once, so that a certificate with thousands does not fill the memory. */
-const versionsAtOnce = 100;
-
 /** Keeps a certificate that the caller's transaction is about to delete. A version whose key cannot be opened is not kept. */
 export async function keepDeleted(
   vault: SealingContext,
@@ -86,35 +71,7 @@ export async function keepDeleted(
     deleted_by: actor.name,
     facts: JSON.stringify(facts),
   });
-  let before: number | undefined;
-  for (;;) {
-    const rows = await listVersions(writer, id, { before, limit: versionsAtOnce });
-    for (const row of rows) await keepVersion(vault, writer, deletedId, row);
-    if (rows.length < versionsAtOnce) return;
-    before = rows.at(-1)?.version;
-  }
-}
-
-async function keepVersion(
-  vault: SealingContext,
-  writer: Writer,
-  deletedId: number,
-  row: CertificateVersionRow,
-): Promise<void> {
-  const { id: _, certificate_id: __, version, sealed_private_key: ___, ...facts } = row;
-  try {
-    await insertDeletedVersion(writer, {
-      deleted_certificate_id: deletedId,
-      version,
-      facts: JSON.stringify(facts satisfies VersionFacts),
-      sealed_private_key: holdsKey(row)
-        ? await sealFor(vault, writer, deletedKeyOwner(deletedId, version), openVersionKey(vault, row))
-        : row.sealed_private_key,
-    });
-  } catch (error) {
-    // A damaged key must not make the certificate undeletable.
-    if (!(error instanceof SealError)) throw error;
-  }
+  await keepVersions(vault, writer, deletedId, id);
 }
 
 /**
@@ -172,34 +129,6 @@ const forgotten = {
   ari_window_end: null,
   ari_renew_at: null,
 } as const;
-
-async function restoreVersions(
-  vault: SecretsContext,
-  writer: Writer,
-  deletedId: number,
-  certificateId: number,
-): Promise<(VersionFacts & { readonly version: number })[]> {
-  const restored = [];
-  for (const { version, facts: text, sealed_private_key } of await listDeletedVersions(writer, deletedId)) {
-    const facts = JSON.parse(text) as VersionFacts;
-    const account = await findAcmeAccount(writer, facts.acme_account_id ?? 0);
-    const key = holdsKey(facts)
-      ? openFor(vault, deletedKeyOwner(deletedId, version), sealed_private_key)
-      : undefined;
-    await insertVersion(writer, {
-      ...facts,
-      acme_account_id: account?.directory_url === facts.directory_url ? facts.acme_account_id : null,
-      certificate_id: certificateId,
-      version,
-      sealed_private_key:
-        key === undefined
-          ? sealed_private_key
-          : await sealFor(vault, writer, versionKeyOwner(certificateId, version), key),
-    });
-    restored.push({ ...facts, version });
-  }
-  return restored;
-}
 
 /** The chosen deleted certificate. Throws `certificate_not_found`. */
 export async function requireDeleted(reader: Reader, which: DeletedChoice): Promise<DeletedCertificateRow> {

@@ -28,6 +28,12 @@ test('a deleted certificate is gone for clients and comes back with the same key
   const files = () =>
     Promise.all(['/web/private.key', '/web/fullchain.crt?version=1', '/web/versions'].map(get));
   const before = await files();
+  await done(...commandWords('certificate update --name web --rotate-key'));
+  const nextPin = async () =>
+    (await json<{ next_public_key_pin: string | null }>(...commandWords('certificate show --name web')))
+      .next_public_key_pin;
+  const announced = await nextPin();
+  assert(announced !== null);
   await refused(
     commandWords('certificate delete --name web'),
     /API keys have "web" in their allowlists: 2 \(one\)/,
@@ -60,6 +66,8 @@ test('a deleted certificate is gone for clients and comes back with the same key
   );
   assert.deepEqual(await files(), before);
   assert.deepEqual(await json('certificate', 'list', '--deleted'), []);
+  assert.equal(await nextPin(), announced, 'clients expect the announced key');
+  await done(...commandWords('certificate update --name web --no-rotate-key'));
   const [view] = await json<{ status: string; renewal: { next_at: string } }[]>('certificate', 'list');
   assert.equal(view?.status, 'valid');
   assert(Date.parse(view?.renewal.next_at ?? '') > Date.now());
