@@ -5,6 +5,8 @@
 import { minute, second } from '../base/duration.ts';
 import type { Signal } from '../base/signal.ts';
 import type { LogContext } from '../domain/contexts.ts';
+import { lastClockView } from '../domain/health/steady-clock.ts';
+import { ClockHold } from '../domain/renewals/clock-hold.ts';
 import { type QueueContext, redirectWaiting } from '../domain/renewals/renewal-queue.ts';
 import { replanAll } from '../domain/renewals/renewal-replan.ts';
 import { nextDueAt, queueDueRenewals } from '../domain/renewals/renewals.ts';
@@ -20,6 +22,8 @@ export async function runRenewalScheduler(
   vault: LogContext & QueueContext & { readonly renewalEnded: Signal },
   signal: AbortSignal,
 ): Promise<void> {
+  const clock = new ClockHold(await lastClockView(vault.db.reader).catch(() => undefined));
+  let isHeld = false;
   let expected: number | undefined;
   let mustReschedule = true;
   while (!signal.aborted) {
@@ -32,14 +36,18 @@ export async function runRenewalScheduler(
         mustReschedule = false;
         if (replanned > 0) vault.log.info({ replanned }, 'renewals rescheduled');
       }
-      const queued = await queueDueRenewals(vault, mostPerRound);
+      const dueUntil = clock.dueUntil(now);
+      if (clock.isHolding && !isHeld)
+        vault.log.warn({}, 'clock jumped; renewals for age go by the clock from before for an hour');
+      isHeld = clock.isHolding;
+      const queued = await queueDueRenewals(vault, mostPerRound, dueUntil);
       if (queued > 0) vault.log.info({ queued }, 'due renewals queued');
       const moved = await redirectWaiting(vault, mostPerRound);
       if (moved > 0) {
         vault.log.info({ moved }, 'queued renewals moved to another issuer');
         vault.renewalQueued.notify();
       }
-      wait = untilNext(await nextDueAt(vault, now), now, queued);
+      if (Number.isFinite(dueUntil)) wait = untilNext(await nextDueAt(vault, dueUntil), dueUntil, queued);
     } catch (error) {
       vault.log.error({ err: error }, 'failed to queue due renewals; retrying');
     }

@@ -48,7 +48,11 @@ test('a certificate is queued in the minute in which it is due', async (t) => {
   const { next_renewal_at } = await requireCertificate(opened.vault.db.reader, 'a');
   assert(next_renewal_at);
   start(t, opened);
-  await advance(opened, next_renewal_at - opened.world.now() - 1);
+  // In steps that are no jumps of the clock.
+  for (let left = 1; left > 0; ) {
+    left = next_renewal_at - opened.world.now() - 1;
+    await advance(opened, Math.min(left, 3 * day));
+  }
   assert.equal(await queued(opened), 0);
   await advance(opened, minute);
   assert.equal(await queued(opened), 1);
@@ -186,13 +190,17 @@ test('after the clock jumped a year back, what failed by the old one is tried as
   assert.equal(said(opened, 'renewals rescheduled'), 1);
 });
 
-test('after the clock jumped a year ahead everything is due once, and after the way back nothing is', async (t) => {
+test('after the clock jumped a year ahead everything is due once, an hour later, and after the way back nothing is', async (t) => {
   const { opened, jump } = await withJumps(t, 'a');
   const { vault } = opened;
   const right = (await rowOf(vault, 'a')).next_renewal_at;
   start(t, opened);
   await opened.world.sleeping(1);
   jump(year);
+  await advance(opened, minute);
+  assert.equal(said(opened, 'clock jumped; renewals for age'), 1);
+  for (let n = 0; n < 59; n += 1) await advance(opened, minute);
+  assert.equal(await queued(opened), 0);
   await advance(opened, minute);
   assert.equal(await queued(opened), 1);
   // The CA, whose clock is right, gives another of the same validity, which ended long ago by this clock.

@@ -11,7 +11,7 @@ export type HealthFacts = Pick<Certificate, 'status'> & {
 /** `bad` is broken now, `warning` will break without action; `quiet` is disabled or not issued yet. */
 export function healthOf({ status, renewal }: HealthFacts): Health {
   if (status === 'disabled') return 'quiet';
-  if (status === 'expired') return 'bad';
+  if (status === 'expired' || status === 'not_yet_valid') return 'bad';
   if (status === 'pending') return renewal.last_error === null ? 'quiet' : 'bad';
   return status === 'expiring' || renewal.last_error !== null ? 'warning' : 'good';
 }

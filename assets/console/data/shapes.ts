@@ -1,6 +1,6 @@
 /** Types of API responses. Only the fields that the pages use; GET /api/v1/openapi.json has all of them. */
 
-export type Status = 'pending' | 'valid' | 'expiring' | 'expired' | 'disabled';
+export type Status = 'pending' | 'valid' | 'expiring' | 'expired' | 'not_yet_valid' | 'disabled';
 
 /** Who holds the private key. */
 export type KeyHolder = 'vault' | 'client';

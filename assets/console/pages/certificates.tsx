@@ -123,9 +123,9 @@ function List({ items, isWhole }: Certificates) {
           onValue={(value) => changeQuery({ status: value })}
           choices={[
             { value: '', label: 'Any' },
-            ...['valid', 'expiring', 'expired', 'pending', 'disabled'].map((value) => ({
+            ...['valid', 'expiring', 'expired', 'not_yet_valid', 'pending', 'disabled'].map((value) => ({
               value,
-              label: value,
+              label: value.replaceAll('_', ' '),
             })),
             { value: 'failing', label: 'renewal failed' },
           ]}

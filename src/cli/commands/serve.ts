@@ -1,5 +1,6 @@
 /** `vault serve`: runs the server and its background jobs until a graceful stop, with a log line for each. */
 import { once } from 'node:events';
+import { clockFault } from '../../domain/doctor/upkeep-findings.ts';
 import { recordServedSettings } from '../../domain/presence/served-settings.ts';
 import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
 import type { Vault } from '../../domain/vault.ts';
@@ -59,6 +60,8 @@ export const serveCommand = command({
           { data_dir: settings.dataDir },
           'vault created; keep a copy of its master key on another machine',
         );
+      const clock = await clockFault(vault);
+      if (clock !== undefined) log.warn({ hint: clock.hint }, clock.message);
       await beginServing(vault);
       await serve(vault, { settings, instance, read, hangups }, terminal, stop, log);
       await endServing(vault, instance);

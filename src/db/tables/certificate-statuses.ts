@@ -8,20 +8,21 @@ import { smallerOf } from '../engine-sql.ts';
 import type { IdRange } from './id-ranges.ts';
 
 /** In sort order by status: what needs attention comes first. */
-export const statusOrder = ['expired', 'expiring', 'pending', 'valid', 'disabled'] as const;
+export const statusOrder = ['expired', 'not_yet_valid', 'expiring', 'pending', 'valid', 'disabled'] as const;
 
 type Status = (typeof statusOrder)[number];
 
-/** The index in `statusOrder`. Uses the limits of `certificateStatus`: 30 days, and a quarter of the lifetime. */
+/** The index in `statusOrder`. Uses the limits of `certificateStatus`: five minutes, 30 days, and a quarter of the lifetime. */
 export function statusRank(now: number) {
   const quarter = sql<number>`(certificate_versions.not_after - certificate_versions.not_before) / 4.0`;
   return sql<number>`case
-    when certificates.disabled_at is not null then 4
-    when certificate_versions.not_after is null then 2
+    when certificates.disabled_at is not null then 5
+    when certificate_versions.not_after is null then 3
     when certificate_versions.not_after <= ${now} then 0
+    when certificate_versions.not_before > ${now + 300_000} then 1
     when certificate_versions.not_after
-      - ${smallerOf(quarter, sql.lit(30 * 86_400_000))} <= ${now} then 1
-    else 3 end`;
+      - ${smallerOf(quarter, sql.lit(30 * 86_400_000))} <= ${now} then 2
+    else 4 end`;
 }
 
 /** The number of certificates per status at `now`, of those in the range; without those of which there is none. */

@@ -87,6 +87,7 @@ export type PlannedRow = CertificateRow & {
   v_not_after: number | null;
   v_serial: string | null;
   v_created_at: number | null;
+  v_source: ShownVersionRow['source'] | null;
 };
 
 /** Of the certificates that renew automatically, those with these ids. */

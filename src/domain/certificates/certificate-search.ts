@@ -112,7 +112,7 @@ export async function* pagesOfCertificates(
 /** How many certificates there are of each status. */
 export async function countCertificates(vault: TimedContext): Promise<Record<CertificateStatus, number>> {
   const now = vault.world.now();
-  const counts = { expired: 0, expiring: 0, pending: 0, valid: 0, disabled: 0 };
+  const counts = { expired: 0, not_yet_valid: 0, expiring: 0, pending: 0, valid: 0, disabled: 0 };
   for await (const range of rangesOf(vault, 'certificates', scannedAtOnce)) {
     for (const [status, count] of await countByStatus(vault.db.reader, now, range)) counts[status] += count;
   }

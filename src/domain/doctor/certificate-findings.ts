@@ -91,6 +91,13 @@ function problemsOf(row: CertificateSummaryRow, now: number): Finding[] {
   if (status === 'disabled') return [];
   if (status === 'expired')
     return finding('failed', `expired on ${formatTimestamp(current?.not_after ?? 0)}`, again);
+  if (status === 'not_yet_valid') {
+    return finding(
+      'failed',
+      `is not valid before ${formatTimestamp(current?.not_before ?? 0)}`,
+      `The clock was wrong when it was issued, or is wrong now. Check the clock, then renew.\nFix: timedatectl set-ntp true\nTry: vault certificate renew --name ${name} --wait`,
+    );
+  }
   if (status === 'expiring') {
     return finding(
       'failed',

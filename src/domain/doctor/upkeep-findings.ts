@@ -42,20 +42,24 @@ export async function masterKeyFindings({ db }: DatabaseContext): Promise<Findin
 }
 
 /** Whether the clock is behind the last recorded audit event. */
-export async function clockFindings({ db, world }: TimedContext): Promise<Finding[]> {
+export async function clockFindings(vault: TimedContext): Promise<Finding[]> {
+  const fault = await clockFault(vault);
+  if (fault !== undefined) return [{ check: 'clock', status: 'failed', ...fault }];
+  return [{ check: 'clock', status: 'ok', message: `the clock says ${seconds(vault.world.now())}` }];
+}
+
+/** What is wrong with the clock, and what to do: it is behind the last recorded audit event. Undefined if it is not. */
+export async function clockFault({
+  db,
+  world,
+}: TimedContext): Promise<{ readonly message: string; readonly hint: string } | undefined> {
   const now = world.now();
   const last = await lastAuditEvent(db.reader);
-  if (last !== undefined && last.at > now + minute) {
-    return [
-      {
-        check: 'clock',
-        status: 'failed',
-        message: `the clock says ${seconds(now)}, but the last audit event is from ${seconds(last.at)}`,
-        hint: 'The clock was set back, or was wrong before. Set the clock and turn on NTP.\nFix: timedatectl set-ntp true',
-      },
-    ];
-  }
-  return [{ check: 'clock', status: 'ok', message: `the clock says ${seconds(now)}` }];
+  if (last === undefined || last.at <= now + minute) return undefined;
+  return {
+    message: `the clock says ${seconds(now)}, but the last audit event is from ${seconds(last.at)}`,
+    hint: 'The clock was set back, or was wrong before. Set the clock and turn on NTP.\nFix: timedatectl set-ntp true',
+  };
 }
 
 /** Whether the last backup is recent enough, by the schedule if there is one. */

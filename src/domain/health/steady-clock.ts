@@ -3,11 +3,12 @@
  * restart continues the week, so a server that starts with a wrong clock is noticed too.
  */
 import { day } from '../../base/duration.ts';
+import type { Reader } from '../../db/database.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { TimedContext } from '../contexts.ts';
 
 /** Time between two looks that counts as a jump: servers are switched off for shorter than this. */
-const jump = 4 * day;
+export const clockJump = 4 * day;
 
 const trial = 7 * day;
 
@@ -20,12 +21,19 @@ export type ClockView = {
   readonly jumped: boolean;
 };
 
+/** Since when the clock had been steady when it was last looked at, by any process; undefined in a new vault. */
+export async function lastClockView(
+  reader: Reader,
+): Promise<{ readonly since: number; readonly seen: number } | undefined> {
+  const [, since, seen] = /^(\d+) (\d+)$/.exec(String(await readSetting(reader, key)))?.map(Number) ?? [];
+  return since === undefined || seen === undefined ? undefined : { since, seen };
+}
+
 /** Records the time, and returns since when the clock is steady. Call it at least every few hours. */
 export async function observeClock({ db, world }: TimedContext): Promise<ClockView> {
   const now = world.now();
-  const [, since = now, seen = now] =
-    /^(\d+) (\d+)$/.exec(String(await readSetting(db.reader, key)))?.map(Number) ?? [];
-  const jumped = Math.abs(now - seen) > jump;
+  const { since, seen } = (await lastClockView(db.reader)) ?? { since: now, seen: now };
+  const jumped = Math.abs(now - seen) > clockJump;
   const steadySince = jumped ? now : since;
   await db.write((writer) => putSetting(writer, key, `${steadySince} ${now}`));
   return { steadyAt: steadySince + trial, jumped };

@@ -77,7 +77,10 @@ function currentOf(row: PlannedRow) {
     v_not_after: not_after,
     v_serial: serial,
     v_created_at: created_at,
+    v_source: source,
   } = row;
-  const hasVersion = not_before !== null && not_after !== null && serial !== null && created_at !== null;
-  return hasVersion ? { not_before, not_after, serial, created_at } : null;
+  if (not_before === null || not_after === null || serial === null) return null;
+  return created_at === null || source === null
+    ? null
+    : { not_before, not_after, serial, created_at, source };
 }

@@ -171,12 +171,15 @@ export async function requireRenewal({ db }: DatabaseContext, name: string, id: 
   return { ...renewal, certificate: name };
 }
 
-/** Queues a renewal for each certificate that is due, at most `limit`. Returns how many. */
-export async function queueDueRenewals(vault: QueueContext, limit: number): Promise<number> {
-  const now = vault.world.now();
-  if ((await listDueCertificates(vault.db.reader, now, 1)).length === 0) return 0;
+/** Queues a renewal for each certificate that is due by `dueUntil`, at most `limit`. Returns how many. */
+export async function queueDueRenewals(
+  vault: QueueContext,
+  limit: number,
+  dueUntil = vault.world.now(),
+): Promise<number> {
+  if ((await listDueCertificates(vault.db.reader, dueUntil, 1)).length === 0) return 0;
   const queued = await vault.db.write(async (writer) => {
-    const due = await listDueCertificates(writer, now, limit);
+    const due = await listDueCertificates(writer, dueUntil, limit);
     for (const certificate of due) await queueRenewal(vault, writer, system, certificate);
     return due.length;
   });

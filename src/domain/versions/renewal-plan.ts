@@ -7,7 +7,7 @@ import { type CurrentFacts, type RenewalFacts, renewAt } from './renewal-policy.
 /** The columns of the current version that the policy needs. */
 export type PlannedVersion = Pick<
   CertificateVersionsTable,
-  'not_before' | 'not_after' | 'serial' | 'created_at'
+  'not_before' | 'not_after' | 'serial' | 'created_at' | 'source'
 >;
 
 export type PlannedCertificate = Pick<
@@ -64,5 +64,6 @@ function currentFacts(version: PlannedVersion | undefined | null): CurrentFacts 
     notAfter: version.not_after,
     madeAt: version.created_at,
     seed: version.serial,
+    isOwn: version.source === 'local-ca',
   };
 }

@@ -1,6 +1,7 @@
 /** When to renew and with which issuer: pure functions of the facts and the time. The scheduler only compares with now. */
 import { hash } from 'node:crypto';
 import { day, hour, minute } from '../../base/duration.ts';
+import { isNotYetValid } from './validity.ts';
 
 /** The facts about the current version. Times are UTC milliseconds. */
 export type CurrentFacts = {
@@ -10,6 +11,8 @@ export type CurrentFacts = {
   readonly madeAt: number;
   /** Unique and stable per version, such as the serial. It seeds the jitter. */
   readonly seed: string;
+  /** Whether the private CA dated it, by the clock of the vault. */
+  readonly isOwn?: boolean | undefined;
 };
 
 export type RenewalFacts = {
@@ -53,6 +56,8 @@ const emergencyPause = hour;
  * instead, or until a twentieth of the lifetime is left; from then on, also after the expiry, the issuer is contacted once an
  * hour, up to a tenth later by the jitter.
  *
+ * A version that the private CA dated by a clock that was ahead is due now; that of another CA shows that this clock is behind.
+ *
  * Clocks jump. An attempt in the future counts as one made now, and a version is not replaced for its age alone within the
  * first twentieth of its lifetime, so that a wrong clock does not exhaust the rate limits of the CA.
  */
@@ -63,7 +68,7 @@ export function renewAt(facts: RenewalFacts): number {
 }
 
 function firstMoment({ now, current, changed, ariMoment }: RenewalFacts): number {
-  if (current === null || changed) return now;
+  if (current === null || changed || isFromFuture(current, now)) return now;
   const lifetime = lifetimeOf(current);
   const emergency = current.notAfter - lifetime / 20;
   const byAge = Math.max(
@@ -71,6 +76,10 @@ function firstMoment({ now, current, changed, ariMoment }: RenewalFacts): number
     issuedAt(current, now) + lifetime / 20,
   );
   return ariMoment === null ? byAge : Math.min(ariMoment, byAge);
+}
+
+function isFromFuture({ isOwn, notBefore, madeAt }: CurrentFacts, now: number): boolean {
+  return isOwn === true && madeAt > now && isNotYetValid(notBefore, now);
 }
 
 function nextMoment(facts: RenewalFacts, lastAttemptAt: number): number {

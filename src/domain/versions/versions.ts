@@ -91,6 +91,7 @@ export async function addVersion(
     not_after: facts.notAfter,
     serial: facts.serial,
     created_at: now,
+    source: material.source,
   };
   const changes = {
     current_version: version,

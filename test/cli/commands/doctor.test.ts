@@ -275,6 +275,11 @@ test('a clock behind what was recorded is a failure', async (t) => {
   );
   const [clock] = troubles(await examined(line));
   assert.match(clock ?? '', /^failed clock: the clock says \S+, but the last audit event is from \S+$/);
+  const { stderr } = await line.done('certificate', 'create', '--name=late', '--domain=late.test');
+  assert.match(
+    stderr,
+    /^Warning: the clock says \S+, but the last audit event is from \S+\n {2}The clock was set back, /,
+  );
 });
 
 test('a CA that answers is well; one that is down, not trusted, no CA, or of another time is named', async (t) => {

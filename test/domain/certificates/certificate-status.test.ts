@@ -28,6 +28,8 @@ for (const [name, lifetime, expiringFor] of lifetimes) {
     const current = validity(lifetime);
     const end = current.not_after;
     const table: readonly (readonly [now: number, status: string])[] = [
+      [notBefore - 5 * minute - 1, 'not_yet_valid'],
+      [notBefore - 5 * minute, 'valid'],
       [notBefore, 'valid'],
       [end - expiringFor - 1, 'valid'],
       [end - expiringFor, 'expiring'],

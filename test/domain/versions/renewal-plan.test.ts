@@ -29,6 +29,7 @@ const version: PlannedVersion = {
   not_after: now + 80 * day,
   serial: '0A1B',
   created_at: now - 9 * day,
+  source: 'local-ca',
 };
 
 test('each fact comes from its own column', () => {
@@ -46,6 +47,7 @@ test('each fact comes from its own column', () => {
       notBefore: version.not_before,
       notAfter: version.not_after,
       madeAt: version.created_at,
+      isOwn: true,
       seed: '0A1B',
     },
     changed: true,

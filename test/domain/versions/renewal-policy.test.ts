@@ -181,6 +181,18 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
   });
 }
 
+for (const [title, isOwn, ahead, isDue] of [
+  ['the private CA dated by a clock that was ahead is due now', true, 30 * day, true],
+  ['the private CA dated a few minutes ahead is not', true, 5 * minute, false],
+  ['another CA dated shows that the clock is behind, and is not', false, 30 * day, false],
+] as const) {
+  test(`a version that ${title}`, () => {
+    const now = notBefore - ahead;
+    const moment = renewAt(facts(90 * day, { now, current: { isOwn } }));
+    assert.equal(moment <= now, isDue);
+  });
+}
+
 test('the time is the same however often it is computed', () => {
   assert.equal(renewAt(facts(90 * day)), renewAt(facts(90 * day)));
   // Frozen: a jitter that changed with an upgrade would move the renewals of a whole fleet at once.

@@ -2,6 +2,7 @@
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { createCertificate } from '../../../domain/certificates/certificates.ts';
+import { clockFault } from '../../../domain/doctor/upkeep-findings.ts';
 import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
 import { certificateSummary } from '../../../domain/versions/certificate-lookup.ts';
 import { command } from '../../runtime/command.ts';
@@ -77,6 +78,9 @@ export const createCommand = command({
     });
     const { name } = input;
     await withVault(args, terminal, 'create', async (vault) => {
+      const clock = await clockFault(vault);
+      if (clock !== undefined)
+        terminal.stderr.write(`Warning: ${clock.message}.\n  ${clock.hint.replaceAll('\n', '\n  ')}\n`);
       const renewal = await createCertificate(vault, localCli, input);
       if (renewal !== undefined && args.wait) {
         await watchRenewal(vault, terminal, { id: renewal, name });
