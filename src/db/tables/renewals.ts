@@ -97,6 +97,21 @@ export async function updateLeased(
   return result.numUpdatedRows === 1n;
 }
 
+/** The last renewal of a certificate before another one; undefined if that is the first. */
+export async function findRenewalBefore(
+  reader: Reader,
+  { id, certificate_id }: Pick<RenewalRow, 'id' | 'certificate_id'>,
+): Promise<RenewalRow | undefined> {
+  return reader
+    .selectFrom('renewals')
+    .selectAll()
+    .where('certificate_id', '=', certificate_id)
+    .where('id', '<', id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
 /** A renewal with the names of its certificate and issuer. */
 export type NamedRenewalRow = RenewalRow & { readonly certificate: string; readonly issuer: string | null };
 

@@ -63,6 +63,18 @@ type Ordering = {
   readonly state: { orderUrl: string | null };
 };
 
+/** The step after which the CA may issue the certificate at any time. */
+const finalizing = 'finalizing the order';
+
+/**
+ * Whether the CA may still issue the certificate of an attempt that failed with this error: the next attempt then continues its
+ * order.
+ */
+export function mayStillIssue({ steps }: Pick<Attempt, 'steps'>, error: unknown): boolean {
+  const isOver = error instanceof AcmeError && error.kind === 'problem';
+  return !isOver && steps.some(({ text }) => text === finalizing);
+}
+
 /** Orders and downloads the certificate. Throws AcmeError, DnsProviderError, Superseded or LeaseLost. */
 export async function issueFromAcme(
   vault: OrderContext,
@@ -163,7 +175,7 @@ async function issueOnce(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buf
   }
   if (order.status === 'ready') {
     await refuseSuperseded(vault, attempt);
-    await step(vault, attempt, 'finalizing the order');
+    await step(vault, attempt, finalizing);
     order = await finalize(ordering, order, await requestFor(identifiers, key));
   }
   if (order.status !== 'valid' || order.certificate === undefined) {

@@ -8,6 +8,7 @@ import { readSigningRequest } from '../../crypto/signing-request.ts';
 import type { Reader } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificate-versions.ts';
 import type { CertificateRow } from '../../db/tables/certificates.ts';
+import { findRenewalBefore, type RenewalRow, updateRenewal } from '../../db/tables/renewals.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
 import type { IssuanceKey } from '../issuance/acme-order.ts';
 import { type Attempt, keep } from '../issuance/attempt.ts';
@@ -25,6 +26,30 @@ export async function keyToCertify(vault: SecretsContext, attempt: Attempt): Pro
   const { publicKey, der } = readSigningRequest(certificate.csr);
   if (await isRevokedKey(vault.db.reader, certificate, publicKey)) throw revokedKey();
   return { privateKey: undefined, publicKey, csr: der };
+}
+
+/**
+ * The attempt with the order and the key of the renewal before it, if that failed while the CA was still issuing: the CA may need
+ * longer than an attempt takes, for example for an approval.
+ */
+export async function withEarlierOrder(vault: SecretsContext, attempt: Attempt): Promise<Attempt> {
+  const { renewal } = attempt;
+  if (renewal.sealed_private_key !== null || renewal.order_url !== null) return attempt;
+  const before = await findRenewalBefore(vault.db.reader, renewal);
+  if (before?.status !== 'failed' || before.order_url === null) return attempt;
+  if (before.issuer_id !== renewal.issuer_id) return attempt;
+  const { order_url, order_domains, acme_account_id, sealed_private_key: sealed } = before;
+  const key = sealed && openFor(vault, renewalKeyOwner(before.id), sealed);
+  let taken: Pick<RenewalRow, 'sealed_private_key'> & Partial<RenewalRow> = { sealed_private_key: null };
+  await keep(vault, attempt, async (writer) => {
+    await updateRenewal(writer, before.id, { sealed_private_key: null, order_url: null });
+    taken = {
+      sealed_private_key: key && (await sealFor(vault, writer, renewalKeyOwner(renewal.id), key)),
+      ...{ order_url, order_domains, acme_account_id },
+    };
+    return taken;
+  });
+  return { ...attempt, renewal: { ...renewal, ...taken } };
 }
 
 /** Whether the key (SPKI DER) is that of the current version, which was revoked. */

@@ -43,6 +43,8 @@ export type Failure = {
   readonly reason: string;
   /** What an ACME client that ordered it is told; see `problemForClient`. */
   readonly problem?: object;
+  /** Whether the next renewal continues the order with its key. */
+  readonly keepsOrder?: boolean | undefined;
   /** How long the issuer or the DNS provider asked to wait. */
   readonly retryAfterMs?: number | undefined;
   /** Who sent Retry-After: the issuer, which delays only itself, or the DNS provider, which both issuers need. */
@@ -94,7 +96,11 @@ export async function fail(
   const now = world.now();
   const { reason, limit } = failure;
   const limited = limit?.scope === 'certificate' ? (1 as const) : (0 as const);
-  const changes = { ...ended, status: 'failed' as const, finished_at: now, error: reason, limited };
+  const { sealed_private_key: _, ...withKey } = ended;
+  const changes = {
+    ...(failure.keepsOrder === true ? withKey : { ...ended, order_url: null }),
+    ...{ status: 'failed' as const, finished_at: now, error: reason, limited },
+  };
   if (!(await updateLeased(writer, renewal.id, owner, changes))) return;
   const certificate = await findCertificateById(writer, id);
   if (certificate === undefined) return;

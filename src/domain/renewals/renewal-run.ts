@@ -18,7 +18,7 @@ import { listOrdersOf } from '../../db/tables/upstream-orders.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import type { LogContext, WorldContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
-import { issueFromAcme } from '../issuance/acme-order.ts';
+import { issueFromAcme, mayStillIssue } from '../issuance/acme-order.ts';
 import {
   type Attempt,
   type ClaimedRenewal,
@@ -36,7 +36,7 @@ import { leafSettings } from '../private-ca/leaf-settings.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
 import { isOrderedByClient, problemForClient } from './client-outcome.ts';
 import { releaseRenewal } from './renewal-claim.ts';
-import { keyToCertify } from './renewal-key.ts';
+import { keyToCertify, withEarlierOrder } from './renewal-key.ts';
 import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
 import type { QueueContext } from './renewal-queue.ts';
 
@@ -114,21 +114,23 @@ async function end(vault: RenewalContext, attempt: Attempt, error: unknown): Pro
 /** The failure as the scheduler needs it: reason, Retry-After and rate limits. */
 async function failureOf(
   vault: LogContext,
-  { certificate, renewal }: Attempt,
+  { certificate, renewal, steps }: Attempt,
   error: unknown,
   stopped: StopReason | undefined,
 ): Promise<Failure> {
-  const reason = reasonOf(error, stopped);
+  const keepsOrder = mayStillIssue({ steps }, error);
+  const told = reasonOf(error, stopped);
+  const reason = keepsOrder ? `${told.replace(/\.$/, '')}; the next attempt continues the order` : told;
   const problem = problemForClient(error, renewal.id);
   if (error instanceof DnsProviderError) {
     return { reason, problem, retryAfterMs: error.retryAfterMs, askedBy: 'dns-provider' };
   }
-  if (!(error instanceof AcmeError)) return { reason, problem };
+  if (!(error instanceof AcmeError)) return { reason, problem, keepsOrder };
   const limit = rateLimitOf(error);
   const hold = limit && (await sharedHold(limit, JSON.parse(certificate.domains) as Identifier[]));
   if (hold !== undefined)
     vault.log.warn({ certificate: certificate.name, ...hold }, 'rate limit of the CA reached');
-  return { reason, problem, retryAfterMs: error.retryAfterMs, limit, hold };
+  return { reason, problem, keepsOrder, retryAfterMs: error.retryAfterMs, limit, hold };
 }
 
 /** Milliseconds since the first process started the renewal. */
@@ -166,7 +168,7 @@ async function issue(vault: OrderContext, attempt: Attempt): Promise<VersionMate
   if (owner !== undefined && owner.revoked_at !== null) throw new Superseded('its ACME client was revoked');
   const issuer = await findIssuerById(vault.db.reader, renewal.issuer_id ?? certificate.issuer_id ?? 0);
   if (issuer === undefined) throw new Superseded('the issuer was removed');
-  const key = await keyToCertify(vault, attempt);
+  const key = await keyToCertify(vault, await withEarlierOrder(vault, attempt));
   if (issuer.type === 'acme') return issueFromAcme(vault, attempt, issuer, key);
   const issued = await issueFromPrivateCa(vault, issuer, {
     identifiers: JSON.parse(certificate.domains) as Identifier[],

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
+import { findRenewal } from '../../../src/db/tables/renewals.ts';
 import { stepsOf } from '../../../src/domain/issuance/attempt.ts';
-import { fails, issuesOnce } from '../../harness/engine-outcomes.ts';
+import { fails, issuesAnother, issuesOnce } from '../../harness/engine-outcomes.ts';
 import { challengeRows, countOf, engine } from '../../harness/engine-vault.ts';
 import { type AcmeKind, problem, type ScriptedReply } from '../../harness/scripted-acme.ts';
 
@@ -136,6 +137,20 @@ test('an order that never ends is given up after an hour, with what was waited f
   const passed = opened.world.now() - before;
   assert(passed >= hour && passed < hour + minute, String(passed));
   assert.equal(stepsOf(ended).at(-1)?.text, 'waiting for ca to issue the certificate');
+});
+
+test('an order that takes more than an hour is continued by the next renewal, which gets its certificate', async (t) => {
+  // The CA is asked every 15 seconds.
+  const opened = await engine(t, { processing: 300 });
+  const { vault, ca } = opened;
+  const { ended } = await fails(opened, /^Timed out after 1 h: waiting for the CA was canceled/);
+  const next = await issuesAnother(vault);
+  assert.equal(next.order_url, ended.order_url);
+  const sent = ca.kinds();
+  for (const kind of ['newOrder', 'finalize'] as const)
+    assert.equal(sent.filter((each) => each === kind).length, 1, kind);
+  const before = await findRenewal(vault.db.reader, ended.id);
+  assert.deepEqual([before?.sealed_private_key, before?.order_url], [null, null]);
 });
 
 test('an authorization that never ends is given up after an hour, and its record is taken down', async (t) => {
