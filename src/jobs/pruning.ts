@@ -1,6 +1,6 @@
 /**
- * Prunes once an hour: audit events, if a retention period is set, deleted certificates with their keys, and past orders of ACME clients. After the clock
- * jumped, it waits until the clock has been steady for a while, because what is pruned cannot be recovered.
+ * Prunes once an hour: audit events, if a retention period is set, deleted certificates and superseded versions with their keys,
+ * and past orders of ACME clients. After the clock jumped, it waits until the clock has been steady for a while, because what is pruned cannot be recovered.
  */
 import { hour } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
@@ -9,12 +9,15 @@ import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
 import { purgeExpired } from '../domain/certificates/certificate-purging.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
 import { observeClock } from '../domain/health/steady-clock.ts';
+import { pruneVersions } from '../domain/versions/version-pruning.ts';
 
 /** How long to keep, in milliseconds. */
 export type Retention = {
   /** Undefined to keep them forever. */
   readonly auditEvents: number | undefined;
   readonly deletedCertificates: number;
+  /** Versions of a certificate, not milliseconds. */
+  readonly versions: number;
 };
 
 /** Runs until `signal` is aborted. Logs errors and retries an hour later. */
@@ -38,11 +41,13 @@ export async function runPruning(
 
 async function prune(
   vault: LoggedContext,
-  { auditEvents, deletedCertificates }: Retention,
+  { auditEvents, deletedCertificates, versions: kept }: Retention,
   signal: AbortSignal,
 ): Promise<void> {
   const certificates = await purgeExpired(vault, deletedCertificates, signal);
   if (certificates > 0) vault.log.info({ certificates }, 'expired deleted certificates purged');
+  const versions = await pruneVersions(vault, kept, signal);
+  if (versions > 0) vault.log.info({ versions }, 'superseded versions pruned');
   const orders = await pruneOrders(vault, signal);
   if (orders > 0) vault.log.info({ orders }, 'past orders of ACME clients pruned');
   const events = auditEvents === undefined ? 0 : await pruneAuditLog(vault, auditEvents, signal);

@@ -23,6 +23,7 @@ export function settingsFor(dataDir: string): Settings {
     workers: undefined,
     ignoredVariables: [],
     backups: undefined,
+    keepVersions: 10,
     keepDeleted: 30 * 86_400_000,
     audit: { keepFor: undefined, file: undefined, syslog: undefined, syslogCaFile: undefined, lowSpace: 0 },
     clients: { trustedProxies: [], maxConnections: 2000, apiKeyRate: 0 },

@@ -18,7 +18,11 @@ type Opened = Awaited<ReturnType<typeof testVault<TestWorld>>>;
 /** Runs the job on a vault: `days` pass one by one, and the job looks in each; `ids` are the first event and how many there are. */
 function running(t: TestContext, { vault, world, log, dataDir }: Opened, keepFor: number) {
   const stop = new AbortController();
-  const ended = runPruning(vault, { auditEvents: keepFor, deletedCertificates: 30 * day }, stop.signal);
+  const ended = runPruning(
+    vault,
+    { auditEvents: keepFor, deletedCertificates: 30 * day, versions: 10 },
+    stop.signal,
+  );
   t.after(() => stop.abort());
   return {
     days: async (count: number) => {
@@ -145,4 +149,37 @@ test('deleted certificates are destroyed with their keys once they were kept for
   assert.match(await told(1), /"certificates":1,"message":"expired deleted certificates purged"/);
   assert.equal(kept(), 0);
   assert.equal(eventsOf(dataDir, 'certificate.purge').length, 1);
+});
+
+test('versions that expired a month ago go with their keys, but not the last ten, nor the current one', async (t) => {
+  const opened = await testVault(t);
+  const { vault, dataDir, world } = opened;
+  await makeCertificate(vault, 'web');
+  const [first] = await vault.db.reader.selectFrom('certificate_versions').selectAll().execute();
+  assert(first);
+  const { id: _, ...row } = first;
+  await vault.db.write(async (writer) => {
+    for (let version = 2; version <= 80; version += 1) {
+      const notAfter = world.now() - (version <= 60 ? 31 : 20) * day;
+      await writer
+        .insertInto('certificate_versions')
+        .values({ ...row, version, not_after: notAfter })
+        .execute();
+    }
+    // A version was made current by hand.
+    await writer.updateTable('certificates').set({ current_version: 55 }).execute();
+  });
+  const { days, told } = running(t, opened, 3650 * day);
+  const left = () =>
+    outside(dataDir, (db) =>
+      db.prepare('select version from certificate_versions order by version').pluck().all(),
+    ) as number[];
+  // The clock is believed after a week.
+  await days(8);
+  // Version 1 is valid, 61 to 70 expired less than a month ago, and 71 to 80 are the last ten.
+  assert.match(await told(1), /"versions":58,"message":"superseded versions pruned"/);
+  assert.deepEqual(left(), [1, 55, ...Array.from({ length: 20 }, (_each, index) => 61 + index)]);
+  assert.equal(eventsOf(dataDir, 'certificate.prune').length, 2);
+  await days(4);
+  assert.deepEqual(left(), [1, 55, ...Array.from({ length: 10 }, (_each, index) => 71 + index)]);
 });

@@ -51,6 +51,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'backup-keep': ({ backups }) => backups?.keep,
   'audit-retention': ({ audit }) => audit.keepFor,
   'keep-deleted': ({ keepDeleted }) => keepDeleted,
+  'keep-versions': ({ keepVersions }) => keepVersions,
   'audit-file': ({ audit }) => audit.file,
   'audit-syslog': ({ audit }) => audit.syslog?.url,
   'audit-syslog-ca': ({ audit }) => audit.syslogCaFile,

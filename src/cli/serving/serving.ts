@@ -119,7 +119,11 @@ function leadingJobs(
     ...auditJobs(vault, settings.audit, stop),
     runPruning(
       vault,
-      { auditEvents: settings.audit.keepFor, deletedCertificates: settings.keepDeleted },
+      {
+        auditEvents: settings.audit.keepFor,
+        deletedCertificates: settings.keepDeleted,
+        versions: settings.keepVersions,
+      },
       stop,
     ),
     runNoncePruning(vault, stop),

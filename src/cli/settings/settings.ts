@@ -17,7 +17,7 @@ import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
 import { type DatabaseSettings, databaseOptions, databaseSettings } from './database-settings.ts';
 import { defaultDataDir } from './default-data-dir.ts';
-import { deletionOptions, keepDeleted } from './deletion-settings.ts';
+import { deletionOptions, keepDeleted, keepVersions } from './deletion-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
 import { outboundOptions, outboundSettings } from './outbound-settings.ts';
@@ -134,6 +134,8 @@ export type Settings = MasterKeySettings &
     readonly audit: AuditSettings;
     /** How long deleted certificates are kept, in milliseconds. */
     readonly keepDeleted: number;
+    /** How many versions of a certificate are kept once they have expired. */
+    readonly keepVersions: number;
     readonly acmeHttpListen: ListenAddress | undefined;
     readonly acmeTlsListen: ListenAddress | undefined;
     /** `ip:port` */
@@ -184,6 +186,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     backups: backupPlan(setting),
     audit: auditSettings(setting),
     keepDeleted: keepDeleted(setting),
+    keepVersions: keepVersions(setting),
     acmeHttpListen: optional(setting('acme-http-listen'), listenAddress),
     acmeTlsListen: optional(setting('acme-tls-listen'), listenAddress),
     resolver: optional(setting('resolver'), resolverAddress),

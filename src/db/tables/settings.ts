@@ -30,6 +30,8 @@ export type SettingKey =
   | 'audit-mark'
   /** Id and hash of the last pruned event. */
   | 'audit-pruned-through'
+  /** How many superseded versions were removed so far. */
+  | 'pruned-versions'
   /** Since when the clock has run without a jump, and when it was last checked: UTC milliseconds. */
   | 'steady-clock'
   /** Id of the last delivered event. */

@@ -34,6 +34,7 @@ export type AuditAction =
   | 'certificate.delete'
   | 'certificate.undelete'
   | 'certificate.purge'
+  | 'certificate.prune'
   | 'certificate.download'
   | 'renewal.request'
   | 'renewal.fail'

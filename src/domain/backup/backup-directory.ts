@@ -88,8 +88,12 @@ export function keysOf({ own, aside }: BackupDirectory): readonly string[] {
   return own.length === 0 ? [] : [...new Set([...own, ...aside].flatMap(({ keys }) => keys))];
 }
 
-export function amountsIn({ counts }: Pick<Manifest, 'counts'>): BackupAmounts {
-  return { certificates: counts.certificates ?? 0, versions: counts.certificate_versions ?? 0 };
+/** Versions include those that the vault has pruned: they were not lost. */
+export function amountsIn({
+  counts,
+  pruned_versions: pruned = 0,
+}: Pick<Manifest, 'counts' | 'pruned_versions'>): BackupAmounts {
+  return { certificates: counts.certificates ?? 0, versions: (counts.certificate_versions ?? 0) + pruned };
 }
 
 /** Whether certificates or versions are fewer than half. */

@@ -35,6 +35,8 @@ export const manifestSchema = z.looseObject({
   database_size: z.int().min(512),
   schema: z.array(z.string().regex(/^[0-9A-Za-z_-]{1,64}$/)),
   counts: z.record(z.string(), count),
+  /** Superseded versions that the vault had removed by then. */
+  pruned_versions: count.optional(),
   sealed_master_key: z
     .strictObject({
       kdf: z.literal('argon2id'),

@@ -16,7 +16,7 @@ import { CopyError } from '../../db/copy-error.ts';
 import { Database } from '../../db/database.ts';
 import { DatabaseCopy } from '../../db/database-copy.ts';
 import { retirePreviousMasterKeys } from '../../db/tables/master-keys.ts';
-import { putSetting } from '../../db/tables/settings.ts';
+import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { passwordComplaint } from '../access/password-policy.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, LogContext, SealingContext, SecretsContext } from '../contexts.ts';
@@ -141,6 +141,7 @@ async function withDraft<T>(
     order.signal?.throwIfAborted();
     const masterKey = await settleCopy(vault, draft);
     const facts = await new DatabaseCopy(draft).clean();
+    const pruned = Number((await readSetting(db.reader, 'pruned-versions')) ?? 0);
     order.signal?.throwIfAborted();
     const manifest: Manifest = {
       format: 1,
@@ -152,6 +153,7 @@ async function withDraft<T>(
       database_size: statSync(draft).size,
       schema: [...facts.schema],
       counts: facts.counts,
+      ...(pruned > 0 && { pruned_versions: pruned }),
       ...(order.passphrase !== undefined && {
         sealed_master_key: await sealedMasterKey(vault, masterKey, order.passphrase),
       }),

@@ -1,0 +1,74 @@
+/** Removes superseded versions with their private keys, in short transactions between which others write. */
+import { day } from '../../base/duration.ts';
+import {
+  deletePastVersions,
+  listPastVersions,
+  type PruningCandidate,
+  pageWithVersions,
+} from '../../db/tables/past-versions.ts';
+import { putSetting, readSetting } from '../../db/tables/settings.ts';
+import { record, system } from '../audit/audit.ts';
+import type { TimedContext } from '../contexts.ts';
+
+/** How many versions of a certificate are kept by default, the current one included. */
+export const defaultKeepVersions = 10;
+
+/** An expired version is kept this long, whatever its number. */
+const keptExpired = 30 * day;
+
+/** Certificates read at a time. */
+const certificatesAtOnce = 100;
+
+/** Versions removed in one transaction: a few milliseconds. */
+const versionsAtOnce = 50;
+
+/**
+ * Removes the versions that expired 30 days ago and are not among the last `keep` of their certificate. Each transaction has an
+ * event. Returns how many versions were removed.
+ */
+export async function pruneVersions(
+  vault: TimedContext,
+  keep: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  const { db, world } = vault;
+  let removed = 0;
+  for (let after = 0; signal?.aborted !== true; ) {
+    const page = await pageWithVersions(db.reader, { after, keep, limit: certificatesAtOnce });
+    for (const certificate of page) removed += await pruneCertificate(vault, certificate, keep, signal);
+    after = page.at(-1)?.id ?? after;
+    if (page.length < certificatesAtOnce) break;
+    await world.turn();
+  }
+  return removed;
+}
+
+async function pruneCertificate(
+  { db, world }: TimedContext,
+  certificate: PruningCandidate,
+  keep: number,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const now = world.now();
+  const which = { keep, expiredBefore: now - keptExpired, limit: versionsAtOnce };
+  let removed = 0;
+  while (signal?.aborted !== true) {
+    if ((await listPastVersions(db.reader, certificate, { ...which, limit: 1 })).length === 0) break;
+    const some = await db.write(async (writer) => {
+      const versions = await listPastVersions(writer, certificate, which);
+      if (versions.length === 0) return 0;
+      await deletePastVersions(writer, certificate.id, versions);
+      // A backup with fewer versions is not one of a vault that lost them.
+      const before = Number((await readSetting(writer, 'pruned-versions')) ?? 0);
+      await putSetting(writer, 'pruned-versions', before + versions.length);
+      const detail = { versions: versions.length, first: versions[0] ?? 0, last: versions.at(-1) ?? 0 };
+      const resource = `certificate:${certificate.name}`;
+      record(writer, { actor: system, action: 'certificate.prune', resource, detail }, now);
+      return versions.length;
+    });
+    removed += some;
+    if (some < versionsAtOnce) break;
+    await world.turn();
+  }
+  return removed;
+}
