@@ -21,7 +21,7 @@ export type ClockView = {
   readonly jumped: boolean;
 };
 
-/** Since when the clock had been steady when it was last looked at, by any process; undefined in a new vault. */
+/** Since when the clock had been steady when it was last checked, by any process; undefined in a new vault. */
 export async function lastClockView(
   reader: Reader,
 ): Promise<{ readonly since: number; readonly seen: number } | undefined> {

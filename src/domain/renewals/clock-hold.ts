@@ -12,7 +12,7 @@ const steadyAfter = day;
 /** How long a clock that jumped must run before renewals go by it. */
 const confirmedAfter = hour;
 
-/** Since when (`since`) the clock had run without a jump when it was last looked at (`seen`), in UTC milliseconds. */
+/** Since when (`since`) the clock had run without a jump when it was last checked (`seen`), in UTC milliseconds. */
 export type ClockRecord = { readonly since: number; readonly seen: number };
 
 export class ClockHold {

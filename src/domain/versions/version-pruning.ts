@@ -13,7 +13,7 @@ import type { TimedContext } from '../contexts.ts';
 /** How many versions of a certificate are kept by default, the current one included. */
 export const defaultKeepVersions = 10;
 
-/** An expired version is kept this long, whatever its number. */
+/** An expired version is kept this long, regardless of its number. */
 const keptExpired = 30 * day;
 
 /** Certificates read at a time. */
