@@ -51,7 +51,11 @@ export const serveCommand = command({
       'create',
       log,
       passphrasePrompt(terminal),
-      { startThread: startWriterThread },
+      {
+        startThread: startWriterThread,
+        onUpgraded: (copy) =>
+          log.info({ copy }, 'database upgraded; the copy allows going back to the older version'),
+      },
     );
     try {
       await vault.db.check();

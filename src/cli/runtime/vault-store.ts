@@ -49,6 +49,7 @@ export type StoreOptions = {
   readonly whenMissing: WhenMissing;
   readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
   readonly moved?: WhenMoved | undefined;
+  readonly onUpgraded?: ((copy: string) => void) | undefined;
 };
 
 /** The store that the settings name. Throws OperatorError or StorageError if there is no vault, or none may be created. */
@@ -62,11 +63,7 @@ export async function vaultStore(
     : serverStore(settings, settings.database, world, options);
 }
 
-function fileStore(
-  settings: Settings,
-  world: World,
-  { whenMissing, startThread, moved }: StoreOptions,
-): VaultStore {
+function fileStore(settings: Settings, world: World, { whenMissing, ...options }: StoreOptions): VaultStore {
   const { dataDir } = settings;
   refuseUnsafePlace(dataDir);
   finishRestore(dataDir);
@@ -84,7 +81,7 @@ function fileStore(
     isNew,
     open: async (keyring) => {
       if (hasDatabase(dataDir)) mark = refuseUnusableDatabase(dataDir, keyring);
-      opened = await openDatabase(dataDir, world, { startThread, moved });
+      opened = await openDatabase(dataDir, world, options);
       return opened;
     },
     refuseOldCopy,

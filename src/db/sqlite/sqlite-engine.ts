@@ -41,11 +41,10 @@ import {
 export type OpenOptions = {
   /** Only tests have others. */
   readonly migrations?: Migrations | undefined;
-  /**
-   * Starts the thread that writes, which loads SQLite from the path `library`, if given, as this thread did. Without it, or
-   * if it returns nothing, writes run in the calling thread.
-   */
+  /** Starts the thread that writes, which loads SQLite from `library`. Without one, writes run in the calling thread. */
   readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
+  /** Called after an upgrade with the path of the copy from before. */
+  readonly onUpgraded?: ((copy: string) => void) | undefined;
 };
 
 /** A lock of another process is waited for 5 s; a healthy disk takes milliseconds. */
@@ -107,7 +106,7 @@ export class SqliteEngine implements Engine {
     path: string,
     world: World,
     content: 'filled' | 'empty',
-    { migrations, startThread }: OpenOptions,
+    { migrations, startThread, onUpgraded }: OpenOptions,
   ): Promise<SqliteEngine> {
     const { ino } = statSync(path);
     // Looks for a lost log, too.
@@ -124,7 +123,9 @@ export class SqliteEngine implements Engine {
       writing.pragma('user_version');
       const inPlace = new FileInPlace(path, world);
       const direct = new DirectConnection(writing, world, inPlace);
-      await migrate(writing, new Kysely<Schema>({ dialect: writingDialect(direct) }), migrations);
+      const kysely = new Kysely<Schema>({ dialect: writingDialect(direct) });
+      const copy = await migrate(writing, kysely, migrations);
+      if (copy !== undefined) onUpgraded?.(copy);
       reading = openForReading(path);
       const thread = startThread?.(loadedAddonPath());
       if (thread === undefined) {

@@ -15,6 +15,8 @@ export type WhenMoved = 'refuse' | 'open';
 export type OpenOptions = {
   readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
   readonly moved?: WhenMoved | undefined;
+  /** Called after an upgrade with the path of the copy from before. */
+  readonly onUpgraded?: ((copy: string) => void) | undefined;
 };
 
 /** An open database. The caller that opens it closes it. */
@@ -55,9 +57,9 @@ export function refuseUnusableDatabase(
 export async function openDatabase(
   dataDir: string,
   world: World,
-  { moved, startThread }: OpenOptions = {},
+  { moved, ...options }: OpenOptions = {},
 ): Promise<VaultDatabase> {
-  return unlessMoved(await Database.open(DatabaseFile.in(dataDir).path, world, { startThread }), moved);
+  return unlessMoved(await Database.open(DatabaseFile.in(dataDir).path, world, options), moved);
 }
 
 /** Opens the database of a server, and migrates it. Rejects as `Database.connect` and `refuseMoved`. */

@@ -53,6 +53,7 @@ export const aboutSchema = z
     counts: z.strictObject({
       certificates: z.strictObject({
         expired: counts,
+        not_yet_valid: counts,
         expiring: counts,
         pending: counts,
         valid: counts,

@@ -25,7 +25,7 @@ test('about tells version, checks and counts, and names no path', async (t) => {
   const about = await expect<About>(200, 'GET', '/api/v1/about');
   assert.equal(about.version, '0.0.0-test');
   assert.deepEqual(about.counts, {
-    certificates: { expired: 0, expiring: 0, pending: 1, valid: 2, disabled: 1 },
+    certificates: { expired: 0, not_yet_valid: 0, expiring: 0, pending: 1, valid: 2, disabled: 1 },
     api_keys: 1,
     issuers: 1,
     dns_providers: 0,

@@ -2,10 +2,14 @@
  * All migrations in order, and how they are applied: in one transaction, after the database was copied, and never to a
  * database that a newer vault has written.
  */
+import { realpathSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import type BetterSqlite3 from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { OperatorError } from '../../../base/operator-error.ts';
+import { databaseName } from '../database-files.ts';
+import { heldLocks } from '../process-lock.ts';
 import { firstSchema } from './migration-0001-first-schema.ts';
 import { acme } from './migration-0002-acme.ts';
 import { administration } from './migration-0003-console.ts';
@@ -64,18 +68,21 @@ const applicationId = 0x43566c74;
 
 /**
  * Migrates the database to the newest schema in one IMMEDIATE transaction, so that if two processes start at once, one
- * migrates and the other has nothing to do.
+ * migrates and the other has nothing to do. Returns the path of the copy from before, if there was anything to copy. Throws
+ * OperatorError if a process has the database open, because an older one would go on writing what the newer schema lacks.
  */
 export async function migrate<S>(
   database: BetterSqlite3.Database,
   db: Kysely<S>,
   known: Migrations = migrations,
-): Promise<void> {
-  if (pendingMigrations(database, known).length === 0) return;
-  await db.transaction().execute(async (transaction) => {
+): Promise<string | undefined> {
+  if (pendingMigrations(database, known).length === 0) return undefined;
+  return db.transaction().execute(async (transaction) => {
     const [first] = pendingMigrations(database, known);
-    if (first === undefined) return;
-    if (appliedMigrations(database).length > 0) await copyBeforeMigration(database, first);
+    if (first === undefined) return undefined;
+    const isUpgrade = appliedMigrations(database).length > 0;
+    if (isUpgrade) refuseInUse(database);
+    const copy = isUpgrade ? await copyBeforeMigration(database, first) : undefined;
     const migrator = new Migrator({
       db: transaction,
       provider: { getMigrations: async () => ({ ...known }) },
@@ -84,6 +91,14 @@ export async function migrate<S>(
     if (error !== undefined) throw error;
     await sql.raw(`pragma application_id = ${applicationId}`).execute(transaction);
     pruneCopies(database);
+    return copy;
+  });
+}
+
+function refuseInUse({ name }: BetterSqlite3.Database): void {
+  if (basename(name) !== databaseName || heldLocks(dirname(realpathSync(name))).length === 0) return;
+  throw new OperatorError(`${name} needs an upgrade, but another process has the vault open`, {
+    hint: 'Stop the older "vault serve" first, then start it with this version. Nothing was changed.',
   });
 }
 

@@ -18,9 +18,9 @@ const keptCopies = 3;
 /**
  * Copies the committed state to `vault.db.before-<migration>`, under the write lock of the caller, so that nothing
  * changes meanwhile. A copy from an earlier attempt may be outdated and is replaced. Throws OperatorError if there is
- * no space for it, or it cannot be written.
+ * no space for it, or it cannot be written. Returns its path.
  */
-export async function copyBeforeMigration({ name }: BetterSqlite3.Database, before: string): Promise<void> {
+export async function copyBeforeMigration({ name }: BetterSqlite3.Database, before: string): Promise<string> {
   const copy = `${name}.before-${before}`;
   const draft = `${copy}.draft`;
   // A separate connection: SQLite cannot copy from one that is in a write transaction.
@@ -34,6 +34,7 @@ export async function copyBeforeMigration({ name }: BetterSqlite3.Database, befo
     syncPath(draft);
     renameSync(draft, copy);
     syncPath(dirname(copy));
+    return copy;
   } catch (error) {
     throw asCopyError(error, copy);
   } finally {

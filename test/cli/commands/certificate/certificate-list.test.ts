@@ -64,7 +64,7 @@ suite('certificate list', () => {
   const refusals: readonly (readonly [options: string, stderr: string, code: 1 | 2])[] = [
     [
       '--status over',
-      '--status: unknown status "over"\n  Use one of expired, expiring, pending, valid, disabled.',
+      '--status: unknown status "over"\n  Use one of expired, not_yet_valid, expiring, pending, valid, disabled.',
       2,
     ],
     ['--issuer co', '--issuer: unknown issuer "co"\n  Use one of ca, local-ca, imported.', 1],

@@ -97,7 +97,7 @@ test('a choice that is none, or two, is refused', async (t) => {
     ],
     [
       '--status over',
-      '--status: unknown status "over"\n  Use one of expired, expiring, pending, valid, disabled.',
+      '--status: unknown status "over"\n  Use one of expired, not_yet_valid, expiring, pending, valid, disabled.',
       2,
     ],
     ['--issuer co', '--issuer: unknown issuer "co"\n  Use one of local-ca, imported.', 1],
