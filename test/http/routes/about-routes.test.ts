@@ -36,7 +36,9 @@ test('about tells version, checks and counts, and names no path', async (t) => {
   assert(!said().includes(server.dataDir));
   server.world.advance(365 * 86_400_000);
   const later = await expect<{ counts: { certificates: object } }>(200, 'GET', '/api/v1/about');
-  assert.deepEqual(later.counts.certificates, { expired: 2, expiring: 0, pending: 1, valid: 0, disabled: 1 });
+  assert.deepEqual(later.counts.certificates, {
+    ...{ expired: 2, not_yet_valid: 0, expiring: 0, pending: 1, valid: 0, disabled: 1 },
+  });
 });
 
 test('about shows when the last backup was created, and null if there is none', async (t) => {
