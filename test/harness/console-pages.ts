@@ -30,7 +30,7 @@ export function outsidePaths(): string[] {
 
 /** The tabs of a certificate's page. */
 export function certificateTabs(): string[] {
-  const source = readFileSync(new URL('pages/certificate.tsx', console), 'utf8');
+  const source = readFileSync(new URL('pages/certificate/certificate.tsx', console), 'utf8');
   const tabs = [...source.matchAll(/\bid: '([a-z]+)'/g)].map(([, id = '']) => id);
   assert.ok(tabs.length > 1, 'no tabs in certificate.tsx');
   return tabs;

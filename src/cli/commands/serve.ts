@@ -1,4 +1,4 @@
-/** `vault serve`: runs the server and its background jobs until a graceful stop, with a log line for each. */
+/** `vault serve`: runs the server and its background jobs until a graceful stop. */
 import { once } from 'node:events';
 import { clockFault } from '../../domain/doctor/upkeep-findings.ts';
 import { recordServedSettings } from '../../domain/presence/served-settings.ts';

@@ -84,9 +84,8 @@ export class SqliteEngine implements Engine {
       lendDirectory(dirname(path));
       if (!hasContent(path)) {
         await createDatabase(path, world, async (draft) => {
-          const engine = await SqliteEngine.#openFile(draft, world, 'empty', {
-            migrations: options.migrations,
-          });
+          const { migrations } = options;
+          const engine = await SqliteEngine.#openFile(draft, world, 'empty', { migrations });
           try {
             // close() does this too, but hides errors of the disk.
             await engine.#writing.checkpoint();
@@ -124,8 +123,7 @@ export class SqliteEngine implements Engine {
       const inPlace = new FileInPlace(path, world);
       const direct = new DirectConnection(writing, world, inPlace);
       const kysely = new Kysely<Schema>({ dialect: writingDialect(direct) });
-      const copy = await migrate(writing, kysely, migrations);
-      if (copy !== undefined) onUpgraded?.(copy);
+      await migrate(writing, kysely, migrations, onUpgraded);
       reading = openForReading(path);
       const thread = startThread?.(loadedAddonPath());
       if (thread === undefined) {

@@ -6,7 +6,7 @@ import type { World } from '../../base/world.ts';
 const longestSilenceMs = 1000;
 
 export class TransactionGuard {
-  readonly #world: Pick<World, 'sleep'>;
+  readonly #world: Pick<World, 'sleep' | 'turn'>;
   readonly #onSilence: () => Promise<void>;
   readonly #closing = new AbortController();
   /** Counts requests instead of reading a clock, which may jump. */
@@ -16,7 +16,7 @@ export class TransactionGuard {
   #isAbandoned = false;
 
   /** `onSilence` rolls back. */
-  constructor(world: Pick<World, 'sleep'>, onSilence: () => Promise<void>) {
+  constructor(world: Pick<World, 'sleep' | 'turn'>, onSilence: () => Promise<void>) {
     this.#world = world;
     this.#onSilence = onSilence;
   }
@@ -62,6 +62,8 @@ export class TransactionGuard {
       // In two halves: the first one may have passed while the whole process was suspended.
       for (let half = 0; half < 2; half += 1)
         await this.#world.sleep(longestSilenceMs / 2, this.#closing.signal);
+      // A request may have arrived meanwhile, and is handled first.
+      await this.#world.turn();
       if (this.#requests !== before || !this.#isOpen) continue;
       this.#isOpen = false;
       this.#isAbandoned = true;

@@ -120,7 +120,8 @@ async function failureOf(
 ): Promise<Failure> {
   const keepsOrder = mayStillIssue({ steps }, error);
   const told = reasonOf(error, stopped);
-  const reason = keepsOrder ? `${told.replace(/\.$/, '')}; the next attempt continues the order` : told;
+  const isCut = keepsOrder && stopped === 'deadline';
+  const reason = isCut ? `${told.replace(/\.$/, '')}; the next attempt continues the order` : told;
   const problem = problemForClient(error, renewal.id);
   if (error instanceof DnsProviderError) {
     return { reason, problem, retryAfterMs: error.retryAfterMs, askedBy: 'dns-provider' };

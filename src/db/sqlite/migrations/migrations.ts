@@ -68,16 +68,17 @@ const applicationId = 0x43566c74;
 
 /**
  * Migrates the database to the newest schema in one IMMEDIATE transaction, so that if two processes start at once, one
- * migrates and the other has nothing to do. Returns the path of the copy from before, if there was anything to copy. Throws
- * OperatorError if a process has the database open, because an older one would go on writing what the newer schema lacks.
+ * migrates and the other has nothing to do. Calls `onUpgraded` with the path of the copy from before, if there was anything to
+ * copy. Throws OperatorError if a process has the database open, because an older one would go on writing what the newer schema lacks.
  */
 export async function migrate<S>(
   database: BetterSqlite3.Database,
   db: Kysely<S>,
   known: Migrations = migrations,
-): Promise<string | undefined> {
-  if (pendingMigrations(database, known).length === 0) return undefined;
-  return db.transaction().execute(async (transaction) => {
+  onUpgraded?: (copy: string) => void,
+): Promise<void> {
+  if (pendingMigrations(database, known).length === 0) return;
+  const upgraded = await db.transaction().execute(async (transaction) => {
     const [first] = pendingMigrations(database, known);
     if (first === undefined) return undefined;
     const isUpgrade = appliedMigrations(database).length > 0;
@@ -93,6 +94,7 @@ export async function migrate<S>(
     pruneCopies(database);
     return copy;
   });
+  if (upgraded !== undefined) onUpgraded?.(upgraded);
 }
 
 function refuseInUse({ name }: BetterSqlite3.Database): void {
