@@ -14,7 +14,7 @@ export const deletionOptions = {
   'keep-versions': {
     type: 'string',
     valueHint: 'N',
-    description: `how many versions of a certificate to keep once they have expired (default: ${defaultKeepVersions})`,
+    description: `how many versions of a certificate to keep (default: ${defaultKeepVersions})`,
   },
 } as const;
 
