@@ -74,11 +74,15 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'insecure-http': ({ insecureHttp }) => insecureHttp,
 };
 
-/** Throws OperatorError if a server with these settings must not start. */
-export async function refuseUnusable(settings: Settings): Promise<void> {
+/**
+ * Throws OperatorError if a server with these settings must not start. A server that runs with `running` does not look at the
+ * backup directory that it uses: where its disk hangs, neither the reload nor the process would end.
+ */
+export async function refuseUnusable(settings: Settings, running?: Settings): Promise<void> {
   refuseInsecureSettings(settings);
   syslogTarget(settings.audit);
-  await refuseUnusableBackups(settings.backups);
+  if (settings.backups?.directory !== running?.backups?.directory)
+    await refuseUnusableBackups(settings.backups);
 }
 
 /**
@@ -94,7 +98,7 @@ export async function reload(
   let next: Settings;
   try {
     next = await read();
-    await refuseUnusable(next);
+    await refuseUnusable(next, running);
   } catch (error) {
     log.error({ err: error }, 'failed to reload the settings; keeping the current ones');
     return;

@@ -94,6 +94,20 @@ test('an invalid file changes nothing, and the log says what is wrong with it', 
   assert.deepEqual(await server.end(), { code: 0, signal: null });
 });
 
+test('SIGHUP applies settings although the backup directory in use is gone', async (t) => {
+  const line = commandLine(t);
+  const write = settingsFile(line);
+  const backups = tempDir(t);
+  const plan = `backup_dir: ${join(backups, 'mount')}`;
+  mkdirSync(join(backups, 'mount'), { mode: 0o700 });
+  write(plan);
+  const server = await serve(t, line.data);
+  renameSync(join(backups, 'mount'), join(backups, 'gone'));
+  write(plan, 'session_idle: 10m');
+  const { msg, changed } = await reloaded(server);
+  assert.deepEqual([msg, changed], ['settings reloaded', { session_idle: '10m' }]);
+});
+
 test('replaced HTTPS files are served after SIGHUP', needs('openssl'), async (t) => {
   const line = commandLine(t);
   settingsFile(line)('');
