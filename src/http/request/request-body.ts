@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
-import { mostLevels } from '../../domain/inputs.ts';
+import { mostEntries, mostLevels } from '../../domain/inputs.ts';
 
 /** Bytes of a body that nothing reads which are still received, so that the connection can carry another request. */
 export const shortRest = 16_384;
@@ -18,6 +18,9 @@ export const longBodyLimit = 1_048_576;
 /** The members of all objects of a body together; no operation has more than some dozens. */
 const mostMembers = 1000;
 
+/** The members of all objects and the entries of all lists together; an operation with two long lists has room. */
+export const mostValues = 2 * mostEntries + mostMembers;
+
 /**
  * If the engine does not report the position of a JSON error, finding it takes a dozen parses; longer texts are not
  * searched.
@@ -25,6 +28,7 @@ const mostMembers = 1000;
 const longestSearched = 16_384;
 
 const quotationMark = 0x22;
+const comma = 0x2c;
 const colon = 0x3a;
 const backslash = 0x5c;
 
@@ -184,11 +188,12 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Throws `invalid_request` before the text is parsed: 80,000 names, or half a million nested lists, would occupy the parser for
- * up to a tenth of a second.
+ * Throws `invalid_request` before the text is parsed: 80,000 names, or half a million numbers or nested lists, would occupy the
+ * parser for up to a tenth of a second.
  */
 function refuseManyParts(text: string): void {
   let members = 0;
+  let values = 0;
   let depth = 0;
   let isInString = false;
   for (let at = 0; at < text.length; at += 1) {
@@ -196,11 +201,16 @@ function refuseManyParts(text: string): void {
     if (character === quotationMark) isInString = !isInString;
     else if (isInString) at += character === backslash ? 1 : 0;
     else if (character === colon) members += 1;
+    else if (character === comma) values += 1;
     // [ and {, ] and }.
     else if ((character | 0x20) === 0x7b) depth += 1;
     else if ((character | 0x20) === 0x7d) depth -= 1;
     if (members > mostMembers)
       throw new Problem('invalid_request', { detail: `The body has more than ${mostMembers} members.` });
+    if (values > mostValues)
+      throw new Problem('invalid_request', {
+        detail: `The body has more than ${mostValues} list entries and members.`,
+      });
     if (depth > mostLevels)
       throw new Problem('invalid_request', {
         detail: `The body is nested deeper than ${mostLevels} levels.`,

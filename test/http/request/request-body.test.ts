@@ -67,12 +67,19 @@ async function prepared(t: TestContext) {
 }
 
 const members = (count: number) => Array.from({ length: count }, (_, at) => `"${at}":0`).join();
+const entries = (count: number) => Array.from({ length: count }, () => '0').join();
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
 const manyParts: readonly (readonly [what: string, body: string, answer: number | RegExp])[] = [
   ['1000 members', `{${members(1000)}}`, 1000],
   ['1001 members', `{${members(1001)}}`, /more than 1000 members/],
   ['members in several objects', `{"a":{${members(600)}},"b":[{${members(600)}}]}`, /more than 1000 members/],
+  ['two lists of 10000 entries', `{"a":[${entries(10_000)}],"b":[${entries(10_000)}]}`, 2],
+  [
+    'many long lists',
+    `{"a":[${entries(10_000)}],"b":[[${entries(9_000)}],[${entries(9_000)}]]}`,
+    /more than 21000/,
+  ],
   ['colons and brackets in a string', `{"a":"${':[{'.repeat(2000)}"}`, 1],
   ['quotation marks and backslashes in strings', `{"a":"${'\\\\\\":{'.repeat(2000)}\\\\","b":1}`, 2],
   ['50 levels', `{"a":${nested(49)}}`, 1],

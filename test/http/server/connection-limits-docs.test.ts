@@ -5,7 +5,12 @@ import { test } from 'node:test';
 import { second } from '../../../src/base/duration.ts';
 import { failurePace } from '../../../src/domain/access/key-limits.ts';
 import { mostEntries } from '../../../src/domain/inputs.ts';
-import { longBodyLimit, shortRest, usualBodyLimit } from '../../../src/http/request/request-body.ts';
+import {
+  longBodyLimit,
+  mostValues,
+  shortRest,
+  usualBodyLimit,
+} from '../../../src/http/request/request-body.ts';
 import {
   headerSize,
   mostHeaders,
@@ -20,6 +25,7 @@ test('the limits are those of the table', () => {
     `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,
     `| body | ${usualBodyLimit / 1024} KiB; ${longBodyLimit / 1_048_576} MiB with PEM, lists or settings, 4 MiB of an import; ${requestMs / second} seconds |`,
     `| a list in a body | ${mostEntries} entries |`,
+    `| entries of all lists and members in a body | ${mostValues} |`,
     `| a body that the operation does not take, or no longer, after an error | ${shortRest / 1024} KiB |`,
     `| a connection between two requests | ${idleMs / second} seconds |`,
     `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
