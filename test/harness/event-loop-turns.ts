@@ -1,4 +1,40 @@
-/** Measures the processor time of event loop turns, which, unlike real time, does not include other programs. */
+/**
+ * Measures the processor time of event loop turns. Unlike real time it does not include other programs, but it includes the
+ * compiler, the collector of garbage and what a virtual machine waits for its processor.
+ */
+import assert from 'node:assert/strict';
+
+const mostTries = 8;
+
+const aMebibyteOfNumbers = `[${'1,'.repeat(524_287)}1]`;
+/** Milliseconds that parsing these numbers takes on the machine for which the limits are stated. */
+const usualParse = 4;
+
+/** How many times slower than that machine this one is at the moment, from the time of a fixed piece of work; at least 1. */
+function slowness(): number {
+  const parses = 5;
+  const took = processorTimeOf(() => {
+    for (let count = 0; count < parses; count += 1) JSON.parse(aMebibyteOfNumbers);
+  });
+  return Math.max(1, took / parses / usualParse);
+}
+
+/**
+ * Fails if each of several measurements of the same work exceeds the limit in milliseconds: what the work itself takes is in all
+ * of them. After the first, the limit is multiplied by how slow the machine is at the moment.
+ */
+export async function assertBrief(
+  what: string,
+  limit: number,
+  measure: () => number | Promise<number>,
+): Promise<void> {
+  for (let most = limit, tries = 1; ; tries += 1) {
+    const took = await measure();
+    if (took < most) return;
+    assert(tries < mostTries, `${what} took ${took} ms of processor time, with a limit of ${most} ms`);
+    most = limit * slowness();
+  }
+}
 
 /** The processor time of the function, in milliseconds. */
 export function processorTimeOf(work: () => unknown): number {
