@@ -45,6 +45,7 @@ const ofMoves = [
   'moved-to',
   'copied-from',
   'served-since',
+  'served-by',
   'served-settings',
   'last-backup-at',
 ];

@@ -22,6 +22,8 @@ export type SettingKey =
   | 'copied-from'
   /** UTC milliseconds; present while a server has the database open. */
   | 'served-since'
+  /** JSON: the locks of the servers that have the database open. */
+  | 'served-by'
   /** JSON: the settings of the server that has the database open (domain/presence/served-settings.ts). */
   | 'served-settings'
   /** The public base of the URLs of CRLs, for the certificates that the private CA issues. */

@@ -165,7 +165,7 @@ export async function openOnce(
     await db.write(async (writer) => {
       await putSetting(writer, 'last-backup-at', Date.parse(created_at));
       await ensureIdentity(writer, world);
-      await deleteSettings(writer, ['served-since', 'served-settings']);
+      await deleteSettings(writer, ['served-since', 'served-by', 'served-settings']);
       await deleteNodes(writer);
       await deleteJobLeases(writer);
       const detail = { created_at, vault_version };

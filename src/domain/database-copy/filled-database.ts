@@ -59,7 +59,7 @@ export async function fillDatabase(
     const read = await copyAll(reader, writer, world, target.place);
     await target.whole.setAssignedIds(writer, await db.whole.assignedIds(reader));
     const copied = await verifyCopy(source, writer, read, target.place);
-    await deleteSettings(writer, ['served-since', 'served-settings']);
+    await deleteSettings(writer, ['served-since', 'served-by', 'served-settings']);
     await settle(writer);
     return copied;
   });

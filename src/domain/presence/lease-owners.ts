@@ -47,9 +47,14 @@ export class LeaseOwners {
     this.#locks.remove(locks);
   }
 
-  /** Whether no process holds a lock: ask after `release`. */
-  areGone(): boolean {
-    return this.#locks.held().length === 0;
+  /** The lock of this process; undefined if it holds none. */
+  get own(): string | undefined {
+    return this.#own?.name;
+  }
+
+  /** The locks that processes hold, this one included. */
+  held(): string[] {
+    return this.#locks.held();
   }
 
   /** Releases the lock of this process. */

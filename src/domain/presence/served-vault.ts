@@ -4,11 +4,12 @@
  */
 
 import { describeFileError } from '../../base/system-error.ts';
+import type { Reader } from '../../db/database.ts';
 import { readHighWater } from '../../db/tables/assigned-ids.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import type { SharedContext } from './database-clock.ts';
-import type { OwnersContext } from './lease-owners.ts';
+import type { LeaseOwners, OwnersContext } from './lease-owners.ts';
 import { forgetServedSettings } from './served-settings.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
 import { type Mark, markPath, readMarkLater, writeMark } from './vault-mark.ts';
@@ -42,18 +43,36 @@ export async function updateMark(
  * Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. A database that nodes
  * share is no file beside which a mark could lie; its nodes are recorded by a job.
  */
-export async function beginServing(vault: SecretsContext & LogContext & SharedContext): Promise<void> {
+export async function beginServing(
+  vault: SecretsContext & LogContext & SharedContext & OwnersContext,
+): Promise<void> {
   if (vault.sharedClock !== undefined) return;
-  const { db, world, log } = vault;
+  const { db, world, log, owners } = vault;
   try {
     await updateMark(vault);
-    if ((await readSetting(db.reader, 'served-since')) === undefined) {
-      await db.write((writer) => putSetting(writer, 'served-since', world.now()));
-    }
+    await db.write(async (writer) => {
+      if ((await readSetting(writer, 'served-since')) === undefined) {
+        await putSetting(writer, 'served-since', world.now());
+      }
+      const own = owners.own === undefined ? [] : [owners.own];
+      await putSetting(
+        writer,
+        'served-by',
+        JSON.stringify([...(await otherServers(writer, owners)), ...own]),
+      );
+    });
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
     log.warn({ reason: describeFileError(error) }, 'failed to write the mark of the database');
   }
+}
+
+/** The locks of the other servers that have the database open. */
+async function otherServers(reader: Reader, owners: LeaseOwners): Promise<string[]> {
+  const stored = await readSetting(reader, 'served-by');
+  const names = typeof stored === 'string' ? (JSON.parse(stored) as string[]) : [];
+  const held = owners.held();
+  return names.filter((name) => name !== owners.own && held.includes(name));
 }
 
 /**
@@ -68,9 +87,11 @@ export async function endServing(
   if (vault.sharedClock !== undefined) return;
   const { db, log, owners } = vault;
   try {
-    // Released first, so that of two that stop together at least one finds no lock.
-    owners.release();
-    if (owners.areGone()) await db.write((writer) => deleteSettings(writer, ['served-since']));
+    await db.write(async (writer) => {
+      const others = await otherServers(writer, owners);
+      if (others.length > 0) await putSetting(writer, 'served-by', JSON.stringify(others));
+      else await deleteSettings(writer, ['served-since', 'served-by']);
+    });
     await updateMark(vault, { folds: await db.foldLog() });
   } catch (error) {
     log.warn({ reason: describeFileError(error) }, 'failed to write the mark of the database');
