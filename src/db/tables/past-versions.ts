@@ -1,4 +1,4 @@
-/** Superseded rows of the table `certificate_versions` that need not be kept, and the renewals that made them. */
+/** Superseded rows of the table `certificate_versions` that need not be kept, and the renewals before them. */
 import type { Reader, Writer } from '../database.ts';
 
 export type PruningCandidate = {
@@ -58,24 +58,42 @@ export async function listPastVersions(
   return rows.map(({ version }) => version);
 }
 
-/** Deletes these versions with their keys, and the ended renewals that made them. */
+/** Deletes these versions with their keys. */
 export async function deletePastVersions(
   writer: Writer,
   certificateId: number,
   versions: readonly number[],
 ): Promise<void> {
-  const [first, last] = [versions[0] ?? 0, versions.at(-1) ?? 0];
   await writer
     .deleteFrom('certificate_versions')
     .where('certificate_id', '=', certificateId)
     .where('version', 'in', versions)
     .execute();
+}
+
+/**
+ * Deletes at most `limit` renewals of a certificate, oldest first, that ended before `endedBefore` and stored no version, or one
+ * up to `lastVersion`.
+ */
+export async function deletePastRenewals(
+  writer: Writer,
+  certificateId: number,
+  {
+    lastVersion,
+    endedBefore,
+    limit,
+  }: { readonly lastVersion: number; readonly endedBefore: number; readonly limit: number },
+): Promise<void> {
   await writer
     .deleteFrom('renewals')
-    .where('certificate_id', '=', certificateId)
-    .where('status', '=', 'succeeded')
-    .where('version', '>=', first)
-    .where('version', '<=', last)
-    .where('version', 'in', versions)
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('renewals')
+        .select('id')
+        .where('certificate_id', '=', certificateId)
+        .where('finished_at', '<', endedBefore)
+        .where((eb) => eb.or([eb('version', 'is', null), eb('version', '<=', lastVersion)]))
+        .orderBy('id')
+        .limit(limit),
+    )
     .execute();
 }

@@ -1,6 +1,7 @@
 /** Removes superseded versions with their private keys, in short transactions between which others write. */
 import { day } from '../../base/duration.ts';
 import {
+  deletePastRenewals,
   deletePastVersions,
   listPastVersions,
   type PruningCandidate,
@@ -17,10 +18,13 @@ export const defaultKeepVersions = 10;
 const keptExpired = 30 * day;
 
 /** Certificates read at a time. */
-const certificatesAtOnce = 100;
+const certificatesPerPage = 100;
 
 /** Versions removed in one transaction: a few milliseconds. */
-const versionsAtOnce = 50;
+const versionsPerStep = 50;
+
+/** Renewals removed with them: most stored a version, others failed. */
+const renewalsPerStep = 200;
 
 /**
  * Removes the versions that expired 30 days ago and are not among the last `keep` of their certificate. Each transaction has an
@@ -34,10 +38,10 @@ export async function pruneVersions(
   const { db, world } = vault;
   let removed = 0;
   for (let after = 0; signal?.aborted !== true; ) {
-    const page = await pageWithVersions(db.reader, { after, keep, limit: certificatesAtOnce });
+    const page = await pageWithVersions(db.reader, { after, keep, limit: certificatesPerPage });
     for (const certificate of page) removed += await pruneCertificate(vault, certificate, keep, signal);
     after = page.at(-1)?.id ?? after;
-    if (page.length < certificatesAtOnce) break;
+    if (page.length < certificatesPerPage) break;
     await world.turn();
   }
   return removed;
@@ -50,7 +54,7 @@ async function pruneCertificate(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const now = world.now();
-  const which = { keep, expiredBefore: now - keptExpired, limit: versionsAtOnce };
+  const which = { keep, expiredBefore: now - keptExpired, limit: versionsPerStep };
   let removed = 0;
   while (signal?.aborted !== true) {
     if ((await listPastVersions(db.reader, certificate, { ...which, limit: 1 })).length === 0) break;
@@ -58,16 +62,19 @@ async function pruneCertificate(
       const versions = await listPastVersions(writer, certificate, which);
       if (versions.length === 0) return 0;
       await deletePastVersions(writer, certificate.id, versions);
+      const lastVersion = versions.at(-1) ?? 0;
+      const ended = { lastVersion, endedBefore: which.expiredBefore, limit: renewalsPerStep };
+      await deletePastRenewals(writer, certificate.id, ended);
       // A backup with fewer versions is not one of a vault that lost them.
       const before = Number((await readSetting(writer, 'pruned-versions')) ?? 0);
       await putSetting(writer, 'pruned-versions', before + versions.length);
-      const detail = { versions: versions.length, first: versions[0] ?? 0, last: versions.at(-1) ?? 0 };
+      const detail = { versions: versions.length, first: versions[0] ?? 0, last: lastVersion };
       const resource = `certificate:${certificate.name}`;
       record(writer, { actor: system, action: 'certificate.prune', resource, detail }, now);
       return versions.length;
     });
     removed += some;
-    if (some < versionsAtOnce) break;
+    if (some < versionsPerStep) break;
     await world.turn();
   }
   return removed;
