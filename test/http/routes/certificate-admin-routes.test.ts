@@ -315,16 +315,34 @@ suite('the list of certificates', () => {
     const { admin, vault } = await zoo(t);
     const row = await requireCertificate(vault.db.reader, 'long');
     await vault.db.write((writer) => updateCertificate(writer, row.id, { disabled_at: null }));
-    for (let days = 0; days < 1100; days += 90) {
-      admin.server.world.advance(90 * 86_400_000);
+    const assertSame = async () => {
       const all = await admin.expect<{ name: string; status: string }[]>(200, 'GET', list);
-      for (const status of ['pending', 'valid', 'expiring', 'expired', 'disabled']) {
+      for (const status of ['pending', 'valid', 'expiring', 'expired', 'not_yet_valid', 'disabled']) {
         const found = await admin.expect<{ name: string }[]>(200, 'GET', `${list}?status=${status}`);
         assert.deepEqual(
           found.map(({ name }) => name),
           all.filter((one) => one.status === status).map(({ name }) => name),
         );
       }
+      return all.find(({ name }) => name === 'long')?.status;
+    };
+    for (const [ahead, status] of [
+      [5 * 60_000, 'valid'],
+      [5 * 60_000 + 1, 'not_yet_valid'],
+    ] as const) {
+      const not_before = admin.server.world.now() + ahead;
+      await vault.db.write((writer) =>
+        writer
+          .updateTable('certificate_versions')
+          .set({ not_before })
+          .where('certificate_id', '=', row.id)
+          .execute(),
+      );
+      assert.equal(await assertSame(), status);
+    }
+    for (let days = 0; days < 1100; days += 90) {
+      admin.server.world.advance(90 * 86_400_000);
+      await assertSame();
     }
   });
 });
