@@ -38,7 +38,7 @@ export async function runRenewalScheduler(
       }
       const dueUntil = clock.dueUntil(now);
       if (clock.isHolding && !isHeld)
-        vault.log.warn({}, 'clock jumped; renewals for age go by the clock from before for an hour');
+        vault.log.warn({}, 'clock jumped; delaying age-based renewals for an hour');
       isHeld = clock.isHolding;
       const queued = await queueDueRenewals(vault, mostPerRound, dueUntil);
       if (queued > 0) vault.log.info({ queued }, 'due renewals queued');

@@ -198,7 +198,7 @@ test('after the clock jumped a year ahead everything is due once, an hour later,
   await opened.world.sleeping(1);
   jump(year);
   await advance(opened, minute);
-  assert.equal(said(opened, 'clock jumped; renewals for age'), 1);
+  assert.equal(said(opened, 'clock jumped; delaying age-based renewals'), 1);
   for (let n = 0; n < 59; n += 1) await advance(opened, minute);
   assert.equal(await queued(opened), 0);
   await advance(opened, minute);

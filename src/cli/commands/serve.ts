@@ -53,8 +53,7 @@ export const serveCommand = command({
       passphrasePrompt(terminal),
       {
         startThread: startWriterThread,
-        onUpgraded: (copy) =>
-          log.info({ copy }, 'database upgraded; the copy allows going back to the older version'),
+        onUpgraded: (copy) => log.info({ copy }, 'database upgraded; kept a copy from before the upgrade'),
       },
     );
     try {

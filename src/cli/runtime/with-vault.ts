@@ -20,7 +20,7 @@ export async function withVault(
     whenMissing,
     undefined,
     passphrasePrompt(terminal),
-    { onUpgraded: (copy) => stderr.write(`Upgraded the database; ${copy} is a copy from before.\n`) },
+    { onUpgraded: (copy) => stderr.write(`Upgraded the database. Copy from before the upgrade: ${copy}\n`) },
   );
   try {
     if (isNew) stderr.write(`Created a new vault in ${settings.dataDir}.\n`);

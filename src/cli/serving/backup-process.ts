@@ -49,9 +49,7 @@ export class BackupProcess {
   async run(signal: AbortSignal): Promise<PlanOutcome> {
     const { backups } = this.#settings;
     if (this.#hanging !== undefined) {
-      throw new OperatorError(
-        `the previous backup still hangs; does the disk of ${backups?.directory} answer?`,
-      );
+      throw new OperatorError(`the previous backup still hangs; check the disk of ${backups?.directory}`);
     }
     const { path, script } = ownProgram();
     const child = spawn(path, [...script, scheduledBackup], {
@@ -70,9 +68,7 @@ export class BackupProcess {
       const outcome = await Promise.race([ended, this.#tooLong(signal, over.signal)]);
       if (outcome !== undefined) return answerOf(...outcome);
       this.#abandon(child);
-      throw new OperatorError(
-        `the backup took longer than an hour; does the disk of ${backups?.directory} answer?`,
-      );
+      throw new OperatorError(`the backup timed out after an hour; check the disk of ${backups?.directory}`);
     } finally {
       over.abort();
       signal.removeEventListener('abort', stop);
@@ -97,10 +93,11 @@ export class BackupProcess {
   }
 }
 
-function answerOf(said: string, complaints: string, [code]: unknown[]): PlanOutcome {
+function answerOf(said: string, errors: string, [code, signal]: unknown[]): PlanOutcome {
   if (code !== 0) {
-    const message = complaints.split('\n')[0]?.replace(/^(?:certificate-)?vault: /, '') ?? '';
-    throw new OperatorError(message === '' ? `the backup process exited with code ${code}` : message);
+    const message = errors.split('\n')[0]?.replace(/^(?:certificate-)?vault: /, '') ?? '';
+    const how = signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
+    throw new OperatorError(message === '' ? `the backup process ${how}` : message);
   }
   const answer = JSON.parse(said) as BackupAnswer;
   if (!('failure' in answer)) return answer;
@@ -114,7 +111,7 @@ function requestText(settings: Settings, { all }: Keyring): Secret {
   return new Secret(serialize({ settings, keys } satisfies Request));
 }
 
-/** What the parent process has asked for: its settings and its master keys. */
+/** The settings and the master keys of the parent process, from its request. */
 export function backupRequest(request: Buffer): { readonly settings: Settings; readonly keyring: Keyring } {
   const { settings, keys } = deserialize(request) as Request;
   const [first, ...others] = keys.map((key) => new MasterKey(new Secret(Buffer.from(key))));

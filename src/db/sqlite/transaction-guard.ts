@@ -40,7 +40,7 @@ export class TransactionGuard {
   /** Throws StorageError in a transaction that was abandoned. */
   require(): void {
     if (!this.#isAbandoned) return;
-    throw new StorageError('a transaction was rolled back: the server stalled in it for more than a second');
+    throw new StorageError('transaction rolled back: the server stalled for more than a second');
   }
 
   /** The transaction ends. */

@@ -64,7 +64,7 @@ export function publishDraft(draft: string, file: string, existing: 'refuse' | '
       removeFile(draft);
     } catch (error) {
       if (!hasNoLinks.test(String((error as NodeJS.ErrnoException).code))) throw error;
-      // Nor does a file that is created only if there is none.
+      // Nor does an exclusive create.
       closeSync(openSync(file, 'wx', 0o600));
       try {
         renameSync(draft, file);

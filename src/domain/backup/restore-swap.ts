@@ -173,7 +173,7 @@ function wayBack(note: string, moves: readonly NotedMove[]): string {
   const back = done.flatMap(({ to, kept }) =>
     kept === undefined ? `rm ${quoted(to)}` : `cp ${quoted(kept)} ${quoted(to)}`,
   );
-  return `\nTo return to the vault from before instead:\n  ${[`rm ${quoted(note)}`, ...back].join('\n  ')}`;
+  return `\nTo return to the previous vault instead:\n  ${[`rm ${quoted(note)}`, ...back].join('\n  ')}`;
 }
 
 /** Reads a file of any size in pieces. */

@@ -15,13 +15,13 @@ import { holdsKey, openVersionKey } from '../versions/versions.ts';
 
 type VersionFacts = Omit<CertificateVersionRow, 'id' | 'certificate_id' | 'version' | 'sealed_private_key'>;
 
-/** Stands in for the version whose key is announced already: its clients expect the pin of that key. */
+/** The version number under which the announced next key is kept: clients expect its pin. */
 const announced = 0;
 
 type NextKeyFacts = Pick<NextKeyRow, 'key_type' | 'pin' | 'created_at'>;
 
-/** Versions copied at once, so that a certificate with thousands does not fill the memory. */
-const versionsAtOnce = 100;
+/** Versions copied at a time, so that a certificate with thousands does not fill the memory. */
+const versionsPerPage = 100;
 
 /** Copies what belongs to a certificate that is about to be deleted. What cannot be opened is not kept. */
 export async function keepVersions(
@@ -33,9 +33,9 @@ export async function keepVersions(
   await unlessDamaged(() => keepNextKey(vault, writer, deletedId, certificateId));
   let before: number | undefined;
   for (;;) {
-    const rows = await listVersions(writer, certificateId, { before, limit: versionsAtOnce });
+    const rows = await listVersions(writer, certificateId, { before, limit: versionsPerPage });
     for (const row of rows) await unlessDamaged(() => keepVersion(vault, writer, deletedId, row));
-    if (rows.length < versionsAtOnce) return;
+    if (rows.length < versionsPerPage) return;
     before = rows.at(-1)?.version;
   }
 }

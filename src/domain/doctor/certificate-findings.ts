@@ -95,7 +95,7 @@ function problemsOf(row: CertificateSummaryRow, now: number): Finding[] {
     return finding(
       'failed',
       `is not valid before ${formatTimestamp(current?.not_before ?? 0)}`,
-      `The clock was wrong when it was issued, or is wrong now. Check the clock, then renew.\nFix: timedatectl set-ntp true\nTry: vault certificate renew --name ${name} --wait`,
+      `The clock was wrong when the certificate was issued, or is wrong now. Check the clock, then renew.\nFix: timedatectl set-ntp true\nTry: vault certificate renew --name ${name} --wait`,
     );
   }
   if (status === 'expiring') {

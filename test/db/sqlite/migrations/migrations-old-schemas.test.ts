@@ -142,6 +142,6 @@ test('a database that another process has open is not upgraded, and afterwards w
   const { code, stderr } = await vault(list);
   assert.deepEqual(
     [code, stderr.split('\n')[0]],
-    [0, `Upgraded the database; ${path}.before-${schemas.at(-1)} is a copy from before.`],
+    [0, `Upgraded the database. Copy from before the upgrade: ${path}.before-${schemas.at(-1)}`],
   );
 });
