@@ -10,13 +10,16 @@ const aMebibyteOfNumbers = `[${'1,'.repeat(524_287)}1]`;
 /** Milliseconds that parsing these numbers takes on the machine for which the limits are stated. */
 const usualParse = 4;
 
-/** How many times slower than that machine this one is at the moment, from the time of a fixed piece of work; at least 1. */
+/** A limit is never multiplied by more: work that takes five times its limit always exceeds it. */
+const largestSlowness = 4;
+
+/** How many times slower than that machine this one is at the moment, from the time of a fixed piece of work; 1 to 4. */
 function slowness(): number {
   const parses = 5;
   const took = processorTimeOf(() => {
     for (let count = 0; count < parses; count += 1) JSON.parse(aMebibyteOfNumbers);
   });
-  return Math.max(1, took / parses / usualParse);
+  return Math.min(largestSlowness, Math.max(1, took / parses / usualParse));
 }
 
 /**
