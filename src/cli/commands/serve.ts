@@ -17,6 +17,7 @@ import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '.
 import { supervisorIn } from '../serving/supervisor.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, serveOptions } from '../settings/settings.ts';
+import { refuseForeignDataDirectory } from '../terminal/private-files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export const serveCommand = command({
@@ -34,6 +35,7 @@ export const serveCommand = command({
     const hangups = catchHangups();
     const read = () => readSettings(args, terminal.environment);
     const settings = await read();
+    refuseForeignDataDirectory(settings.dataDir);
     await refuseUnusable(settings);
     const stop = stopSignal();
     const log = openLog(settings.logLevel, { forPerson: terminal.stderr.isTTY, world: terminal.world });

@@ -22,7 +22,7 @@ export async function readSettingsFile(
   }: { readonly known: readonly string[]; readonly dataDir: string; readonly mustExist: boolean },
 ): Promise<{ readonly path: string; readonly values: ReadonlyMap<string, string> }> {
   if (!mustExist && !existsSync(path)) return { path, values: new Map() };
-  refuseForeignSettings(path);
+  refuseForeignSettings(path, dataDir);
   const invalid = (message: string, hint: string) =>
     new OperatorError(`settings file ${path}: ${message}`, { hint });
   let content: string;

@@ -79,10 +79,22 @@ export function refuseExposedKeyFile(path: string): void {
   refuse(violations(path, isShared ? groupKey : key, caller));
 }
 
-/** Throws OperatorError if other users can change the settings file. They may read it, and root may own it. */
-export function refuseForeignSettings(path: string): void {
+/**
+ * Throws OperatorError if other users can change the settings file. They may read it, and root may own it. Who runs a command
+ * of another user's vault is told to run it as that user: a file that changed its owner would lock the service out.
+ */
+export function refuseForeignSettings(path: string, dataDir: string): void {
   const caller = callerOf();
-  if (caller !== undefined) refuse(violations(path, settings, caller));
+  if (caller === undefined) return;
+  const found = violations(path, settings, caller);
+  if (found.length > 0) refuseForeignDirectory(dataDir, caller);
+  refuse(found);
+}
+
+/** Throws OperatorError if the data directory belongs to another user, with the command to run as that user. */
+export function refuseForeignDataDirectory(dataDir: string): void {
+  const caller = callerOf();
+  if (caller !== undefined) refuseForeignDirectory(dataDir, caller);
 }
 
 /** Throws OperatorError if other users can change a program that handles the master key. */
@@ -136,7 +148,7 @@ function refuseForeignDirectory(path: string, { uid, words }: Caller): void {
   throw new OperatorError(
     `${directory.name} ${path} belongs to ${personOf(stats.uid)}, not to ${personOf(uid)}`,
     {
-      hint: `${again}\n  Or change the owner: ${take}`,
+      hint: `${again}\n  Or, if no server runs as that user, change the owner: ${take}`,
     },
   );
 }

@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { ConnectionUrl, SslMode } from './connection-url.ts';
 
@@ -44,7 +45,7 @@ async function readKey(path: string | undefined): Promise<Buffer | undefined> {
   const { mode, uid } = await stat(path);
   if ((mode & (uid === 0 ? 0o037 : 0o077)) !== 0) {
     throw new OperatorError(`other users can access the key for PostgreSQL in ${path}`, {
-      hint: `Fix: chmod 600 ${path}`,
+      hint: `Fix: chmod 600 ${quoted(path)}`,
     });
   }
   return key;

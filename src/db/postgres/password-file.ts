@@ -1,6 +1,7 @@
 /** Passwords in a file as libpq reads it (.pgpass): a line `host:port:database:user:password` for each, `*` for any. */
 import { readFile, stat } from 'node:fs/promises';
 import { OperatorError } from '../../base/operator-error.ts';
+import { quoted } from '../../base/paths/shell-word.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import { type ConnectionUrl, type Host, isSocket } from './connection-url.ts';
 
@@ -23,7 +24,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
     const { mode } = await stat(path);
     if ((mode & 0o077) !== 0) {
       throw new OperatorError(`other users can read the passwords in ${path}`, {
-        hint: `Fix: chmod 600 ${path}`,
+        hint: `Fix: chmod 600 ${quoted(path)}`,
       });
     }
     return await readFile(path, 'utf8');

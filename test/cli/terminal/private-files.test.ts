@@ -232,7 +232,7 @@ suite('files of another user', () => {
         `vault: the data directory ${dir} belongs to nobody, not to ${me}\n` +
           "  Try: sudo -u nobody vault api-key create '--name=the client'\\''s' " +
           `--scope=certificates:read '--certificate=*' --data-dir ${dir}\n` +
-          `  Or change the owner: chown -R ${me} ${dir}\n`,
+          `  Or, if no server runs as that user, change the owner: chown -R ${me} ${dir}\n`,
       );
       const owners = fs.readdirSync(dir).map((name) => fs.statSync(join(dir, name)).uid);
       assert.deepEqual(new Set(owners), new Set([nobody.uid]), 'root has left nothing there');
@@ -261,7 +261,7 @@ suite('files of another user', () => {
         stderr,
         `vault: the data directory ${dir} belongs to root, not to nobody\n` +
           `  Try: sudo vault certificate list --json --data-dir ${dir}\n` +
-          `  Or change the owner: sudo chown -R nobody ${dir}\n`,
+          `  Or, if no server runs as that user, change the owner: sudo chown -R nobody ${dir}\n`,
       );
     }
   });
@@ -300,6 +300,23 @@ suite('files of another user', () => {
     const { code, stderr } = await vault(args, nobody);
     assert.equal(code, 1);
     assert.match(stderr, /^vault: the settings file \S+ belongs to the user 12345, not to nobody\n/);
+  });
+
+  test('root is told to run as the user of the vault, not to take its settings file', rootOnly, async () => {
+    const dir = copy('settings-of-nobody');
+    fs.writeFileSync(join(dir, 'vault.yaml'), `backup_dir: ${dir}-backups\n`, { mode: 0o600 });
+    fs.mkdirSync(`${dir}-backups`, { mode: 0o700 });
+    execFileSync('chown', ['-R', 'nobody', dir, `${dir}-backups`]);
+    for (const words of [list, ['serve', '--listen=127.0.0.1:0']]) {
+      const outcome = await vault([...words, '--data-dir', dir], { program: fromExecutable });
+      assert.equal(outcome.code, 1);
+      assert.equal(
+        outcome.stderr,
+        `vault: the data directory ${dir} belongs to nobody, not to ${me}\n` +
+          `  Try: sudo -u nobody vault ${words.join(' ')} --data-dir ${dir}\n` +
+          `  Or, if no server runs as that user, change the owner: chown -R ${me} ${dir}\n`,
+      );
+    }
   });
 
   test("a credential that is root's is taken", rootOnly, async () => {
