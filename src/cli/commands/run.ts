@@ -148,7 +148,8 @@ function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {
 export function reportError(thrown: unknown, { stderr, environment }: Terminal): number {
   const error = machineTrouble(thrown) ?? thrown;
   const print = (message: string) => stderr.write(`vault: ${printable(message)}\n`);
-  const printHint = (hint: string) => stderr.write(`  ${printableLines(hint)}\n`);
+  const printHint = (hint: string) =>
+    stderr.write(`  ${printableLines(hint).replaceAll(/\n(?! |Try:|Fix:)/g, '\n  ')}\n`);
   if (error instanceof Misuse) {
     print(error.message);
     printHint(error.hint);

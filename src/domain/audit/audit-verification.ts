@@ -22,6 +22,7 @@ export type ChainFault = {
     | 'missing'
     | 'added'
     | 'unchained'
+    | 'untagged'
     | 'forged'
     | 'mark'
     | 'unannounced'
@@ -43,6 +44,7 @@ export type ChainReport = {
 
 const eventsAtOnce = 500;
 const faultsTold = 100;
+const olderVersion = 'an older version of the vault may have written it';
 /** Rows may change while they are read, and are read again then. */
 const rowPasses = 10;
 
@@ -140,11 +142,7 @@ export class ChainWalk {
     const link = hashIn(event.link);
     const isForged = this.#isForged(event);
     if (link.length === 0) {
-      this.#fault(
-        id,
-        'unchained',
-        `event ${id} is not chained: an older version of the vault may have written it`,
-      );
+      this.#fault(id, 'unchained', `event ${id} is not chained: ${olderVersion}`);
     } else if (!isNext && !this.#beginsLater(event)) {
       this.#fault(id, 'missing', `${missing(this.end.id + 1, id - 1)} missing before event ${id}`);
     } else if (linkOf(brokenLink, event).equals(link)) {
@@ -152,7 +150,9 @@ export class ChainWalk {
     } else if (!linkOf(isNext ? this.end.link : chainBeginning.link, event).equals(link)) {
       this.#fault(id, 'changed', `event ${id} was modified, or does not follow the previous event`);
     } else if (isForged) {
-      this.#fault(id, 'forged', `event ${id} was written or modified outside the vault`);
+      const isUntagged = event.link.length === link.length;
+      const how = isUntagged ? `has no tag: ${olderVersion}` : 'was written or modified outside the vault';
+      this.#fault(id, isUntagged ? 'untagged' : 'forged', `event ${id} ${how}`);
     }
     if (!isForged) this.#announced = prunedThrough(event) ?? this.#announced;
     if (!isForged) this.rows.add(event);

@@ -8,7 +8,7 @@ import {
   readCheckpoint,
   replaceCheckpointKey,
 } from '../../../domain/audit/audit-checkpoint.ts';
-import { verifyChain } from '../../../domain/audit/audit-verification.ts';
+import { type ChainReport, verifyChain } from '../../../domain/audit/audit-verification.ts';
 import { command } from '../../runtime/command.ts';
 import { withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
@@ -70,12 +70,18 @@ export const verifyCommand = command({
         : reportText(report, checkpoints, 'The audit log');
       terminal.stdout.write(text);
       if (report.faultCount === 0) return;
-      throw new OperatorError('the audit log failed verification', {
-        hint: 'Someone with write access to vault.db changed it. Keep a copy of vault.db and follow docs/how-to/respond-to-theft.md.',
-      });
+      throw new OperatorError('the audit log failed verification', { hint: hintFor(report) });
     });
   },
 });
+
+/** An older server that still ran after an upgrade is told from an attacker by its operator alone. */
+function hintFor({ faults }: ChainReport): string {
+  const theft = 'Keep a copy of vault.db and follow docs/how-to/respond-to-theft.md.';
+  return faults.some(({ kind }) => kind === 'unchained' || kind === 'untagged')
+    ? `If an older version of "vault serve" still ran after an upgrade, restart it with this version; it wrote these events.\nOtherwise someone with write access to vault.db changed it. ${theft}`
+    : `Someone with write access to vault.db changed it. ${theft}`;
+}
 
 export const checkpointCommand = command({
   name: 'audit checkpoint',

@@ -46,6 +46,16 @@ test('a changed event is named, with exit code 1', async (t) => {
   assert.deepEqual([whole, faults.map(({ id, kind }) => `${id} ${kind}`)], [false, ['2 changed']]);
 });
 
+test('events without a link may be of an older server, and the hint says so', async (t) => {
+  const { run, data } = await prepared(t);
+  outside(data, (db) => db.exec("update audit_events set link = x'' where id = 2"));
+  const { code, stdout, stderr } = await run('audit', 'verify');
+  assert.equal(code, 1);
+  assert.match(stdout, /^FAULT: event 2 is not chained: an older version of the vault may have written it\n/);
+  assert.match(stderr, /\n {2}If an older version of "vault serve" still ran after an upgrade, restart it /);
+  assert.match(stderr, /\n {2}Otherwise someone with write access to vault\.db changed it\. /);
+});
+
 test('what was cut off shows by the mark, and by a checkpoint', async (t) => {
   const { run, data, checkpoint } = await prepared(t);
   outside(data, (db) =>
