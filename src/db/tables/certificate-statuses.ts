@@ -7,6 +7,9 @@ import type { Reader } from '../database.ts';
 import { smallerOf } from '../engine-sql.ts';
 import type { IdRange } from './id-ranges.ts';
 
+/** The clocks of a vault and of a CA differ by less, in milliseconds. A validity that begins later has not begun. */
+export const largestSkew = 300_000;
+
 /** In sort order by status: what needs attention comes first. */
 export const statusOrder = ['expired', 'not_yet_valid', 'expiring', 'pending', 'valid', 'disabled'] as const;
 
@@ -19,7 +22,7 @@ export function statusRank(now: number) {
     when certificates.disabled_at is not null then 5
     when certificate_versions.not_after is null then 3
     when certificate_versions.not_after <= ${now} then 0
-    when certificate_versions.not_before > ${now + 300_000} then 1
+    when certificate_versions.not_before > ${now + largestSkew} then 1
     when certificate_versions.not_after
       - ${smallerOf(quarter, sql.lit(30 * 86_400_000))} <= ${now} then 2
     else 4 end`;

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 import { smallerOf } from '../engine-sql.ts';
+import { largestSkew } from './certificate-statuses.ts';
 import type { IdRange } from './id-ranges.ts';
 
 /**
@@ -24,6 +25,7 @@ export type ExpiringCertificate = NearExpiry & {
   readonly last_error: string | null;
   readonly auto_renew: number;
   readonly issuer: string | null;
+  readonly begins_at: number;
   /** The ACME client that should have renewed it. */
   readonly owner: string | null;
 };
@@ -39,8 +41,8 @@ const day = 86_400_000;
 const longestNotice = 30 * day;
 
 /**
- * Certificates in a range that are due for another expiry notification at `now`, or whose alarm is resolved, earliest
- * expiry first.
+ * Certificates in a range that are due for another expiry notification at `now`, not valid yet, or whose alarm is resolved,
+ * earliest expiry first.
  */
 export async function listExpiringCertificates(
   reader: Reader,
@@ -52,7 +54,7 @@ export async function listExpiringCertificates(
   const level = sql<number>`case
     when c.disabled_at is not null then 0
     when v.not_after <= ${now} then 3
-    when v.not_after - ${lifetime} / 20.0 <= ${now} then 2
+    when v.not_after - ${lifetime} / 20.0 <= ${now} or v.not_before > ${now + largestSkew} then 2
     when (c.issuer_id is null or c.auto_renew = 0)
       and v.not_after - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(longestNotice))} <= ${now} then 1
     else 0 end`;
@@ -67,7 +69,7 @@ export async function listExpiringCertificates(
       join.onRef('a.certificate_id', '=', 'c.id').on('a.event', '=', 'certificate.expiring'),
     )
     .select(['c.id', 'c.name', 'c.domains', 'c.last_error', 'c.auto_renew'])
-    .select(['v.not_after as ends_at', 'i.name as issuer', 'o.name as owner'])
+    .select(['v.not_before as begins_at', 'v.not_after as ends_at', 'i.name as issuer', 'o.name as owner'])
     .select(['a.level as told', level.as('level')])
     .where('c.id', '>', after)
     .where('c.id', '<=', last)

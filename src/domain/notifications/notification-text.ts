@@ -66,9 +66,10 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
     ],
   }),
   'certificate.expiring': (data, at) => {
-    const { certificate } = data;
+    const { certificate, not_valid_before: begin } = data;
     const isOver = data.urgency === 'over';
-    const what = isOver ? 'has expired' : `expires ${timeUntil(data.expires_at, at)}`;
+    const end = isOver ? 'has expired' : `expires ${timeUntil(data.expires_at, at)}`;
+    const what = begin === undefined ? end : `is not valid before ${begin}`;
     return {
       subject: `${certificate} ${what}`,
       lines: [
@@ -80,7 +81,7 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
         ...fact('ACME client', data.acme_client),
         ...fact('Last error', data.last_error),
         '',
-        ...expiringAdvice(data),
+        ...(begin === undefined ? expiringAdvice(data) : clockAdvice(data)),
       ],
     };
   },
@@ -183,6 +184,18 @@ export function section(title: string, lines: readonly string[], all = lines.len
 
 function names(list: unknown): string {
   return (list as readonly string[]).join(', ');
+}
+
+/** What to do about a certificate that is not valid yet. */
+function clockAdvice({ certificate, issuer, acme_client: client }: Data): string[] {
+  const canRenew = issuer !== null && client === undefined;
+  return [
+    'A clock was wrong when the certificate was issued, or the clock of the vault is wrong now.',
+    canRenew ? 'Check the clock, then renew:' : 'Check the clock:',
+    '',
+    '  timedatectl',
+    ...(canRenew ? [`  vault certificate renew --name ${certificate} --wait`] : []),
+  ];
 }
 
 /** What to do about an expiring certificate: the vault cannot renew one of an ACME client. */

@@ -16,6 +16,7 @@ import { lastBackupAt } from '../backup/backup-age.ts';
 import type { BackupHealth } from '../backup/backup-health.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
+import { isNotYetValid } from '../versions/validity.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
 import { notify } from './notification-queue.ts';
 
@@ -119,6 +120,7 @@ async function alertCertificate(
     renews_itself: row.issuer !== null && row.auto_renew === 1,
     expires_at: formatTimestamp(row.ends_at),
     urgency: levelNames[row.level],
+    ...(isNotYetValid(row.begins_at, world.now()) && { not_valid_before: formatTimestamp(row.begins_at) }),
     last_error: row.last_error,
   };
   const notice = { event, about: row.name, certificates: [row.name], data } as const;

@@ -1,8 +1,5 @@
 /** Whether a certificate is valid yet. */
-import { minute } from '../../base/duration.ts';
-
-/** The clocks of a vault and of a CA differ by less. */
-const largestSkew = 5 * minute;
+import { largestSkew } from '../../db/tables/certificate-statuses.ts';
 
 /** Whether the validity begins later than clocks differ. Times are UTC milliseconds. */
 export function isNotYetValid(notBefore: number, now: number): boolean {

@@ -107,6 +107,30 @@ suite('the end of a certificate', () => {
     );
   });
 
+  test('is told as well where the beginning lies in the future, until that is over', async (t) => {
+    const opened = await prepared(t);
+    const { vault, world } = opened;
+    world.advance(365 * day);
+    await makeCertificate(vault, 'web', { lifetime: '100d' });
+    const { not_before: begin } = await vault.db.reader
+      .selectFrom('certificate_versions')
+      .select('not_before')
+      .executeTakeFirstOrThrow();
+    world.advance(begin - world.now() - 5 * minute - 1);
+    assert.equal(await notifyExpiries(vault), 1);
+    const { data, at } = await vault.db.reader
+      .selectFrom('notifications')
+      .select(['data', 'at'])
+      .executeTakeFirstOrThrow();
+    const { subject, text } = messageText('certificate.expiring', JSON.parse(data), at);
+    assert.equal(subject, `web is not valid before ${formatTimestamp(begin)}`);
+    assert.match(text, /^Check the clock, then renew:$/m);
+    assert.equal(await notifyExpiries(vault), 0);
+    world.advance(1);
+    assert.equal(await notifyExpiries(vault), 1);
+    assert.deepEqual(await toldIn(vault), ['certificate.expiring web']);
+  });
+
   test('recovers when a new version comes, and starts again with that version', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
