@@ -1,7 +1,7 @@
 /** What is impossible in a desired state: reported all at once, before anything is changed or confirmed. */
 import { newCertNameRule, parseNewCertName } from '../../base/cert-name.ts';
+import { comparableLabel } from '../../base/label.ts';
 import { Problem } from '../../base/problem.ts';
-import { parseTimestamp } from '../../base/timestamp.ts';
 import { completeCertificate } from '../certificates/client-keys.ts';
 import { knownDirectories, refuseUnsuitable } from '../issuance/issuers.ts';
 import { usualSettings } from '../private-ca/ca-settings.ts';
@@ -14,6 +14,7 @@ import {
 } from '../private-ca/permitted-names.ts';
 import { unknownProfile } from '../private-ca/profile-settings.ts';
 import { acmeClientComplaints } from './acme-client-complaints.ts';
+import { apiKeyComplaints } from './api-key-complaints.ts';
 import type { Complaint } from './desired-state.ts';
 import { isPrivateCa, permittedBy, profilesOf, usualKeyTypeOf } from './issuer-settings.ts';
 import type { PlanOptions } from './state-plan.ts';
@@ -37,8 +38,9 @@ export function stateComplaints(
     ...certificateComplaints(state, wanted, options),
     ...constraintComplaints(state, wanted, options),
     ...importComplaints(state, wanted),
-    ...keyComplaints(state, wanted, options, now),
+    ...apiKeyComplaints(state, wanted, options, now),
     ...acmeClientComplaints(state, wanted, options, now),
+    ...alikeComplaints(state, wanted),
   ];
 }
 
@@ -96,6 +98,20 @@ function nameComplaints(state: VaultState, wanted: WantedState): Complaint[] {
       .filter((name) => !state[section].has(name) && parseNewCertName(name) === undefined)
       .map((name) => ({ path: [section, name], message: `"${name}" is not a name: ${newCertNameRule}` })),
   );
+}
+
+/** Names that read like others in their section: what is new is created before anything is removed, and would be refused. */
+function alikeComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+  return (['issuers', 'dns_providers', 'acme_clients', 'api_keys'] as const).flatMap((section) => {
+    const taken = new Map([...state[section].keys()].map((name) => [comparableLabel(name), name]));
+    const added = [...wanted[section].keys()].filter((name) => !state[section].has(name));
+    return added.flatMap((name) => {
+      const other = taken.get(comparableLabel(name));
+      taken.set(comparableLabel(name), name);
+      const message = `reads like ${JSON.stringify(other)}; use that name, or rename or remove that one first`;
+      return other === undefined ? [] : [{ path: [section, name], message }];
+    });
+  });
 }
 
 function certificateComplaints(state: VaultState, wanted: WantedState, options: PlanOptions): Complaint[] {
@@ -190,46 +206,4 @@ function importComplaints(state: VaultState, wanted: WantedState): Complaint[] {
     }
     return [];
   });
-}
-
-function keyComplaints(
-  state: VaultState,
-  wanted: WantedState,
-  options: PlanOptions,
-  now: number,
-): Complaint[] {
-  const certificates = new Set([...wanted.certificates.keys(), ...wanted.imported_certificates.keys()]);
-  const held = new Set([...state.certificates.keys(), ...state.imported_certificates.keys()]);
-  const staying = options.others === 'stay' ? held : options.protectedCertificates;
-  for (const name of staying) if (held.has(name)) certificates.add(name);
-  return [...wanted.api_keys].flatMap(([name, key]) => {
-    const complaints: Complaint[] = [];
-    const known = state.api_keys.get(name);
-    const namesakes = known === undefined ? keysCalled(state, name) : [];
-    if (namesakes.length > 0) {
-      const message = `${namesakes.length} API keys have this name; write ${namesakes.join(' or ')}`;
-      complaints.push({ path: ['api_keys', name], message });
-    }
-    const expiry = known?.definition.expires_at;
-    const isOld = expiry !== undefined && parseTimestamp(String(expiry)) === key.expires_at;
-    if (key.expires_at !== undefined && key.expires_at <= now && !isOld) {
-      complaints.push({ path: ['api_keys', name, 'expires_at'], message: 'is not in the future' });
-    }
-    if (key.certificates === 'any') return complaints;
-    for (const [index, certificate] of key.certificates.entries()) {
-      if (certificates.has(certificate)) continue;
-      const message = held.has(certificate)
-        ? `certificate ${certificate} would be removed, but this key lists it`
-        : `unknown certificate ${JSON.stringify(certificate)}`;
-      complaints.push({ path: ['api_keys', name, 'certificates', index], message });
-    }
-    return complaints;
-  });
-}
-
-/** The distinct names of the keys that share this one. */
-function keysCalled({ api_keys }: VaultState, name: string): string[] {
-  return [...api_keys]
-    .filter(([, held]) => held.sharedName === name)
-    .map(([distinct]) => JSON.stringify(distinct));
 }

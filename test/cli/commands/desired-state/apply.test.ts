@@ -244,7 +244,7 @@ api_keys:
 
 test('faults that only the vault knows are said in the same way', async (t) => {
   const line = commandLine(t);
-  for (const name of ['twice', 'once']) {
+  for (const name of ['twice', 'once', 'Reader']) {
     await line.done('api-key', 'create', `--name=${name}`, '--scope=certificates:read', '--certificate=*');
   }
   await nameKeyAlike(line.data, 2, 'twice');
@@ -267,6 +267,7 @@ imported_certificates:
 api_keys:
   twice: {scopes: [certificates:read], certificates: ["*"]}
   www: {scopes: [certificates:read], certificates: [none]}
+  reader: {scopes: [certificates:read], certificates: ["*"]}
 `,
     'desired.yaml',
   );
@@ -281,6 +282,7 @@ api_keys:
     /^15: imported_certificates\.mail: files are missing for a new certificate/,
     /^17: api_keys\.twice: 2 API keys have this name; write "twice \(id 1\)" or "twice \(id 2\)"/,
     /^18: api_keys\.www\.certificates\.0: unknown certificate "none"/,
+    /^19: api_keys\.reader: reads like "Reader"; use that name, or rename or remove that one first/,
     /^ {2}Nothing was changed\.$/,
   ].entries()) {
     assert.match(said[index] ?? '', expected, stderr);
