@@ -84,6 +84,13 @@ const brokenForBiome: Readonly<Record<string, readonly string[]>> = {
     'export const one = (sql: (text: TemplateStringsArray) => unknown) => sql`\n ifnull(a, 0)`;',
     "export const all = (CompiledQuery: { raw(text: string): unknown }) => CompiledQuery.raw('select ?');",
   ],
+  './lint/waiting.grit': [
+    "import { type Stats, statSync } from 'node:fs';\nexport const a: Stats = statSync('b');",
+    "import { readFileSync as read } from 'node:fs';\nexport const a = read('b');",
+    "import * as fs from 'node:fs';\nexport const a = fs.readFileSync('b');",
+    "import fs from 'node:fs';\nexport const a = fs.readFileSync('b');",
+    "export const { readFileSync } = await import('node:fs');",
+  ],
   './lint/answers.grit': [
     'export const a = (b: { writeHead(c: number): void }) => b.writeHead(200);',
     "export const a = (b: { setHeader(c: string, d: string): void }) => b.setHeader('c', 'd');",
@@ -118,6 +125,8 @@ const fineForBiome: Sources = {
   'src/domain/b.ts': `import { type randomBytes, createHash } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
 import type { IncomingMessage } from 'node:http';
+import { createReadStream, type Stats } from 'node:fs';
+import { stat } from 'node:fs/promises';
 // process.env, setTimeout(), Math.random() and Date.now() are not for us. Never writeHead(); hash === other.
 export type World = { now: () => number; fetch: (url: string) => unknown; process: NodeJS.Process };
 export type All = [typeof randomBytes, Socket, IncomingMessage];
@@ -125,6 +134,9 @@ export function run(world: World, { setTimeout }: { setTimeout: () => void }, on
   const { fetch: get, process } = world;
   setTimeout();
   return [world.fetch('x'), get, process, new Date(world.now()), on, 'Date.now', Math.max(1, 2), createHash, isIP('x')];
+}
+export function files(inSync: () => Stats) {
+  return [createReadStream('x'), stat('x'), inSync()];
 }
 export const label = 'Update the settings from here';
 export const a = { method: 'Access', version: 'as HTTP/1.1 has it', name: 'server is down', write: 1 };

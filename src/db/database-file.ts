@@ -2,7 +2,7 @@
  * The database file of a data directory and the files beside it, whether or not a vault has it open. Only the embedded
  * engine has one. Other folders reach these files through this class alone.
  */
-import { statfsSync, statSync } from 'node:fs';
+import { stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hasContent } from '../base/file-content.ts';
 import { type DatabaseFacts, examineDatabase } from './sqlite/database-examination.ts';
@@ -59,9 +59,9 @@ export class DatabaseFile {
   }
 
   /** In bytes: the database, its log, and what is free on its disk. */
-  sizes(): { readonly database: number; readonly log: number; readonly free: number } {
-    const { bavail, bsize } = statfsSync(dirname(this.path));
-    return { database: sizeOf(this.path), log: sizeOf(this.log), free: bavail * bsize };
+  async sizes(): Promise<{ readonly database: number; readonly log: number; readonly free: number }> {
+    const { bavail, bsize } = await statfs(dirname(this.path));
+    return { database: await sizeOf(this.path), log: await sizeOf(this.log), free: bavail * bsize };
   }
 
   /** Throws OperatorError if it is, or would be, on a file system that damages databases. */
@@ -113,6 +113,6 @@ export class DatabaseFile {
   }
 }
 
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path, { throwIfNoEntry: false }))?.size ?? 0;
 }

@@ -1,7 +1,6 @@
 /** Writes audit events as JSON lines to a file, which log rotation may rename, remove or truncate at any time. */
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { syncIfReadable } from '../base/durable-file.ts';
 import { refuseUntrusted } from '../base/paths/trusted-path.ts';
 import { jsonLine } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
@@ -44,10 +43,24 @@ async function opened(path: string): Promise<FileHandle> {
   const file = await open(path, 'a+', 0o600);
   const { size } = await file.stat();
   if (size === 0) {
-    syncIfReadable(dirname(path));
+    await syncDirectory(dirname(path));
     return file;
   }
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   if (buffer[0] !== 0x0a) await file.appendFile('\n');
   return file;
+}
+
+/** A directory that this user may not read is made durable by its owner. */
+async function syncDirectory(path: string): Promise<void> {
+  try {
+    const directory = await open(path, 'r');
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+  } catch (error) {
+    if (!/^(EACCES|EPERM)$/.test(String((error as NodeJS.ErrnoException).code))) throw error;
+  }
 }

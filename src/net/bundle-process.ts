@@ -5,7 +5,7 @@
  */
 import { type ChildProcessByStdio, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { access, type FileHandle, open } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { second } from '../base/duration.ts';
 import { Problem } from '../base/problem.ts';
@@ -98,7 +98,15 @@ async function acquireSlot(): Promise<void> {
 
 /** The text of the response, or undefined if the process exceeded its limits. */
 async function ask(command: string, request: Secret): Promise<string | undefined> {
-  const child = start(command);
+  const opened = await openForShell();
+  try {
+    return await answerOf(start(command, opened), request);
+  } finally {
+    await opened?.close();
+  }
+}
+
+async function answerOf(child: Reader, request: Secret): Promise<string | undefined> {
   child.stdin.on('error', () => {
     // The process exited before it read the request; its exit status says why.
   });
@@ -118,22 +126,26 @@ async function ask(command: string, request: Secret): Promise<string | undefined
 
 type Reader = ChildProcessByStdio<Writable, Readable, null>;
 
-function start(command: string): Reader {
+/** `opened`: this executable, where a shell can limit the process. */
+function start(command: string, opened: FileHandle | undefined): Reader {
   const { path, script } = ownProgram();
   const args = [...script, command];
   const options = { cwd: '/', env: {}, timeout: patience, killSignal: 'SIGKILL' } as const;
-  if (!path.startsWith('/proc/') || !existsSync(shell)) {
-    return spawn(path, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] });
-  }
-  // In the shell, /proc/self/exe is the shell itself.
-  const program = openSync(path, 'r');
+  if (opened === undefined) return spawn(path, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] });
+  const stdio: StdioOptions = ['pipe', 'pipe', 'ignore', opened.fd];
+  return spawn(shell, ['-c', limited, 'vault', ...args], { ...options, stdio }) as unknown as Reader;
+}
+
+/** In the shell, /proc/self/exe is the shell itself: it receives the open file. */
+async function openForShell(): Promise<FileHandle | undefined> {
+  const { path } = ownProgram();
+  if (!path.startsWith('/proc/')) return undefined;
   try {
-    const stdio: StdioOptions = ['pipe', 'pipe', 'ignore', program];
-    const child = spawn(shell, ['-c', limited, 'vault', ...args], { ...options, stdio });
-    return child as unknown as Reader;
-  } finally {
-    closeSync(program);
+    await access(shell);
+  } catch {
+    return undefined;
   }
+  return open(path, 'r');
 }
 
 async function textOf(child: Reader): Promise<string> {

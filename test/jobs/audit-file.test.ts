@@ -1,17 +1,19 @@
 /** Audit events in a file: whole lines, after a rename and after a crash in the middle of one too. */
 import assert from 'node:assert/strict';
-import fs, {
+import {
   chmodSync,
   existsSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { AuditEventRow } from '../../src/db/audit/audit-events.ts';
@@ -66,18 +68,18 @@ test('events go to no directory where others could put a link, and go on once it
   const directory = tempDir(t);
   const path = join(directory, 'audit.jsonl');
   const other = join(tempDir(t), 'another-file');
-  fs.writeFileSync(other, '');
+  writeFileSync(other, '');
   const sink = auditFile(path);
   t.after(() => sink.close());
-  fs.chmodSync(directory, 0o777);
-  fs.symlinkSync(other, path);
+  chmodSync(directory, 0o777);
+  symlinkSync(other, path);
   await assert.rejects(sink.deliver([event(1)], going), {
     message: `the audit file ${path} can be changed by other users: the directory ${directory} is writable by other users (mode 0777)`,
     hint: /^Fix: chmod go-w /,
   });
   assert.equal(readFileSync(other, 'utf8'), '');
-  fs.rmSync(path);
-  fs.chmodSync(directory, 0o770);
+  rmSync(path);
+  chmodSync(directory, 0o770);
   await sink.deliver([event(1)], going);
   assert.deepEqual(idsIn(path), [1]);
 });
@@ -85,18 +87,15 @@ test('events go to no directory where others could put a link, and go on once it
 test('the name of a new file is durable before events count as delivered', async (t) => {
   const directory = tempDir(t);
   const synced: string[] = [];
-  const { fsyncSync } = fs;
-  t.mock.method(fs, 'fsyncSync', (descriptor: number) => {
-    synced.push(fs.readlinkSync(`/proc/self/fd/${descriptor}`));
-    fsyncSync(descriptor);
+  await using handle = await open(directory);
+  const handles: FileHandle = Object.getPrototypeOf(handle);
+  const { sync } = handles;
+  t.mock.method(handles, 'sync', function (this: FileHandle) {
+    synced.push(readlinkSync(`/proc/self/fd/${this.fd}`));
+    return sync.call(this);
   });
-  syncBuiltinESMExports();
   const sink = auditFile(join(directory, 'audit.jsonl'));
-  t.after(async () => {
-    await sink.close();
-    t.mock.restoreAll();
-    syncBuiltinESMExports();
-  });
+  t.after(() => sink.close());
   await sink.deliver([event(1)], going);
   assert.deepEqual(synced, [directory]);
   await sink.deliver([event(2)], going);

@@ -119,6 +119,7 @@ async function openIn(
   const resolver = systemResolver(settings.resolver, undefined, guard);
   const audit = new AuditBatch(db, world);
   const disk = new DiskSpace(databaseIn(settings.dataDir).path, world, settings.audit.lowSpace);
+  await disk.begin();
   const vault: Vault = {
     world,
     log,

@@ -80,7 +80,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
  */
 export async function refuseUnusable(settings: Settings, running?: Settings): Promise<void> {
   refuseInsecureSettings(settings);
-  syslogTarget(settings.audit);
+  await syslogTarget(settings.audit);
   if (settings.backups?.directory !== running?.backups?.directory)
     await refuseUnusableBackups(settings.backups);
 }

@@ -1,5 +1,5 @@
 /** Starts the jobs of the audit log: copies to a file or syslog. */
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { LoggedContext } from '../../domain/contexts.ts';
@@ -17,27 +17,36 @@ export function auditJobs(
   signal: AbortSignal,
 ): Promise<void>[] {
   const { file } = settings;
-  const target = syslogTarget(settings);
   const jobs: Promise<void>[] = [];
   if (file !== undefined) jobs.push(runAuditFeed(vault, auditFile(file), signal));
-  if (target !== undefined) {
-    jobs.push(runAuditFeed(vault, auditSyslog(vault.world, target, hostName()), signal));
-  }
+  if (settings.syslog !== undefined) jobs.push(sendToSyslog(vault, settings, signal));
   return jobs;
 }
 
-/** The syslog server with its trusted certificates. Throws OperatorError if they cannot be read. */
-export function syslogTarget({ syslog, syslogCaFile }: AuditSettings): SyslogTarget | undefined {
-  if (syslog?.transport !== 'tls' || syslogCaFile === undefined) return syslog;
-  return { ...syslog, ca: certificatesIn(syslogCaFile) };
+async function sendToSyslog(
+  vault: LoggedContext,
+  settings: AuditSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = await syslogTarget(settings);
+  if (target !== undefined) await runAuditFeed(vault, auditSyslog(vault.world, target, hostName()), signal);
 }
 
-function certificatesIn(path: string): string {
+/** The syslog server with its trusted certificates. Rejects with OperatorError if they cannot be read. */
+export async function syslogTarget({
+  syslog,
+  syslogCaFile,
+}: AuditSettings): Promise<SyslogTarget | undefined> {
+  if (syslog?.transport !== 'tls' || syslogCaFile === undefined) return syslog;
+  return { ...syslog, ca: await certificatesIn(syslogCaFile) };
+}
+
+async function certificatesIn(path: string): Promise<string> {
   const hint =
     'Use a PEM file with the certificates of the CA that issued the certificate of the syslog server.';
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = await readFile(path, 'utf8');
   } catch (error) {
     const message = `--audit-syslog-ca: cannot read ${path}: ${describeSystemError(error)}`;
     throw new OperatorError(message, { hint, cause: error });

@@ -39,11 +39,14 @@ export function refuseDataDirectory({ db }: DatabaseContext, path: string): void
   });
 }
 
-/** Throws OperatorError if a copy of the database would leave less free space in its directory than the vault warns about. */
-export function refuseFullDisk({ db, disk }: DatabaseContext & { readonly disk: DiskSpace }): void {
+/** Rejects with OperatorError if a copy of the database would leave less free space in its directory than the vault warns about. */
+export async function refuseFullDisk({
+  db,
+  disk,
+}: DatabaseContext & { readonly disk: DiskSpace }): Promise<void> {
   // A database on a server does not tell its size.
-  const { database, log } = db.file?.sizes() ?? { database: 0, log: 0 };
-  if (disk.free() - database - log >= disk.lowBelow) return;
+  const { database, log } = (await db.file?.sizes()) ?? { database: 0, log: 0 };
+  if ((await disk.free()) - database - log >= disk.lowBelow) return;
   throw new OperatorError(`not enough space for a copy of the database in ${db.directory}`, {
     hint: 'A backup to standard output needs a copy there, and the vault must not run out of space meanwhile.\nTry: vault backup FILE\nwith a file on another disk.',
   });

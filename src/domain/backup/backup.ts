@@ -101,7 +101,7 @@ export async function backUpThrough(
   send: (draft: string) => Promise<void>,
 ): Promise<Manifest> {
   const directory = vault.db.directory;
-  refuseFullDisk(vault);
+  await refuseFullDisk(vault);
   return written(directory, () =>
     withDraft(vault, order, directory, async (draft, manifest) => {
       await send(draft);

@@ -1,5 +1,5 @@
 /** How much room the data directory has left, and what that means: a warning long before anything stops. */
-import { statfsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
@@ -22,7 +22,8 @@ export function spaceState(free: number, lowBelow: number): SpaceState {
 export class DiskSpace {
   readonly #directory: string;
   readonly #world: World;
-  #seen: { readonly at: number; readonly free: number } | undefined;
+  #found: { readonly at: number; readonly free: number | undefined } | undefined;
+  #looking: Promise<number> | undefined;
   /** Bytes; 0 for no look at all. */
   readonly lowBelow: number;
 
@@ -33,25 +34,47 @@ export class DiskSpace {
     this.lowBelow = lowBelow;
   }
 
-  /** Bytes that are left, as of the last seconds. Throws what the system says. */
-  free(): number {
-    const now = this.#world.now();
-    const age = this.#seen === undefined ? rememberedFor : now - this.#seen.at;
-    if (this.#seen === undefined || age >= rememberedFor || age < 0) {
-      const { bavail, bsize } = statfsSync(this.#directory);
-      this.#seen = { at: now, free: bavail * bsize };
-    }
-    return this.#seen.free;
+  /** Looks for the first time, so that `state` knows. */
+  async begin(): Promise<void> {
+    if (this.lowBelow === 0) return;
+    await this.free().catch(() => {
+      // The directory is gone or its file system does not answer, which every other check tells of.
+    });
   }
 
-  /** If the system does not report free space, assume there is enough: the next write tells. */
+  /** Bytes that are left, as of the last seconds. Throws what the system says. */
+  async free(): Promise<number> {
+    const known = this.#isRecent() ? this.#found?.free : undefined;
+    if (known !== undefined) return known;
+    // One look at a time: a disk that does not answer takes a single thread.
+    this.#looking ??= this.#look();
+    return this.#looking;
+  }
+
+  /**
+   * As of the last look, without waiting for a disk; a look that is due begins. If the system does not report free space,
+   * assume there is enough: the next write tells.
+   */
   state(): SpaceState {
     if (this.lowBelow === 0) return 'ok';
+    if (!this.#isRecent()) void this.begin();
+    return this.#found?.free === undefined ? 'ok' : spaceState(this.#found.free, this.lowBelow);
+  }
+
+  #isRecent(): boolean {
+    const age = this.#found === undefined ? rememberedFor : this.#world.now() - this.#found.at;
+    return age >= 0 && age < rememberedFor;
+  }
+
+  async #look(): Promise<number> {
+    let free: number | undefined;
     try {
-      return spaceState(this.free(), this.lowBelow);
-    } catch {
-      // The directory is gone or its file system does not answer, which every other check tells of.
-      return 'ok';
+      const { bavail, bsize } = await statfs(this.#directory);
+      free = bavail * bsize;
+      return free;
+    } finally {
+      this.#found = { at: this.#world.now(), free };
+      this.#looking = undefined;
     }
   }
 }

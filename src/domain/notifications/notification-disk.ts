@@ -2,7 +2,7 @@
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findAlarm } from '../../db/tables/notification-alarms.ts';
 import type { TimedContext } from '../contexts.ts';
-import type { DiskSpace } from '../health/disk-space.ts';
+import { type DiskSpace, spaceState } from '../health/disk-space.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
 import { notify } from './notification-queue.ts';
 
@@ -15,13 +15,14 @@ export type DiskContext = TimedContext & { readonly disk: DiskSpace };
 /** Notifies when space runs low, when it becomes critical, and when there is enough again. */
 export async function notifyDiskSpace(vault: DiskContext): Promise<void> {
   const { db, world, disk } = vault;
-  const state = disk.state();
+  const free = await freeIn(disk);
+  const state = free === null ? 'ok' : spaceState(free, disk.lowBelow);
   const open = await findAlarm(db.reader, event, {});
   if (state === 'ok' && open === undefined) return;
   const now = world.now();
   const data = {
     state,
-    free_bytes: disk.lowBelow === 0 ? null : disk.free(),
+    free_bytes: free,
     low_below_bytes: disk.lowBelow,
   };
   const notice = (since: number) => ({
@@ -47,4 +48,14 @@ export async function notifyDiskSpace(vault: DiskContext): Promise<void> {
       notice: ({ at }) => ({ event, ...notice(at) }),
     }),
   );
+}
+
+/** Bytes; null if the alarm is off or the system does not report them. */
+async function freeIn(disk: DiskSpace): Promise<number | null> {
+  if (disk.lowBelow === 0) return null;
+  try {
+    return await disk.free();
+  } catch {
+    return null;
+  }
 }

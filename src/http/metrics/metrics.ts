@@ -114,7 +114,7 @@ async function ownGauges(
     series[seriesName('vault_check_ok', { check })] = result === 'ok' ? 1 : 0;
   }
   const disk = { vault_disk_low: ['ok', 'low', 'critical'].indexOf(vault.disk.state()) };
-  return { ...series, ...disk, ...sizesOf(vault), ...(await storedGauges(vault)) };
+  return { ...series, ...disk, ...(await sizesOf(vault)), ...(await storedGauges(vault)) };
 }
 
 async function storedGauges(vault: TimedContext & LogContext): Promise<Series> {
@@ -146,8 +146,8 @@ async function privateCaGauges(vault: TimedContext): Promise<Series> {
   return series;
 }
 
-function sizesOf({ db }: DatabaseContext): Series {
-  const sizes = db.file?.sizes();
+async function sizesOf({ db }: DatabaseContext): Promise<Series> {
+  const sizes = await db.file?.sizes();
   if (sizes === undefined) return {};
   const { database, log, free } = sizes;
   return {

@@ -1,6 +1,6 @@
 /** An HTTPS certificate in files that another program replaces. */
 
-import { readFileSync, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -24,8 +24,8 @@ export function tlsFilesSource(
 ): TlsSource {
   let tried = '';
   let complaint: { readonly state: string; readonly isReported: boolean } | undefined;
-  const read = () => {
-    const { identity, warnings } = readPair(files, world.now(), publicRoots);
+  const read = async () => {
+    const { identity, warnings } = await readPair(files, world.now(), publicRoots);
     for (const warning of warnings) log.warn({ cert_file: files.certFile }, warning);
     return identity;
   };
@@ -33,15 +33,15 @@ export function tlsFilesSource(
     kind: 'files',
     certificate: null,
     begin: async () => {
-      tried = stateOf(files);
+      tried = await stateOf(files);
       return read();
     },
     look: async () => {
-      const state = stateOf(files);
+      const state = await stateOf(files);
       if (state === tried && (complaint === undefined || complaint.isReported)) return undefined;
       tried = state;
       try {
-        const identity = read();
+        const identity = await read();
         complaint = undefined;
         return identity;
       } catch (error) {
@@ -55,23 +55,27 @@ export function tlsFilesSource(
 }
 
 /** Changes whenever a file is written or replaced, including through symbolic links. */
-function stateOf({ certFile, keyFile }: TlsFiles): string {
-  const states = [certFile, keyFile].map((path) => {
-    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-    return stat === undefined
-      ? 'missing'
-      : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
-  });
+async function stateOf({ certFile, keyFile }: TlsFiles): Promise<string> {
+  const states: string[] = [];
+  for (const path of [certFile, keyFile]) {
+    const found = await stat(path, { bigint: true, throwIfNoEntry: false });
+    states.push(
+      found === undefined
+        ? 'missing'
+        : `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`,
+    );
+  }
   return states.join(' ');
 }
 
-function readPair(
+async function readPair(
   files: TlsFiles,
   now: number,
   publicRoots: readonly string[] | undefined,
-): { readonly identity: TlsIdentity; readonly warnings: readonly string[] } {
+): Promise<{ readonly identity: TlsIdentity; readonly warnings: readonly string[] }> {
   const paths = [...new Set([files.certFile, files.keyFile])];
-  const sources = paths.map((path) => ({ name: path, bytes: readOne(path) }));
+  const sources: { readonly name: string; readonly bytes: Buffer }[] = [];
+  for (const path of paths) sources.push({ name: path, bytes: await readOne(path) });
   try {
     const { leaf, chain, privateKey, warnings } = readCertificateBundle({
       sources,
@@ -93,9 +97,9 @@ function readPair(
   }
 }
 
-function readOne(path: string): Buffer {
+async function readOne(path: string): Promise<Buffer> {
   try {
-    return readFileSync(path);
+    return await readFile(path);
   } catch (error) {
     throw new OperatorError(`cannot read the HTTPS file ${path}: ${describeSystemError(error)}`, {
       hint: 'Set --tls-cert-file and --tls-key-file to readable files.',
