@@ -142,7 +142,7 @@ test('deleted certificates are destroyed with their keys once they were kept for
   await deleteCertificate(vault, localCli, 'web', { force: false });
   const { days, told } = running(t, opened, 3650 * day);
   const kept = () =>
-    outside(dataDir, (db) => db.prepare('select count(*) from deleted_versions').pluck().get());
+    outside(dataDir, (db) => db.prepare('select count(*) from certificate_versions').pluck().get());
   await days(30);
   assert.equal(kept(), 1);
   await days(1);

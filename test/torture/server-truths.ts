@@ -190,8 +190,11 @@ const halfMade: Readonly<Record<string, string>> = {
     left join certificates on 'certificate:' || certificates.name = told.resource
     where told.created > 1 or told.deleted <> (case when certificates.id is null then 1 else 0 end)`,
   'a deleted certificate without its kept versions': `
-    select d.name from deleted_certificates d left join deleted_versions v on v.deleted_certificate_id = d.id
+    select d.name from deleted_certificates d left join certificate_versions v on v.certificate_id = d.certificate_id
     group by d.id, d.name having count(v.id) = 0`,
+  'a version of no certificate': `
+    select id from certificate_versions where certificate_id not in (select id from certificates)
+      and certificate_id not in (select certificate_id from deleted_certificates)`,
   'a key with an empty allowlist': `
     select id from api_keys where any_certificate = 0 and id not in (select api_key_id from api_key_certificates)`,
   'a session without its event': `

@@ -205,6 +205,9 @@ const halfMade: Readonly<Record<string, string>> = {
   'an existing key that was deleted': `
     select id from api_keys where 'api-key:' || id in
       (select resource from audit_events where action = 'api_key.delete')`,
+  'a version of no certificate': `
+    select id from certificate_versions where certificate_id not in (select id from certificates)
+      and certificate_id not in (select certificate_id from deleted_certificates)`,
   'a key with an empty allowlist': `
     select id from api_keys where any_certificate = 0 and id not in (select api_key_id from api_key_certificates)`,
   'a renewal that succeeded without a version': `

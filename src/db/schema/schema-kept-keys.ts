@@ -20,6 +20,8 @@ export type DeletedCertificatesTable = {
   deleted_by: string;
   /** JSON: what it takes to restore it, without versions. */
   facts: string;
+  /** The id under which its versions and its next key stay; null if an older vault moved them to `deleted_versions`. */
+  certificate_id: number | null;
 };
 
 export type DeletedVersionsTable = {

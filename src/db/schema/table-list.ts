@@ -88,7 +88,7 @@ const shapes: Record<KeptTable, TableShape> = {
     text: 'key_type pin',
   }),
   deleted_certificates: table('id', {
-    integer: 'id deleted_at',
+    integer: 'id deleted_at certificate_id',
     text: 'name deleted_by facts',
   }),
   deleted_versions: table('id', {

@@ -65,6 +65,8 @@ export function openForWriting(path: string): BetterSqlite3.Database {
   try {
     database.pragma('foreign_keys = on');
     database.pragma('synchronous = full');
+    // What is deleted is overwritten: sealed keys, which a purge must leave in no free part of the file.
+    database.pragma('secure_delete = on');
     database.pragma('trusted_schema = off');
     database.pragma('temp_store = memory');
     database.pragma(`cache_size = ${-cacheKiB}`);

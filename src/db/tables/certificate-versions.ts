@@ -1,4 +1,4 @@
-/** The table `certificate_versions`: every version of each existing certificate. */
+/** The table `certificate_versions`: every version of each certificate, also of deleted ones until they are purged. */
 import type { Expression, Insertable, Selectable } from 'kysely';
 import { compiledInsert } from '../compiled-change.ts';
 import { compiledQuery } from '../compiled-query.ts';
@@ -107,6 +107,35 @@ export async function listVersionsWithSerial(
 
 /** An import may repeat a certificate often. */
 const mostWithSerial = 20;
+
+/** How many versions a certificate has. */
+export async function countVersions(reader: Reader, certificateId: number): Promise<number> {
+  const { count } = await reader
+    .selectFrom('certificate_versions')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('certificate_id', '=', certificateId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Deletes the oldest versions of a certificate with their keys, at most `limit`. Returns how many. */
+export async function deleteOldestVersions(
+  writer: Writer,
+  certificateId: number,
+  limit: number,
+): Promise<number> {
+  const { numDeletedRows } = await writer
+    .deleteFrom('certificate_versions')
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('certificate_versions')
+        .select('id')
+        .where('certificate_id', '=', certificateId)
+        .orderBy('version')
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
 
 const highestVersion = compiledQuery((db, certificateId: Expression<number>) =>
   db

@@ -219,7 +219,7 @@ export async function updateCertificate(
   await change(writer, changes, id);
 }
 
-/** Deletes the certificate and, by cascade, its versions and renewals. Fails while an allowlist names it. */
+/** Deletes the certificate and, by cascade, its renewals; its versions stay. Fails while an allowlist names it. */
 export async function deleteCertificateRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('certificates').where('id', '=', id).execute();
 }

@@ -1,4 +1,7 @@
-/** The tables `deleted_certificates` and `deleted_versions`: what restores a deleted certificate until it is purged. */
+/**
+ * The table `deleted_certificates`: what restores a deleted certificate, beside its versions, until it is purged. In
+ * `deleted_versions` are versions that older vaults moved there.
+ */
 import type { Insertable, Selectable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable } from '../schema/schema-kept-keys.ts';
@@ -17,13 +20,6 @@ export async function insertDeletedCertificate(
     .returning('id')
     .executeTakeFirstOrThrow();
   return id;
-}
-
-export async function insertDeletedVersion(
-  writer: Writer,
-  row: Insertable<DeletedVersionsTable>,
-): Promise<void> {
-  await writer.insertInto('deleted_versions').values(row).execute();
 }
 
 export async function findDeletedCertificate(
@@ -86,7 +82,7 @@ export async function listDeletedVersions(reader: Reader, id: number): Promise<D
     .execute();
 }
 
-/** Deletes it for all time, with its versions and their keys. */
+/** Deletes it for all time, with versions that an older vault moved. */
 export async function deleteDeletedCertificate(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('deleted_certificates').where('id', '=', id).execute();
 }

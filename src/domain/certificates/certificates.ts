@@ -10,7 +10,7 @@ import { findOwner } from '../../db/tables/certificate-owners.ts';
 import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { SealingContext, SecretsContext } from '../contexts.ts';
+import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import {
   type CreateCertificateInput,
   type NewCertificate,
@@ -202,7 +202,7 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
  * API key names it; with `force`, it is deleted all the same and removed from all allowlists.
  */
 export async function deleteCertificate(
-  vault: SecretsContext,
+  vault: TimedContext,
   actor: Actor,
   name: string,
   options: { readonly force: boolean },
@@ -212,7 +212,7 @@ export async function deleteCertificate(
 
 /** `deleteCertificate` in the caller's transaction. */
 export async function eraseCertificate(
-  vault: SealingContext,
+  vault: WorldContext,
   writer: Writer,
   actor: Actor,
   name: string,

@@ -1,12 +1,14 @@
 /**
- * Deleted certificates: kept apart from all others, with their private keys sealed, until they are restored or purged. Nothing
- * else reads them, so they are not handed out, renewed or counted, and their names are free.
+ * Deleted certificates: kept apart from all others until they are restored or purged. Their versions stay where they are, under
+ * the id of a certificate that is gone: however many there are, deleting and restoring takes a moment. Nothing reaches versions
+ * but through a certificate, so they are not handed out, renewed or counted, and their names are free.
  */
 import { parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { findOwner } from '../../db/tables/certificate-owners.ts';
+import { countVersions, findVersion, listVersions } from '../../db/tables/certificate-versions.ts';
 import {
   type CertificateRow,
   findCertificate,
@@ -22,9 +24,9 @@ import {
 } from '../../db/tables/deleted-certificates.ts';
 import { findIssuer, findIssuerById } from '../../db/tables/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
-import type { SealingContext, SecretsContext } from '../contexts.ts';
+import type { SecretsContext, WorldContext } from '../contexts.ts';
 import { nextRenewalAt } from '../versions/renewal-plan.ts';
-import { keepVersions, restoreVersions } from './deleted-versions.ts';
+import { moveBack } from './deleted-versions.ts';
 
 /** How long deleted certificates are kept by default, in days. */
 export const usualKeepDays = 30;
@@ -50,28 +52,28 @@ export type DeletedFacts = {
   readonly api_keys: readonly { readonly id: number; readonly name: string }[];
 };
 
-/** Keeps a certificate that the caller's transaction is about to delete. A version whose key cannot be opened is not kept. */
+/** Keeps a certificate that the caller's transaction is about to delete. */
 export async function keepDeleted(
-  vault: SealingContext,
+  { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   certificate: CertificateRow,
   apiKeys: DeletedFacts['api_keys'],
 ): Promise<void> {
-  const { id, issuer_id, fallback_issuer_id, ...settings } = certificate;
+  const { id: certificateId, issuer_id, fallback_issuer_id, ...settings } = certificate;
   const facts: DeletedFacts = {
     settings,
     issuer: (await findIssuerById(writer, issuer_id ?? 0))?.name ?? null,
     fallback: (await findIssuerById(writer, fallback_issuer_id ?? 0))?.name ?? null,
     api_keys: apiKeys,
   };
-  const deletedId = await insertDeletedCertificate(writer, {
+  await insertDeletedCertificate(writer, {
     name: certificate.name,
-    deleted_at: vault.world.now(),
+    deleted_at: world.now(),
     deleted_by: actor.name,
     facts: JSON.stringify(facts),
+    certificate_id: certificateId,
   });
-  await keepVersions(vault, writer, deletedId, id);
 }
 
 /**
@@ -102,16 +104,22 @@ export async function undeleteCertificate(
       auto_renew: issuer === undefined ? (0 as const) : facts.settings.auto_renew,
       ...forgotten,
     };
-    const id = await insertCertificate(writer, restored);
-    const versions = await restoreVersions(vault, writer, row.id, id);
-    const current = versions.find(({ version }) => version === restored.current_version) ?? versions.at(-1);
+    const id = await insertCertificate(
+      writer,
+      row.certificate_id === null ? restored : { ...restored, id: row.certificate_id },
+    );
+    if (row.certificate_id === null) await moveBack(vault, writer, row.id, id);
+    const current =
+      (await findVersion(writer, id, restored.current_version ?? 0)) ??
+      (await listVersions(writer, id, { limit: 1 }))[0];
     await updateCertificate(writer, id, {
       current_version: current?.version ?? null,
       ari_check_at: current?.directory_url == null ? null : now,
       next_renewal_at: nextRenewalAt(restored, current, now),
     });
     await deleteDeletedCertificate(writer, row.id);
-    const detail = { deleted_at: formatTimestamp(row.deleted_at), versions: versions.length, from: row.name };
+    const versions = await countVersions(writer, id);
+    const detail = { deleted_at: formatTimestamp(row.deleted_at), versions, from: row.name };
     const resource = `certificate:${name}`;
     record(writer, { actor, action: 'certificate.undelete', resource, detail }, now);
     const lostIssuer = issuer === undefined ? (facts.issuer ?? undefined) : undefined;

@@ -1,5 +1,6 @@
 /** Removes superseded versions with their private keys, in short transactions between which others write. */
 import { day } from '../../base/duration.ts';
+import type { Writer } from '../../db/database.ts';
 import {
   deletePastRenewals,
   deletePastVersions,
@@ -47,6 +48,13 @@ export async function pruneVersions(
   return removed;
 }
 
+/** Remembers how many versions were removed on purpose: a backup with fewer is not one of a vault that lost them. */
+export async function countPrunedVersions(writer: Writer, removed: number): Promise<void> {
+  if (removed === 0) return;
+  const before = Number((await readSetting(writer, 'pruned-versions')) ?? 0);
+  await putSetting(writer, 'pruned-versions', before + removed);
+}
+
 async function pruneCertificate(
   { db, world }: TimedContext,
   certificate: PruningCandidate,
@@ -65,9 +73,7 @@ async function pruneCertificate(
       const lastVersion = versions.at(-1) ?? 0;
       const ended = { lastVersion, endedBefore: which.expiredBefore, limit: renewalsPerStep };
       await deletePastRenewals(writer, certificate.id, ended);
-      // A backup with fewer versions is not one of a vault that lost them.
-      const before = Number((await readSetting(writer, 'pruned-versions')) ?? 0);
-      await putSetting(writer, 'pruned-versions', before + versions.length);
+      await countPrunedVersions(writer, versions.length);
       const detail = { versions: versions.length, first: versions[0] ?? 0, last: lastVersion };
       const resource = `certificate:${certificate.name}`;
       record(writer, { actor: system, action: 'certificate.prune', resource, detail }, now);

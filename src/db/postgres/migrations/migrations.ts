@@ -14,6 +14,7 @@ import { issuanceProfiles } from './migration-0018-issuance-profiles.ts';
 import { caRotation } from './migration-0019-ca-rotation.ts';
 import { acmeServer } from './migration-0020-acme-server.ts';
 import { rowRecords } from './migration-0021-row-records.ts';
+import { deletedInPlace } from './migration-0022-deleted-in-place.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -28,6 +29,7 @@ export const migrations: Migrations = {
   '0019-ca-rotation': caRotation,
   '0020-acme-server': acmeServer,
   '0021-row-records': rowRecords,
+  '0022-deleted-in-place': deletedInPlace,
 };
 
 /**

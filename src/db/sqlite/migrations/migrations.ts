@@ -31,6 +31,7 @@ import { issuanceProfiles } from './migration-0018-issuance-profiles.ts';
 import { caRotation } from './migration-0019-ca-rotation.ts';
 import { acmeServer } from './migration-0020-acme-server.ts';
 import { rowRecords } from './migration-0021-row-records.ts';
+import { deletedInPlace } from './migration-0022-deleted-in-place.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
@@ -58,6 +59,7 @@ export const migrations: Migrations = {
   '0019-ca-rotation': caRotation,
   '0020-acme-server': acmeServer,
   '0021-row-records': rowRecords,
+  '0022-deleted-in-place': deletedInPlace,
 };
 
 /** The name of the newest schema. */

@@ -111,7 +111,7 @@ test('the name of a deleted certificate is free, and a taken one is not overwrit
 });
 
 test('purging needs --yes without a terminal, and then nothing is left of the key', async (t) => {
-  const { data, done, refused } = commandLine(t);
+  const { data, done, refused, holds } = commandLine(t);
   await done(...commandWords('certificate create --name web --domain web.test'));
   await refused(
     commandWords('certificate purge --name web --yes'),
@@ -123,11 +123,12 @@ test('purging needs --yes without a terminal, and then nothing is left of the ke
     'vault: refusing without confirmation: Destroy the deleted certificate web and its private keys?\n' +
       '  Add --yes to confirm. Nothing was changed.\n',
   );
-  await done(...commandWords('certificate purge --name web --yes'));
   const database = new BetterSqlite3(join(data, 'vault.db'), { readonly: true });
-  const rows = database.prepare('select count(*) from deleted_versions').pluck().get();
+  const sealed = database.prepare('select sealed_private_key from certificate_versions').pluck().get();
   database.close();
-  assert.equal(rows, 0);
+  assert(sealed instanceof Buffer && holds(sealed));
+  await done(...commandWords('certificate purge --name web --yes'));
+  assert.equal(holds(sealed), false, 'not even in a part of the file that is free');
   await refused(commandWords('certificate undelete --name web'), /^vault: Unknown deleted certificate "web"/);
 });
 

@@ -94,6 +94,7 @@ test('the shipped migrations are these, in this order', () => {
     '0019-ca-rotation',
     '0020-acme-server',
     '0021-row-records',
+    '0022-deleted-in-place',
   ]);
 });
 
