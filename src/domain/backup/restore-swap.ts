@@ -36,9 +36,12 @@ const noteSchema = z.strictObject({
       kept: z.string().optional(),
     }),
   ),
+  /** The log of a damaged database: absent unless the old vault needs it. */
+  logs: z.array(z.strictObject({ path: z.string(), kept: z.string() })).optional(),
 });
 
-type NotedMove = z.output<typeof noteSchema>['moves'][number];
+type Note = z.output<typeof noteSchema>;
+type NotedMove = Note['moves'][number];
 
 /** A complete file, and its final name. */
 export type Move = { readonly from: string; readonly to: string };
@@ -66,7 +69,8 @@ export function swapIn(
     ...{ from, to, sha256: digestOf(from) },
     ...(olds.includes(to) && { kept: keptName(to) }),
   }));
-  writeNote(dataDir, noted, stamp);
+  const keptLogs = logs.filter((path) => olds.includes(path)).map((path) => ({ path, kept: keptName(path) }));
+  writeNote(dataDir, { moves: noted, ...(keptLogs.length > 0 && { logs: keptLogs }) }, stamp);
   finishRestore(dataDir);
   return kept;
 }
@@ -93,10 +97,13 @@ export function isRestorePending(dataDir: string): boolean {
 export function finishRestore(dataDir: string): void {
   const path = join(dataDir, noteName);
   let moves: readonly NotedMove[] = [];
+  let logs: Note['logs'];
   try {
-    const note = noteAt(path);
-    if (note === undefined) return;
-    moves = movesIn(note, path).map((move) => ({
+    const text = noteAt(path);
+    if (text === undefined) return;
+    const note = noteIn(text, path);
+    logs = note.logs;
+    moves = note.moves.map((move) => ({
       ...move,
       from: resolve(dataDir, move.from),
       to: resolve(dataDir, move.to),
@@ -111,7 +118,7 @@ export function finishRestore(dataDir: string): void {
   } catch (error) {
     const reason = describeFileError(error);
     throw new OperatorError(`cannot complete an interrupted restore: ${reason}`, {
-      hint: `The next vault command, as the user that owns the data directory, completes it once the disk allows it.${wayBack(path, moves)}`,
+      hint: `The next vault command, as the user that owns the data directory, completes it once the disk allows it.${wayBack(path, moves, logs)}`,
       cause: error,
     });
   }
@@ -127,23 +134,23 @@ function noteAt(path: string): string | undefined {
   }
 }
 
-function movesIn(note: string, path: string): readonly NotedMove[] {
+function noteIn(text: string, path: string): Note {
   try {
-    return noteSchema.parse(JSON.parse(note)).moves;
+    return noteSchema.parse(JSON.parse(text));
   } catch (cause) {
     throw new Error(`${path} is damaged`, { cause });
   }
 }
 
 /** It appears whole or not at all, and never in place of another. */
-function writeNote(dataDir: string, moves: readonly NotedMove[], stamp: string): void {
+function writeNote(dataDir: string, { moves, ...rest }: Note, stamp: string): void {
   const draft = join(dataDir, `${noteName}-${stamp}`);
   const note = join(dataDir, noteName);
   const inside = (path: string) => (dirname(path) === dataDir ? relative(dataDir, path) : path);
   const said = moves.map((move) => ({ ...move, from: inside(move.from), to: inside(move.to) }));
   closeSync(openSync(draft, 'wx', 0o600));
   try {
-    writeFileSync(draft, JSON.stringify({ moves: said }));
+    writeFileSync(draft, JSON.stringify({ moves: said, ...rest }));
     syncPath(draft);
     linkSync(draft, note);
     syncPath(dataDir);
@@ -166,13 +173,14 @@ function isDone({ from, to, sha256 }: NotedMove): boolean {
   }
 }
 
-/** The commands that return to the old vault. */
-function wayBack(note: string, moves: readonly NotedMove[]): string {
+/** The commands that return to the old vault, and leave nothing of the new one. */
+function wayBack(note: string, moves: readonly NotedMove[], logs: Note['logs'] = []): string {
   if (moves.length === 0) return '';
-  const done = moves.filter(({ from }) => !existsSync(from));
-  const back = done.flatMap(({ to, kept }) =>
-    kept === undefined ? `rm ${quoted(to)}` : `cp ${quoted(kept)} ${quoted(to)}`,
-  );
+  const files = moves.map(({ from, to, kept }) => {
+    if (existsSync(from)) return `rm ${quoted(from)}`;
+    return kept === undefined ? `rm ${quoted(to)}` : `cp ${quoted(kept)} ${quoted(to)}`;
+  });
+  const back = [...files, ...logs.map(({ path, kept }) => `cp ${quoted(kept)} ${quoted(path)}`)];
   return `\nTo return to the previous vault instead:\n  ${[`rm ${quoted(note)}`, ...back].join('\n  ')}`;
 }
 

@@ -3,7 +3,7 @@
  * file, and each time either the old vault or the new one is there, whole, with its own master key.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -226,6 +226,34 @@ test('a damaged database is kept with its logs, and none of them is taken for th
   ]);
   assert.equal(readFileSync(join(data, 'vault.db'), 'utf8'), 'new');
   assert.equal(readFileSync(join(data, 'vault.db-wal.before-restore-now'), 'utf8'), 'old-wal');
+});
+
+test('the way back from a restore that stopped half way returns to a damaged database with its log', (t) => {
+  const data = tempDir(t);
+  const key = join(data, 'gone', 'master.key');
+  const put = (name: string, text: string) => writeFileSync(join(data, name), text);
+  const content = () => {
+    const names = readdirSync(data).filter((name) => !name.includes('.before-restore-'));
+    return names.sort().map((name) => `${name}: ${readFileSync(join(data, name), 'utf8')}`);
+  };
+  for (const suffix of ['', '-wal']) put(`vault.db${suffix}`, `old${suffix}`);
+  const before = content();
+  put('vault.db.restoring-1', 'new');
+  put('master.key.restoring-1', 'new key');
+  const moves = [
+    { from: join(data, 'vault.db.restoring-1'), to: join(data, 'vault.db') },
+    { from: join(data, 'master.key.restoring-1'), to: key },
+  ];
+  assert.throws(
+    () => swapIn(data, moves, { state: 'damaged', release: () => undefined }, 'now'),
+    ({ hint }: OperatorError) => {
+      assert.equal(readFileSync(join(data, 'vault.db'), 'utf8'), 'new');
+      const [, commands = ''] = hint?.split('To return to the previous vault instead:\n') ?? [];
+      execFileSync('sh', ['-e', '-c', commands]);
+      return true;
+    },
+  );
+  assert.deepEqual(content(), before);
 });
 
 /** Copies a log that was never folded in, as kill -9 leaves it: it holds the only trace of a change. */
