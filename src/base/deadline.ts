@@ -55,7 +55,7 @@ export async function withDeadline<T>(
  * work whose parts all have their own time limits.
  */
 export async function withPausedDeadline<T>(
-  { now, sleep }: Pick<World, 'now' | 'sleep'>,
+  { elapsed, sleep }: Pick<World, 'elapsed' | 'sleep'>,
   extend: ((ms: number) => void) | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -63,10 +63,10 @@ export async function withPausedDeadline<T>(
   const done = new AbortController();
   const hold = async () => {
     while (!done.signal.aborted) {
-      const from = now();
+      const from = elapsed();
       extend(minute);
       await sleep(minute, done.signal);
-      if (done.signal.aborted) extend(now() - from - minute);
+      if (done.signal.aborted) extend(elapsed() - from - minute);
     }
   };
   const holding = hold();

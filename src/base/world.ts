@@ -3,11 +3,14 @@
  * observe waits.
  */
 import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 
 export type World = {
-  /** UTC milliseconds since 1970. */
+  /** UTC milliseconds since 1970. Someone may set the clock at any time: never measure with it how long something takes. */
   readonly now: () => number;
+  /** Whole milliseconds by a clock that is never set, from any moment on: only differences have a meaning. */
+  readonly elapsed: () => number;
   /** True where a test sets the clock, which no other may correct. */
   readonly isSet?: boolean;
   /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; it never rejects. */
@@ -23,6 +26,7 @@ export type World = {
 
 export const realWorld: World = {
   now: () => Date.now(),
+  elapsed: () => Math.floor(performance.now()),
   sleep: async (ms, signal) => {
     await delay(ms, undefined, signal && { signal }).catch(() => {
       // The only rejection is the abort, which resolves the wait as documented.

@@ -169,7 +169,7 @@ export class Database {
    * Rejects with StorageError if the last audit events could not be recorded, and a write still fails. Where clients are sent
    * elsewhere meanwhile, nothing else would find that the disk has space again. A failed attempt counts for a second.
    */
-  requireRecording(world: Pick<World, 'now'>): Promise<void> {
+  requireRecording(world: Pick<World, 'elapsed'>): Promise<void> {
     return this.#recording.require(world);
   }
 

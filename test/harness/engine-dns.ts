@@ -40,10 +40,11 @@ export async function cleanRounds(vault: Vault, rounds: number): Promise<number[
     waits.push(ms);
     if (waits.length >= rounds) stop.abort();
   };
-  const { now, randomBytes, turn } = vault.world;
+  const { now, elapsed, randomBytes, turn } = vault.world;
   // Only the job's own waits; its work uses the clock of the test.
   const waiting = {
     now,
+    elapsed,
     randomBytes,
     turn,
     sleep: (ms: number, signal?: AbortSignal) =>

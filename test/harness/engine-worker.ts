@@ -61,6 +61,7 @@ export async function workerOn(
   };
   const world = {
     now: vault.world.now,
+    elapsed: vault.world.elapsed,
     randomBytes: vault.world.randomBytes,
     turn: () => living(vault.world.turn()),
     sleep: (ms: number, signal?: AbortSignal) => (isDead ? never : living(vault.world.sleep(ms, signal))),

@@ -217,18 +217,26 @@ export function wholeName(relative: string | undefined, zone: string): string {
 export class JumpingWorld implements World {
   readonly waits: number[] = [];
   #now = Date.parse('2026-11-21T12:00:00Z');
+  #elapsed = 0;
   readonly now = (): number => this.#now;
+  readonly elapsed = (): number => this.#elapsed;
   readonly turn = realWorld.turn;
   readonly randomBytes = realWorld.randomBytes;
 
   readonly sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
     if (signal?.aborted === true) return;
     this.waits.push(ms);
-    this.#now += ms;
+    this.advance(ms);
     await realWorld.turn();
   };
 
   advance(ms: number): void {
+    this.#now += ms;
+    this.#elapsed += ms;
+  }
+
+  /** Someone sets the clock, by this much. */
+  set(ms: number): void {
     this.#now += ms;
   }
 }

@@ -31,6 +31,7 @@ export class QuietClock implements World {
   }
 
   readonly now = (): number => this.#now;
+  readonly elapsed = (): number => this.#now;
   readonly randomBytes = (size: number): Buffer => randomBytes(size);
 
   readonly turn = async (): Promise<void> => {

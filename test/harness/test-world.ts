@@ -8,6 +8,7 @@ type Sleeper = { readonly until: number; readonly wake: () => void };
 export class TestWorld implements World {
   readonly isSet = true;
   #now: number;
+  #elapsed = 0;
   readonly #sleepers = new Set<Sleeper>();
   readonly #watchers = new Set<() => void>();
 
@@ -16,6 +17,7 @@ export class TestWorld implements World {
   }
 
   readonly now = (): number => this.#now;
+  readonly elapsed = (): number => this.#elapsed;
   readonly randomBytes = (size: number): Buffer => randomBytes(size);
 
   readonly turn = async (): Promise<void> => {
@@ -41,9 +43,10 @@ export class TestWorld implements World {
     return this.#sleepers.size;
   }
 
-  /** Moves the clock, forward or back, and wakes due sleepers. */
+  /** Lets time pass and wakes due sleepers. A negative `ms` sets the clock back, and no time passes. */
   advance(ms: number): void {
     this.#now += ms;
+    this.#elapsed += Math.max(0, ms);
     for (const sleeper of [...this.#sleepers]) {
       if (sleeper.until > this.#now) continue;
       // At once, so that `sleeping` waits until it sleeps again.

@@ -29,14 +29,14 @@ async function watched(t: TestContext) {
 async function round({ vault }: Pick<Engine, 'vault'>): Promise<number[]> {
   const stop = new AbortController();
   const waits: number[] = [];
-  const { now, randomBytes, turn } = vault.world;
+  const { now, elapsed, randomBytes, turn } = vault.world;
   const sleep = async (ms: number, signal?: AbortSignal) => {
     if (signal !== stop.signal) return vault.world.sleep(ms, signal);
     waits.push(ms);
     stop.abort();
     return undefined;
   };
-  await runWindowWatcher({ ...vault, world: { now, randomBytes, turn, sleep } }, stop.signal);
+  await runWindowWatcher({ ...vault, world: { now, elapsed, randomBytes, turn, sleep } }, stop.signal);
   return waits;
 }
 

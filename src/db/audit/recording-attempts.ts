@@ -33,9 +33,9 @@ export class RecordingAttempts {
    * Rejects with the error of an attempt if the last events could not be recorded, and a write still fails. A failed attempt
    * counts for a second.
    */
-  async require({ now }: Pick<World, 'now'>): Promise<void> {
+  async require({ elapsed }: Pick<World, 'elapsed'>): Promise<void> {
     if (this.#canRecord) return;
-    if (this.#failedAt !== undefined && Math.abs(now() - this.#failedAt) >= pauseMs)
+    if (this.#failedAt !== undefined && elapsed() - this.#failedAt >= pauseMs)
       this.#running = this.#failedAt = undefined;
     this.#running ??= this.#attempt().then(
       () => {
@@ -43,7 +43,7 @@ export class RecordingAttempts {
         this.#running = undefined;
       },
       (error: unknown) => {
-        this.#failedAt = now();
+        this.#failedAt = elapsed();
         throw error;
       },
     );

@@ -19,13 +19,13 @@ type Identity = Pick<Stats, 'dev' | 'ino'>;
 
 export class FileInPlace {
   readonly #path: string;
-  readonly #world: Pick<World, 'now'>;
+  readonly #world: Pick<World, 'elapsed'>;
   readonly #database: Identity;
   readonly #companions: readonly (Identity & { readonly file: string })[];
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   /** Call while `path` is open, its log was read, and none of its files can have been moved yet. */
-  constructor(path: string, world: Pick<World, 'now'>) {
+  constructor(path: string, world: Pick<World, 'elapsed'>) {
     this.#path = path;
     this.#world = world;
     this.#database = statSync(path);
@@ -50,12 +50,12 @@ export class FileInPlace {
       const now = statOf(companion.file);
       if (!isSame(now, companion)) throw new LostLogError(companion.file, this.#logState());
     }
-    this.#checkedAt = this.#world.now();
+    this.#checkedAt = this.#world.elapsed();
   }
 
   /** Like `require`, for reads: skips the check if the last one was a moment ago. */
   requireLately(): void {
-    if (!(Math.abs(this.#world.now() - this.#checkedAt) < trustedMs)) this.require();
+    if (this.#world.elapsed() - this.#checkedAt >= trustedMs) this.require();
   }
 
   #logState(): LogState {

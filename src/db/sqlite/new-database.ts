@@ -132,7 +132,7 @@ async function publish(draft: string, path: string, world: World): Promise<void>
 
 /** An empty file may be locked by a restore that is about to replace it, so it is locked first. */
 async function replaceEmpty(draft: string, path: string, world: World): Promise<void> {
-  const giveUpAt = world.now() + patienceMs;
+  const giveUpAt = world.elapsed() + patienceMs;
   for (;;) {
     if (hasContent(path)) return;
     try {
@@ -146,7 +146,7 @@ async function replaceEmpty(draft: string, path: string, world: World): Promise<
       }
     } catch (error) {
       if (hasContent(path)) return;
-      if (world.now() >= giveUpAt) throw error;
+      if (world.elapsed() >= giveUpAt) throw error;
       await world.sleep(5);
     }
   }

@@ -33,7 +33,7 @@ type Waiting = PromiseWithResolvers<Result> & { readonly since: number };
 
 export class ThreadConnection implements WriteConnection {
   readonly #thread: Worker;
-  readonly #world: Pick<World, 'now'>;
+  readonly #world: Pick<World, 'elapsed'>;
   readonly #ended: Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
   #unsent: WriteRequest[] = [];
@@ -41,7 +41,7 @@ export class ThreadConnection implements WriteConnection {
   #taggedBy: Integrity | undefined;
   #isOver = false;
 
-  private constructor(thread: Worker, world: Pick<World, 'now'>) {
+  private constructor(thread: Worker, world: Pick<World, 'elapsed'>) {
     this.#thread = thread;
     this.#world = world;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ export class ThreadConnection implements WriteConnection {
    * Opens the database at `path` on this thread. Rejects with what keeps it from that; an error that
    * ends the thread later is an uncaught exception.
    */
-  static async open(thread: Worker, path: string, world: Pick<World, 'now'>): Promise<ThreadConnection> {
+  static async open(thread: Worker, path: string, world: Pick<World, 'elapsed'>): Promise<ThreadConnection> {
     const connection = new ThreadConnection(thread, world);
     const failed = Promise.withResolvers<never>();
     const fail = (error: Error) => failed.reject(startError(error));
@@ -124,7 +124,7 @@ export class ThreadConnection implements WriteConnection {
 
   waiting(): number {
     const [oldest] = this.#waiting.values();
-    return oldest === undefined ? 0 : this.#world.now() - oldest.since;
+    return oldest === undefined ? 0 : this.#world.elapsed() - oldest.since;
   }
 
   async close(): Promise<void> {
@@ -134,7 +134,7 @@ export class ThreadConnection implements WriteConnection {
 
   #ask(order: WriteOrder): Promise<Result> {
     if (this.#isOver) return Promise.reject(threadEnded());
-    const waiting = { ...Promise.withResolvers<Result>(), since: this.#world.now() };
+    const waiting = { ...Promise.withResolvers<Result>(), since: this.#world.elapsed() };
     this.#lastId += 1;
     this.#waiting.set(this.#lastId, waiting);
     if (this.#unsent.length === 0) process.nextTick(() => this.#send());

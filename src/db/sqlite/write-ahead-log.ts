@@ -12,13 +12,13 @@ export async function enterWal(
   patienceMs: number,
   world: World,
 ): Promise<void> {
-  const giveUpAt = world.now() + patienceMs;
+  const giveUpAt = world.elapsed() + patienceMs;
   for (;;) {
     try {
       writing.pragma('journal_mode = wal');
       return;
     } catch (error) {
-      if (!isBusy(error) || world.now() >= giveUpAt) throw error;
+      if (!isBusy(error) || world.elapsed() >= giveUpAt) throw error;
       await world.sleep(5);
     }
   }

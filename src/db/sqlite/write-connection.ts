@@ -89,7 +89,7 @@ export function openForReading(path: string): BetterSqlite3.Database {
 export class DirectConnection implements WriteConnection {
   readonly #database: BetterSqlite3.Database;
   readonly #statements: SqliteStatements;
-  readonly #world: Pick<World, 'now' | 'sleep'>;
+  readonly #world: Pick<World, 'now' | 'elapsed' | 'sleep'>;
   readonly #file: FileInPlace | undefined;
   // How long the lock has been waited for since it was last acquired: later transactions do not start that wait over,
   // or those behind them would wait forever. Summed up, because a clock that is set back would make it endless.
@@ -100,7 +100,11 @@ export class DirectConnection implements WriteConnection {
    * With `file`, no transaction begins in a file that is no longer in place, and none that ended there is reported as
    * durable.
    */
-  constructor(database: BetterSqlite3.Database, world: Pick<World, 'now' | 'sleep'>, file?: FileInPlace) {
+  constructor(
+    database: BetterSqlite3.Database,
+    world: Pick<World, 'now' | 'elapsed' | 'sleep'>,
+    file?: FileInPlace,
+  ) {
     this.#database = database;
     this.#statements = new SqliteStatements(database);
     this.#world = world;
@@ -131,7 +135,7 @@ export class DirectConnection implements WriteConnection {
   async begin(): Promise<void> {
     await this.requireInPlace();
     for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
-      const before = this.#world.now();
+      const before = this.#world.elapsed();
       try {
         this.#statements.execute('begin immediate', []);
         this.#lockedFor = 0;
@@ -140,7 +144,7 @@ export class DirectConnection implements WriteConnection {
         const { cause } = error as { cause?: unknown };
         if (!isBusy(cause) || this.#lockedFor >= lockPatienceMs) throw error;
         await this.#world.sleep(pause);
-        this.#lockedFor += Math.max(pause, this.#world.now() - before);
+        this.#lockedFor += Math.max(pause, this.#world.elapsed() - before);
       }
     }
   }

@@ -83,9 +83,9 @@ export class WritingThread {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       if (next.do !== 'append') await this.#handle(next);
       else {
-        const before = this.#world.now();
+        const before = this.#world.elapsed();
         await this.#append(next);
-        await this.#gather(this.#world.now() - before);
+        await this.#gather(this.#world.elapsed() - before);
       }
       if (this.#lastWord !== undefined) this.#port.postMessage(this.#lastWord);
     }

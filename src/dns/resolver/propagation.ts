@@ -50,12 +50,12 @@ export async function waitUntilVisible(
   { timeoutMs, onWaiting }: Wait,
   signal: AbortSignal,
 ): Promise<void> {
-  const start = world.now();
+  const start = world.elapsed();
   const looks = records.map((record) => new RecordPoll(record, resolver));
   let missing = looks;
   const longest = timeoutMs > hour ? longestPauseForPeople : longestPause;
   for (let pause = firstPause; ; pause = Math.min(pause * 2, longest)) {
-    const elapsed = world.now() - start;
+    const elapsed = world.elapsed() - start;
     const servers = new ZoneServers(resolver);
     await mapBounded(namesAtOnce, missing, async (look) => {
       if (!signal.aborted) await look.at(servers, elapsed);

@@ -3,20 +3,20 @@ import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 
 export class RecentZones<Zone> {
-  readonly #world: Pick<World, 'now'>;
+  readonly #world: Pick<World, 'elapsed'>;
   readonly #known = new Map<string, { readonly at: number; readonly zones: readonly Zone[] }>();
 
-  constructor(world: Pick<World, 'now'>) {
+  constructor(world: Pick<World, 'elapsed'>) {
     this.#world = world;
   }
 
   /** The value cached under this key less than a minute ago. */
   get(key: string): readonly Zone[] | undefined {
     const known = this.#known.get(key);
-    return known !== undefined && Math.abs(this.#world.now() - known.at) < minute ? known.zones : undefined;
+    return known !== undefined && this.#world.elapsed() - known.at < minute ? known.zones : undefined;
   }
 
   set(key: string, zones: readonly Zone[]): void {
-    if (this.get(key) === undefined) this.#known.set(key, { at: this.#world.now(), zones });
+    if (this.get(key) === undefined) this.#known.set(key, { at: this.#world.elapsed(), zones });
   }
 }

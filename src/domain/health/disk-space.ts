@@ -62,8 +62,8 @@ export class DiskSpace {
   }
 
   #isRecent(): boolean {
-    const age = this.#found === undefined ? rememberedFor : this.#world.now() - this.#found.at;
-    return age >= 0 && age < rememberedFor;
+    const age = this.#found === undefined ? rememberedFor : this.#world.elapsed() - this.#found.at;
+    return age < rememberedFor;
   }
 
   async #look(): Promise<number> {
@@ -73,7 +73,7 @@ export class DiskSpace {
       free = bavail * bsize;
       return free;
     } finally {
-      this.#found = { at: this.#world.now(), free };
+      this.#found = { at: this.#world.elapsed(), free };
       this.#looking = undefined;
     }
   }

@@ -14,7 +14,7 @@ export class Heartbeat {
   }
 
   beat(): void {
-    this.#lastBeat = this.#world.now();
+    this.#lastBeat = this.#world.elapsed();
   }
 
   /** Whether it has beaten at all. */
@@ -23,6 +23,6 @@ export class Heartbeat {
   }
 
   get isFresh(): boolean {
-    return this.#lastBeat !== undefined && Math.abs(this.#world.now() - this.#lastBeat) < freshFor;
+    return this.#lastBeat !== undefined && this.#world.elapsed() - this.#lastBeat < freshFor;
   }
 }

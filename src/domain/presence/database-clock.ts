@@ -31,8 +31,8 @@ export class DatabaseClock {
   constructor(machine: World, databaseNow: DatabaseNow) {
     this.#machine = machine;
     this.databaseNow = databaseNow;
-    const { sleep, turn, randomBytes } = machine;
-    this.world = { now: () => machine.now() - this.ahead, sleep, turn, randomBytes };
+    const { elapsed, sleep, turn, randomBytes } = machine;
+    this.world = { now: () => machine.now() - this.ahead, elapsed, sleep, turn, randomBytes };
   }
 
   /** Milliseconds by which the clock of this machine is ahead of that of the database, as of the last measurement. */

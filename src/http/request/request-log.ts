@@ -32,7 +32,7 @@ export function logRequest(context: ServerContext, story: RequestContext, end: R
   const { world, log, meter } = context.vault;
   const { request, requestId, receivedAt, actor = 'anonymous' } = story;
   const route = end.route ?? 'none';
-  const ms = world.now() - receivedAt;
+  const ms = world.elapsed() - receivedAt;
   meter.requested(route, end.status, ms);
   const line = {
     request_id: requestId,

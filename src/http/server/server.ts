@@ -143,7 +143,7 @@ function requestListener(
     if (turn === 'over') return;
     inTurn(request, () => {
       request[id] = nextId();
-      request[receivedAt] = context.vault.world.now();
+      request[receivedAt] = context.vault.world.elapsed();
       request.url = originForm(request.url);
       const refusal = turn === 'ambiguous' ? 'invalid_request' : refusalOf(request);
       try {
@@ -196,8 +196,8 @@ async function stop(
       resolve();
     });
   });
-  const giveUpAt = world.now() + patience;
-  while (!closed.signal.aborted && world.now() < giveUpAt) {
+  const giveUpAt = world.elapsed() + patience;
+  while (!closed.signal.aborted && world.elapsed() < giveUpAt) {
     // A connection is idle after its last response, and would stay open for another request.
     server.closeIdleConnections();
     await world.sleep(20, closed.signal);

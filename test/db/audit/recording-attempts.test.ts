@@ -41,6 +41,9 @@ test('a failed attempt counts for a second, however often it is asked for, and w
   assert.equal(state.attempts, 2);
   world.advance(-60_000);
   await assert.rejects(require(), full);
+  assert.equal(state.attempts, 2);
+  world.advance(1000);
+  await assert.rejects(require(), full);
   assert.equal(state.attempts, 3);
 });
 

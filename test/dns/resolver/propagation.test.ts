@@ -294,6 +294,17 @@ suite('the end', () => {
     assert.deepEqual(world.waits, [1000, 2000, 4000, 8000, 5000], 'the last look is at the very end');
   });
 
+  test('a clock that is set meanwhile makes the wait neither longer nor shorter', async (t) => {
+    const dns = await fakeDns(t);
+    for (const by of [-86_400_000, 86_400_000]) {
+      const world = new JumpingWorld();
+      const at = (pause: number) => pause === 2 && world.set(by);
+      const resolver = systemResolver(dns.server, undefined, loopbackGuard);
+      await assert.rejects(wait(resolver, { world, at, timeoutMs: 20_000 }), / is not visible after 20 s: /);
+      assert.equal(world.elapsed(), 20_000);
+    }
+  });
+
   test('a time of zero is one look', async (t) => {
     const dns = await fakeDns(t, shows);
     assert.deepEqual(await wait(systemResolver(dns.server, undefined, loopbackGuard), { timeoutMs: 0 }), []);

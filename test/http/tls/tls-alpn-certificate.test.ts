@@ -69,6 +69,7 @@ suite('a challenge certificate', () => {
       ...vault,
       world: {
         now: world.now,
+        elapsed: world.elapsed,
         sleep: world.sleep,
         turn: world.turn,
         randomBytes: (size: number) => {
