@@ -27,8 +27,13 @@ type Post = {
   readonly accept?: string | undefined;
 };
 
+/** Not Found, Method Not Allowed, Gone. */
+const gone: readonly number[] = [404, 405, 410];
+
 /** How often a request has failed in ways that allow a retry. */
 type Failures = { connection: number; nonce: number };
+
+type Attempts = { readonly url: string; readonly failures: Failures; readonly repeats: readonly number[] };
 
 export class AcmeClient {
   readonly context: AcmeContext;
@@ -46,16 +51,14 @@ export class AcmeClient {
   }
 
   /**
-   * The directory, at most one hour old; downloaded again after a request failed for reasons other than a problem
-   * document. Concurrent callers share one download. Throws AcmeError.
+   * The directory, at most one hour old; downloaded again after a request failed for reasons other than a problem document, and
+   * after one of its resources was not found. Concurrent callers share one download. Throws AcmeError.
    */
   async directory(signal: AbortSignal): Promise<AcmeDirectory> {
     for (;;) {
       if (signal.aborted) throw aborted();
       const known = this.#directory;
-      if (known !== undefined && this.context.world.now() < known.until && this.#isRecent(known.until)) {
-        return known.value;
-      }
+      if (known !== undefined && this.context.world.elapsed() < known.until) return known.value;
       if (this.#fetching === undefined) return this.#fetchDirectory(signal);
       const shared = await settled(this.#fetching, signal);
       if (shared instanceof AcmeError && shared.kind !== 'aborted') throw shared;
@@ -104,7 +107,7 @@ export class AcmeClient {
         return await this.#transport.send({ method: 'POST', url, body, accept }, signal);
       } catch (error) {
         // The response that rejected a nonce contains the next one, which the pool returns first.
-        await this.#mayRepeat(error, failures, repeats, signal);
+        await this.#mayRepeat(error, { url, failures, repeats }, signal);
       }
     }
   }
@@ -115,27 +118,29 @@ export class AcmeClient {
       try {
         return await this.#transport.send({ method, url }, signal);
       } catch (error) {
-        await this.#mayRepeat(error, failures, pauses, signal);
+        await this.#mayRepeat(error, { url, failures, repeats: pauses }, signal);
       }
     }
   }
 
   /** Returns, after a pause, if the request may be retried; otherwise throws the error. */
-  async #mayRepeat(
-    error: unknown,
-    failures: Failures,
-    repeats: readonly number[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #mayRepeat(error: unknown, { url, failures, repeats }: Attempts, signal: AbortSignal): Promise<void> {
     if (!(error instanceof AcmeError)) throw error;
     if (error.type === 'badNonce' && failures.nonce++ < mostBadNonces) return;
     const pause = isConnectionFailure(error) ? repeats[failures.connection++] : undefined;
     if (pause === undefined) {
-      if (error.kind !== 'problem' && error.kind !== 'aborted') this.#directory = undefined;
+      if (this.#isOutdated(error, url)) this.#directory = undefined;
       throw error;
     }
     await this.context.world.sleep(pause, signal);
     if (signal.aborted) throw aborted();
+  }
+
+  /** Whether the CA may have changed its directory: it does not answer as a CA, or its resources have moved. */
+  #isOutdated({ kind, status }: AcmeError, url: string): boolean {
+    if (kind !== 'problem') return kind !== 'aborted';
+    const isListed = Object.values(this.#directory?.value ?? {}).includes(url);
+    return isListed && status !== undefined && gone.includes(status);
   }
 
   async #newNonce(signal: AbortSignal): Promise<string> {
@@ -153,16 +158,11 @@ export class AcmeClient {
     this.#fetching = this.get(this.#server.directoryUrl, signal).then(readDirectory);
     try {
       const value = await this.#fetching;
-      this.#directory = { value, until: this.context.world.now() + directoryLifetime };
+      this.#directory = { value, until: this.context.world.elapsed() + directoryLifetime };
       return value;
     } finally {
       this.#fetching = undefined;
     }
-  }
-
-  /** A clock that was set back must not extend the lifetime of a directory. */
-  #isRecent(until: number): boolean {
-    return until - this.context.world.now() <= directoryLifetime;
   }
 }
 

@@ -78,8 +78,8 @@ test('the pages that a directory names are kept fit for terminals, and no longer
 
 test('the directory is fetched once an hour, once for all who ask, and again after a failure', async (t) => {
   const ca = await scriptedAcme(t);
-  let now = Date.UTC(2026, 10, 21);
-  const client = clientOf(ca, { ...impatientWorld, now: () => now });
+  let now = 0;
+  const client = clientOf(ca, { ...impatientWorld, elapsed: () => now });
   const fetched = async () => {
     await client.directory(forever);
     return ca.kinds().filter((kind) => kind === 'directory').length;
@@ -90,13 +90,25 @@ test('the directory is fetched once an hour, once for all who ask, and again aft
   assert.equal(await fetched(), 1);
   now += 1;
   assert.equal(await fetched(), 2);
-  now -= 365 * 24 * hour;
-  assert.equal(await fetched(), 3);
   ca.override('renewalInfo', { status: 500 });
   await assert.rejects(client.get(`${ca.origin}/renewal-info/a.b`, forever), isAcmeError('protocol', /500/));
-  assert.equal(await fetched(), 4);
+  assert.equal(await fetched(), 3);
   await assert.rejects(client.get(`${ca.origin}/renewal-info/a.b`, forever), isAcmeError('problem'));
-  assert.equal(await fetched(), 4);
+  assert.equal(await fetched(), 3);
+});
+
+test('a CA that has moved its resources is asked for its directory again', async (t) => {
+  const { ca, client, account } = await registered(t);
+  const fetched = () => ca.kinds().filter((kind) => kind === 'directory').length;
+  const before = fetched();
+  ca.override('newOrder', problem('malformed', 'Not here any more', { status: 404 }));
+  await assert.rejects(newOrder(client, account, example, forever), isAcmeError('problem', /Not here/));
+  await newOrder(client, account, example, forever);
+  assert.equal(fetched(), before + 1);
+  ca.override('newOrder', problem('rejectedIdentifier', 'no', { status: 400 }));
+  await assert.rejects(newOrder(client, account, example, forever), isAcmeError('problem'));
+  await newOrder(client, account, example, forever);
+  assert.equal(fetched(), before + 1, 'a refusal says nothing about the directory');
 });
 
 test('who waits for the directory that another one fetches can give up, or outlive the other', async (t) => {
