@@ -25,6 +25,9 @@ const afterNone = 24 * hour;
 /** Concurrent queries per CA. */
 const atOnce = 4;
 
+/** An answer that takes longer is as good as none: with a hundred of them, all other CAs would wait for half an hour. */
+const slow = 15 * second;
+
 /** Certificates postponed per transaction, so that other writes can run in between. */
 const postponedAtOnce = 500;
 
@@ -32,8 +35,8 @@ const postponedAtOnce = 500;
 type Queried = { readonly certificate: CertificateRow; readonly version: CertificateVersionRow };
 
 /**
- * Queries the windows that are due, at most `limit`, a few at a time per CA. A CA that fails is not queried for its other
- * certificates for an hour. Returns how many were due.
+ * Queries the windows that are due, at most `limit`, a few at a time per CA. A CA that fails, or is slow, is not queried for its
+ * other certificates for an hour. Returns how many were due.
  */
 export async function queryDueWindows(
   vault: LoggedContext & CaContext,
@@ -116,7 +119,7 @@ async function scheduleQuery(
   await db.write((writer) => updateCertificate(writer, id, { ari_check_at }));
 }
 
-/** Returns whether to query this CA for other certificates; false after a failure that affects all. */
+/** Returns whether to query this CA for other certificates; false after a failure that affects all, and for a slow CA. */
 async function queryWindow(
   vault: LoggedContext & CaContext,
   { certificate, version }: Queried,
@@ -129,13 +132,14 @@ async function queryWindow(
     await scheduleQuery(vault, certificate, afterNone);
     return true;
   }
+  const begun = world.elapsed();
   try {
     const info = await withDeadline(world, minute, signal, (deadline) =>
       fetchRenewalInfo(vault.acme.at(ca), id, deadline.signal),
     );
     if (info === undefined) await scheduleQuery(vault, certificate, afterNone);
     else await store(vault, certificate, info);
-    return true;
+    return world.elapsed() - begun < slow;
   } catch (error) {
     if (signal.aborted) return true;
     log.warn(

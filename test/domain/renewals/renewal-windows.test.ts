@@ -113,40 +113,61 @@ test('after its expiry a certificate is not asked about any more', async (t) => 
   assert.equal((await row()).ari_check_at, world.now() + day);
 });
 
-test('a CA that does not answer is asked about one certificate an hour, and delays the windows of no other', async (t) => {
-  const { vault, world, ca, row, ask } = await prepared(t);
-  const silent = await scriptedAcme(t, { now: world.now });
+/** Thirty certificates of another CA, whose windows are due earlier. */
+async function withOtherCa(t: TestContext, { vault, world, row }: Awaited<ReturnType<typeof prepared>>) {
+  const other = await scriptedAcme(t, { now: world.now });
   const { id, ...shared } = await row();
   await vault.db.write(async (writer) => {
     const version = await writer.selectFrom('certificate_versions').selectAll().executeTakeFirstOrThrow();
     for (let n = 1; n <= 30; n += 1) {
-      const copy = { ...shared, name: `dead${n}`, ari_check_at: world.now() - n };
+      const copy = { ...shared, name: `other${n}`, ari_check_at: world.now() - n };
       const inserted = writer.insertInto('certificates').values(copy).returning('id');
       const { id: certificate_id } = await inserted.executeTakeFirstOrThrow();
       const { id: _, ...of } = version;
-      const values = { ...of, certificate_id, directory_url: silent.directoryUrl };
+      const values = { ...of, certificate_id, directory_url: other.directoryUrl };
       await writer.insertInto('certificate_versions').values(values).execute();
     }
   });
-  await acmeIssuer(vault, 'silent', silent.directoryUrl);
-  silent.overrideAll('renewalInfo', problem('serverInternal', 'down', { status: 500 }));
-  const asked = () => silent.kinds().filter((kind) => kind === 'renewalInfo').length;
+  await acmeIssuer(vault, 'other', other.directoryUrl);
+  const asked = () => other.kinds().filter((kind) => kind === 'renewalInfo').length;
   const round = async () => {
     await queryDueWindows(vault, 100, forever);
     return asked();
   };
+  return { other, round };
+}
+
+test('a CA that does not answer is asked about one certificate an hour, and delays the windows of no other', async (t) => {
+  const opened = await prepared(t);
+  const { vault, world, ca, row, ask } = opened;
+  const { other, round } = await withOtherCa(t, opened);
+  other.overrideAll('renewalInfo', problem('serverInternal', 'down', { status: 500 }));
   assert((await round()) <= 4);
   assert.notEqual((await row()).ari_renew_at, null);
   const due = await vault.db.reader
     .selectFrom('certificates')
     .select('ari_check_at')
-    .where('name', 'like', 'dead%')
+    .where('name', 'like', 'other%')
     .execute();
   for (const { ari_check_at } of due) assert.equal(ari_check_at, world.now() + hour);
   assert.equal(await ask(), 0);
   world.advance(hour);
   assert((await round()) <= 8);
   assert.equal(ca.kinds().filter((kind) => kind === 'renewalInfo').length, 1);
+});
+
+test('a CA that takes long to answer is asked about few certificates an hour', async (t) => {
+  const opened = await prepared(t);
+  const { world, row } = opened;
+  const { other, round } = await withOtherCa(t, opened);
+  other.overrideAll('renewalInfo', async (_, usual) => {
+    world.advance(15_000);
+    return usual();
+  });
+  const asked = await round();
+  assert(asked <= 8, `${asked}`);
+  assert.notEqual((await row()).ari_renew_at, null);
+  assert.equal(await round(), asked, 'nothing is due');
 });
 
 test('a window that lies after the end is not waited for', async (t) => {
