@@ -23,7 +23,7 @@ import { refuseEmptyDatabase } from './database-inspection.ts';
 import { lendDirectory, loadedAddonPath } from './embedded-addon.ts';
 import { FileInPlace, replacedMeanwhile } from './file-in-place.ts';
 import { LostLogError } from './lost-log.ts';
-import { type Migrations, migrate, refuseForeignDatabase } from './migrations/migrations.ts';
+import { type Migrations, migrate, refuseForeignDatabase, refuseInUse } from './migrations/migrations.ts';
 import { createDatabase } from './new-database.ts';
 import { readingDialect, writingDialect } from './sqlite-dialect.ts';
 import { storageErrorFrom } from './storage-error.ts';
@@ -94,6 +94,7 @@ export class SqliteEngine implements Engine {
           }
         });
       }
+      await refuseInUse(path, world, options.migrations);
       return await SqliteEngine.#openFile(path, world, 'filled', options);
     } catch (error) {
       throw storageErrorFrom(error, path);
@@ -231,8 +232,7 @@ export class SqliteEngine implements Engine {
     const connection = this.#writing;
     await connection.begin();
     try {
-      const { rows } = await connection.execute('pragma user_version', []);
-      const [row] = rows as { user_version: number }[];
+      const [row] = (await connection.execute('pragma user_version', [])).rows as { user_version: number }[];
       const number = (row?.user_version ?? 0) + 1;
       await connection.execute(`pragma user_version = ${number}`, []);
       await connection.commit();

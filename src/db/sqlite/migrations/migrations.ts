@@ -4,12 +4,16 @@
  */
 import { realpathSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import type BetterSqlite3 from 'better-sqlite3';
+import BetterSqlite3 from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { OperatorError } from '../../../base/operator-error.ts';
+import type { World } from '../../../base/world.ts';
 import { databaseName } from '../database-files.ts';
+import { refuseLostLog } from '../lost-log.ts';
 import { heldLocks } from '../process-lock.ts';
+import { isBusy } from '../storage-error.ts';
+import { openForReading, openingPatienceMs } from '../write-connection.ts';
 import { firstSchema } from './migration-0001-first-schema.ts';
 import { acme } from './migration-0002-acme.ts';
 import { administration } from './migration-0003-console.ts';
@@ -84,7 +88,7 @@ export async function migrate<S>(
     const [first] = pendingMigrations(database, known);
     if (first === undefined) return undefined;
     const isUpgrade = appliedMigrations(database).length > 0;
-    if (isUpgrade) refuseInUse(database);
+    if (isUpgrade) refuseLocked(database);
     const copy = isUpgrade ? await copyBeforeMigration(database, first) : undefined;
     const migrator = new Migrator({
       db: transaction,
@@ -99,9 +103,61 @@ export async function migrate<S>(
   if (upgraded !== undefined) onUpgraded?.(upgraded);
 }
 
-function refuseInUse({ name }: BetterSqlite3.Database): void {
+function refuseLocked({ name }: BetterSqlite3.Database): void {
   if (basename(name) !== databaseName || heldLocks(dirname(realpathSync(name))).length === 0) return;
-  throw new OperatorError(`${name} needs an upgrade, but another process has the vault open`, {
+  throw inUse(name);
+}
+
+/** Between two attempts to be alone with a database; random, so that of two processes that try one succeeds. */
+const pausesMs = { shortest: 50, more: 200 };
+
+/**
+ * Throws OperatorError if the database needs an upgrade and another process has it open, such as a server of a version that
+ * took no lock. Call it before this process opens the database; changes nothing. Another process may do the same upgrade now:
+ * waits for it as long as for any other lock.
+ */
+export async function refuseInUse(
+  path: string,
+  { elapsed, sleep, randomBytes }: Pick<World, 'elapsed' | 'sleep' | 'randomBytes'>,
+  known: Migrations = migrations,
+): Promise<void> {
+  const giveUpAt = elapsed() + openingPatienceMs;
+  while (isUpgradeDue(path, known)) {
+    if (isAlone(path)) return;
+    if (elapsed() >= giveUpAt) throw inUse(path);
+    const { shortest, more } = pausesMs;
+    await sleep(shortest + (more * (randomBytes(1)[0] ?? 0)) / 256);
+  }
+}
+
+/** Every process that has a database open in WAL mode holds a lock that makes this fail. Errors of other kinds come again. */
+function isAlone(path: string): boolean {
+  const database = new BetterSqlite3(path, { fileMustExist: true, timeout: 100 });
+  try {
+    database.pragma('locking_mode = exclusive');
+    database.exec('begin exclusive');
+    database.exec('rollback');
+    return true;
+  } catch (error) {
+    return !isBusy(error);
+  } finally {
+    database.close();
+  }
+}
+
+function isUpgradeDue(path: string, known: Migrations): boolean {
+  // Opening would create a new log.
+  refuseLostLog(path);
+  const database = openForReading(path);
+  try {
+    return appliedMigrations(database).length > 0 && pendingMigrations(database, known).length > 0;
+  } finally {
+    database.close();
+  }
+}
+
+function inUse(path: string): OperatorError {
+  return new OperatorError(`${path} needs an upgrade, but another process has the vault open`, {
     hint: 'Stop the older "vault serve" first, then start it with this version. Nothing was changed.',
   });
 }

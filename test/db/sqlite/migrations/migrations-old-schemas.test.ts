@@ -115,33 +115,37 @@ test('a database of a newer vault is refused, and stays as it is to the last byt
   assert.deepEqual(readdirSync(data).sort(), ['master.key', 'vault.db']);
 });
 
-test('a database that another process has open is not upgraded, and afterwards with a line that names the copy', async (t) => {
-  const data = join(tempDir(t), 'data');
-  mkdirSync(data, { mode: 0o700 });
-  const path = join(data, 'vault.db');
-  const schema = schemas.at(-2) ?? '';
-  writeFileSync(path, gunzipSync(read(schema, 'vault.db.gz')), { mode: 0o600 });
-  writeFileSync(join(data, 'master.key'), read(schema, 'master.key'), { mode: 0o600 });
-  const lock = new ProcessLocks(data).take('0123456789abcdef');
-  t.after(lock.release);
-  // While a server has it open, the log and the shared memory are beside it.
-  const server = new BetterSqlite3(path);
-  t.after(() => server.close());
-  server.pragma('journal_mode = wal');
-  server.prepare('select count(*) from settings').get();
-  const before = auditEvents(path);
-  const list = ['certificate', 'list', '--data-dir', data];
-  const refused = await vault(list);
-  assert.equal(refused.code, 1);
-  assert.match(
-    refused.stderr,
-    /needs an upgrade, but another process has the vault open\n {2}Stop the older "vault serve"/,
-  );
-  assert.deepEqual(auditEvents(path), before);
-  lock.release();
-  const { code, stderr } = await vault(list);
-  assert.deepEqual(
-    [code, stderr.split('\n')[0]],
-    [0, `Upgraded the database. Copy from before the upgrade: ${path}.before-${schemas.at(-1)}`],
-  );
-});
+for (const holds of [true, false]) {
+  const whose = holds ? 'a server' : 'a server of a version that took no lock';
+  test(`a database that ${whose} has open is not upgraded, and afterwards with a line that names the copy`, async (t) => {
+    const data = join(tempDir(t), 'data');
+    mkdirSync(data, { mode: 0o700 });
+    const path = join(data, 'vault.db');
+    const schema = schemas.at(-2) ?? '';
+    writeFileSync(path, gunzipSync(read(schema, 'vault.db.gz')), { mode: 0o600 });
+    writeFileSync(join(data, 'master.key'), read(schema, 'master.key'), { mode: 0o600 });
+    const lock = holds ? new ProcessLocks(data).take('0123456789abcdef') : undefined;
+    t.after(() => lock?.release());
+    // While a server has it open, the log and the shared memory are beside it.
+    const server = new BetterSqlite3(path);
+    t.after(() => server.close());
+    server.pragma('journal_mode = wal');
+    server.prepare('select count(*) from settings').get();
+    const before = auditEvents(path);
+    const list = ['certificate', 'list', '--data-dir', data];
+    const refused = await vault(list);
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /needs an upgrade, but another process has the vault open\n {2}Stop the older "vault serve"/,
+    );
+    assert.deepEqual(auditEvents(path), before);
+    lock?.release();
+    server.close();
+    const { code, stderr } = await vault(list);
+    assert.deepEqual(
+      [code, stderr.split('\n')[0]],
+      [0, `Upgraded the database. Copy from before the upgrade: ${path}.before-${schemas.at(-1)}`],
+    );
+  });
+}
