@@ -41,14 +41,21 @@ async function opened(path: string): Promise<FileHandle> {
   // Others could lead the vault to append to another of its files.
   await refuseUntrusted(resolve(path), { what: 'the audit file', groups: 'all' });
   const file = await open(path, 'a+', 0o600);
-  const { size } = await file.stat();
-  if (size === 0) {
-    await syncDirectory(dirname(path));
+  try {
+    await begin(file, path);
     return file;
+  } catch (error) {
+    // Node ends the process when it finds an open file that is used no more.
+    await file.close();
+    throw error;
   }
+}
+
+async function begin(file: FileHandle, path: string): Promise<void> {
+  const { size } = await file.stat();
+  if (size === 0) return syncDirectory(dirname(path));
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   if (buffer[0] !== 0x0a) await file.appendFile('\n');
-  return file;
 }
 
 /** A directory that this user may not read is made durable by its owner. */

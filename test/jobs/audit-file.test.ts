@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
@@ -100,6 +102,27 @@ test('the name of a new file is durable before events count as delivered', async
   assert.deepEqual(synced, [directory]);
   await sink.deliver([event(2)], going);
   assert.deepEqual(synced, [directory]);
+});
+
+test('a file that the disk lets open and then fails is closed, and written once it works', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'audit.jsonl');
+  await using handle = await open(directory);
+  const handles: FileHandle = Object.getPrototypeOf(handle);
+  const fails = t.mock.method(handles, 'stat', () => Promise.reject(new Error('input/output error')));
+  const isOpen = () =>
+    readdirSync('/proc/self/fd').some((fd) => {
+      const to = lstatSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
+      return to !== undefined && readlinkSync(`/proc/self/fd/${fd}`) === path;
+    });
+  const sink = auditFile(path);
+  t.after(() => sink.close());
+  await assert.rejects(sink.deliver([event(1)], going), /input\/output error/);
+  // Node ends a process that drops an open file.
+  assert.equal(isOpen(), false);
+  fails.mock.restore();
+  await sink.deliver([event(1)], going);
+  assert.match(readFileSync(path, 'utf8'), /^\{"id":1,.*\}\n$/);
 });
 
 test('a line that a crash has cut off does not spoil the next one', async (t) => {

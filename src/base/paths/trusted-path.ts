@@ -57,10 +57,14 @@ export async function refuseUntrusted(path: string, use: TrustedUse): Promise<Wa
 export async function openWalked({ real, target }: Walk): Promise<FileHandle | undefined> {
   if (target?.isFile() !== true) return undefined;
   const file = await open(real);
-  const { dev, ino } = await file.stat();
-  if (dev === target.dev && ino === target.ino) return file;
-  await file.close();
-  throw new OperatorError(`${real} was replaced while the vault checked it`, { hint: 'Try again.' });
+  try {
+    const { dev, ino } = await file.stat();
+    if (dev === target.dev && ino === target.ino) return file;
+    throw new OperatorError(`${real} was replaced while the vault checked it`, { hint: 'Try again.' });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 async function untrusted(what: string, path: string, faults: readonly Fault[]): Promise<Untrusted> {
