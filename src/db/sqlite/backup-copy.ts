@@ -1,6 +1,8 @@
 /**
  * SQLite operations for backups: a copy of the database while others write to it, and the examination of such a copy.
  */
+import { access } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
@@ -26,9 +28,11 @@ const cannotWrite = /^SQLITE_(FULL|READONLY|PERM|CANTOPEN|IOERR_(WRITE|FSYNC|TRU
 
 /**
  * Copies the committed state of the database at `path` into the empty file `copy`, a few pages at a time. Writers are not blocked: the copy is a
- * snapshot and never restarts. Throws CopyError or StorageError.
+ * snapshot and never restarts. Throws CopyError or StorageError, or the system's error if the directory cannot be reached.
  */
 export async function copyDatabase(path: string, copy: string): Promise<void> {
+  // better-sqlite3 would call every error here a directory that does not exist.
+  await access(dirname(copy));
   await describeErrors(path, async () => {
     const source = new BetterSqlite3(path, { readonly: true, timeout: 5000 });
     try {
@@ -120,13 +124,15 @@ function factsOf(database: BetterSqlite3.Database): CopyFacts {
   };
 }
 
-/** Runs `work` on the copy at `path`. Throws CopyError if that cannot be written, otherwise StorageError. */
+/** Runs `work` on the copy at `path`. Throws CopyError if that cannot be written or a disk has an error, otherwise StorageError. */
 export async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const { code } = ((error as Error).cause ?? error) as { code?: unknown };
-    if (!cannotWrite.test(String(code))) throw storageErrorFrom(error, path);
-    throw new CopyError(error, code === 'SQLITE_FULL' ? 'full' : 'not writable');
+    if (cannotWrite.test(String(code)))
+      throw new CopyError(error, code === 'SQLITE_FULL' ? 'full' : 'not writable');
+    if (String(code).startsWith('SQLITE_IOERR')) throw new CopyError(error, 'unclear');
+    throw storageErrorFrom(error, path);
   }
 }

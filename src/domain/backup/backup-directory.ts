@@ -4,6 +4,8 @@
  */
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError } from '../../base/system-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import type { TimedContext } from '../contexts.ts';
@@ -53,7 +55,7 @@ export function acceptedPath(path: string): string {
   return path.replace(/\.smaller\.backup$/, '.backup');
 }
 
-/** Reads the directory. Throws the system's error where it cannot be read. */
+/** Reads the directory. Throws OperatorError where it cannot be read. */
 export async function backupsIn({ db, world }: TimedContext, directory: string): Promise<BackupDirectory> {
   const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
   const identity = await vaultIdentity(db.reader);
@@ -61,7 +63,7 @@ export async function backupsIn({ db, world }: TimedContext, directory: string):
     keyof BackupDirectory,
     ScheduledBackup[]
   >;
-  for (const name of readdirSync(directory).filter((name) => scheduledName.test(name))) {
+  for (const name of namesIn(directory).filter((name) => scheduledName.test(name))) {
     const path = join(directory, name);
     const page = manifestAt(path);
     if (typeof page !== 'object' || !page.manifest.key_ids.some((id) => keyIds.has(id))) continue;
@@ -75,6 +77,18 @@ export async function backupsIn({ db, world }: TimedContext, directory: string):
   const now = world.now();
   for (const list of Object.values(found)) list.sort((a, b) => -order(a, b, now));
   return found;
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    const message = `cannot read the backup directory ${directory}: ${describeSystemError(error)}`;
+    throw new OperatorError(message, {
+      hint: 'Check its disk, and its permissions. No backup was made.',
+      cause: error,
+    });
+  }
 }
 
 /** Negative if `a` is older than `b`. A moment in the future, of a backup without a number, says nothing. */

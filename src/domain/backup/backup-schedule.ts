@@ -45,8 +45,8 @@ export type PlanOutcome = {
 };
 
 /**
- * Makes a backup if one is due or the master key was rotated since the last one, and removes those that are too many. Throws what `backUpInto` throws, and the system's error
- * where the directory cannot be read.
+ * Makes a backup if one is due or the master key was rotated since the last one, and removes those that are too many. Throws what `backUpInto` throws, and
+ * OperatorError where the directory cannot be read.
  */
 export async function backUpByPlan(
   vault: SecretsContext & LogContext,

@@ -241,6 +241,12 @@ async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
         cause: error,
       });
     }
+    if (error instanceof CopyError && error.isUnclear) {
+      throw new OperatorError(`cannot copy the database to ${place}: ${describeSystemError(error)}`, {
+        hint: 'Check the disk of the database and the one of the backup (kernel log). Nothing was written.',
+        cause: error,
+      });
+    }
     if (code === undefined && !(error instanceof CopyError)) throw error;
     throw new OperatorError(`cannot write the backup to ${place}: ${describeSystemError(error)}`, {
       hint: 'Choose an existing directory that this user can write to. Nothing was written.',

@@ -259,7 +259,7 @@ test('a missing directory is not created: the disk may not be mounted', async (t
           verify: async () => undefined,
         },
       ),
-    /ENOENT/,
+    /cannot read the backup directory \S+gone: no such file or directory/,
   );
   assert.ok(await run());
 });
