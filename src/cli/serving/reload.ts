@@ -6,7 +6,7 @@ import type { Hangups } from '../runtime/hangup-signal.ts';
 import type { ServerLog } from '../runtime/log-output.ts';
 import { refuseUnusableBackups } from '../settings/backup-settings.ts';
 import type { SettingName, Settings } from '../settings/settings.ts';
-import { syslogTarget } from './serve-audit.ts';
+import { refuseUnusableSyslog } from './serve-audit.ts';
 import { refuseInsecureSettings } from './serve-tls.ts';
 
 /** How a server was started. */
@@ -80,7 +80,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
  */
 export async function refuseUnusable(settings: Settings, running?: Settings): Promise<void> {
   refuseInsecureSettings(settings);
-  await syslogTarget(settings.audit);
+  await refuseUnusableSyslog(settings.audit);
   if (settings.backups?.directory !== running?.backups?.directory)
     await refuseUnusableBackups(settings.backups);
 }

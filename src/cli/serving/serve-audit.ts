@@ -2,8 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
+import type { World } from '../../base/world.ts';
 import type { LoggedContext } from '../../domain/contexts.ts';
-import { runAuditFeed } from '../../jobs/audit-feed.ts';
+import { type AuditSink, runAuditFeed } from '../../jobs/audit-feed.ts';
 import { auditFile } from '../../jobs/audit-file.ts';
 import { auditSyslog } from '../../jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../jobs/syslog-connection.ts';
@@ -16,29 +17,37 @@ export function auditJobs(
   settings: AuditSettings,
   signal: AbortSignal,
 ): Promise<void>[] {
-  const { file } = settings;
+  const { file, syslog } = settings;
   const jobs: Promise<void>[] = [];
   if (file !== undefined) jobs.push(runAuditFeed(vault, auditFile(file), signal));
-  if (settings.syslog !== undefined) jobs.push(sendToSyslog(vault, settings, signal));
+  if (syslog !== undefined) {
+    jobs.push(runAuditFeed(vault, syslogSink(vault.world, syslog, settings.syslogCaFile), signal));
+  }
   return jobs;
 }
 
-async function sendToSyslog(
-  vault: LoggedContext,
-  settings: AuditSettings,
-  signal: AbortSignal,
-): Promise<void> {
-  const target = await syslogTarget(settings);
-  if (target !== undefined) await runAuditFeed(vault, auditSyslog(vault.world, target, hostName()), signal);
+/** Reads the trusted certificates with the first events: a file that is gone by then is retried like a server that is. */
+function syslogSink(world: World, syslog: SyslogTarget, caFile: string | undefined): AuditSink {
+  let sink: AuditSink | undefined;
+  return {
+    name: 'syslog',
+    target: syslog.url,
+    close: async () => sink?.close(),
+    deliver: async (events, signal) => {
+      sink ??= auditSyslog(world, await trusting(syslog, caFile), hostName());
+      await sink.deliver(events, signal);
+    },
+  };
 }
 
-/** The syslog server with its trusted certificates. Rejects with OperatorError if they cannot be read. */
-export async function syslogTarget({
-  syslog,
-  syslogCaFile,
-}: AuditSettings): Promise<SyslogTarget | undefined> {
-  if (syslog?.transport !== 'tls' || syslogCaFile === undefined) return syslog;
-  return { ...syslog, ca: await certificatesIn(syslogCaFile) };
+/** Rejects with OperatorError if the trusted certificates of the syslog server cannot be read. */
+export async function refuseUnusableSyslog({ syslog, syslogCaFile }: AuditSettings): Promise<void> {
+  if (syslog !== undefined) await trusting(syslog, syslogCaFile);
+}
+
+async function trusting(syslog: SyslogTarget, caFile: string | undefined): Promise<SyslogTarget> {
+  if (syslog.transport !== 'tls' || caFile === undefined) return syslog;
+  return { ...syslog, ca: await certificatesIn(caFile) };
 }
 
 async function certificatesIn(path: string): Promise<string> {

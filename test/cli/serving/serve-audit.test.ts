@@ -5,9 +5,13 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { auditJobs } from '../../../src/cli/serving/serve-audit.ts';
 import { commandLine } from '../../harness/command-line.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { outside } from '../../harness/outside-database.ts';
+import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { settingsFor, testVault } from '../../harness/test-vault.ts';
 import { type RunningVault, serve } from '../../harness/vault-process.ts';
 
 async function prepared(t: TestContext) {
@@ -89,6 +93,28 @@ test('a collector that takes nothing does not slow a download, and gets all of t
     () => /delivery of audit events resumed/.test(running.log()) || undefined,
   );
   assert.equal((await running.end()).code, 0);
+});
+
+test('a trust root that is gone when the first events come is a warning, and the feed goes on', async (t) => {
+  const dataDir = tempDir(t);
+  const { vault, world, log } = await testVault(t, { dataDir });
+  const stop = new AbortController();
+  const url = 'tls://127.0.0.1:1';
+  const audit = {
+    ...settingsFor(dataDir).audit,
+    syslog: { url, transport: 'tls', host: '127.0.0.1', port: 1 } as const,
+    syslogCaFile: join(dataDir, 'ca.pem'),
+  };
+  const jobs = auditJobs(vault, audit, stop.signal);
+  t.after(() => stop.abort());
+  await world.sleeping(1);
+  await makeCertificate(vault, 'web');
+  world.advance(1000);
+  const warning = await eventually('the warning', () => log.lines.find((line) => line.includes('ca.pem')));
+  assert.match(warning, /"failed to deliver audit events; retrying"/);
+  await world.sleeping(1);
+  stop.abort();
+  assert.deepEqual(await Promise.all(jobs), [undefined]);
 });
 
 test('a trust root that is none is refused at the start', async (t) => {
