@@ -9,6 +9,7 @@ import {
   statSync,
   unlinkSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { day } from './duration.ts';
 
@@ -48,6 +49,16 @@ function makeWithParents(path: string): string | undefined {
     mkdirSync(first, { mode: 0o700 });
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return first;
+  }
+}
+
+/** Like `syncPath`, without holding up the event loop. */
+export async function syncPathLater(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 

@@ -1,6 +1,7 @@
 /** Writes audit events as JSON lines to a file, which log rotation may rename, remove or truncate at any time. */
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { syncPathLater } from '../base/durable-file.ts';
 import { refuseUntrusted } from '../base/paths/trusted-path.ts';
 import { jsonLine } from '../domain/audit/audit-log.ts';
 import type { AuditSink } from './audit-feed.ts';
@@ -61,12 +62,7 @@ async function begin(file: FileHandle, path: string): Promise<void> {
 /** A directory that this user may not read is made durable by its owner. */
 async function syncDirectory(path: string): Promise<void> {
   try {
-    const directory = await open(path, 'r');
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+    await syncPathLater(path);
   } catch (error) {
     if (!/^(EACCES|EPERM)$/.test(String((error as NodeJS.ErrnoException).code))) throw error;
   }

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { open, readFile, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { syncPathLater } from '../../base/durable-file.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { sameBytes } from '../../crypto/constant-time.ts';
 import type { Keyring } from '../../crypto/keyring.ts';
@@ -150,12 +151,7 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
     // The other process has given it the name.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  const directory = await open(dirname(file), 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await syncPathLater(dirname(file));
 }
 
 /** A server writes its mark before it says that it serves, so a database that was killed has one. */
