@@ -11,12 +11,16 @@
  *
  *                        OPERATION ERROR PATTERN [skip=N] [times=N]
  *
- *                    OPERATION is open, read, write, sync, truncate, name (rename, link, unlink, mkdir, rmdir), or change
- *                    (write, truncate, name, and open if it creates or may change a file). ERROR is ENOSPC, EDQUOT, EIO,
- *                    EROFS, EACCES, EMFILE or ENFILE, or WAIT: then the operation waits until the fault is gone. PATTERN
+ *                    OPERATION is open, read, write, sync, truncate, name (rename, link, unlink, mkdir, rmdir), look (stat,
+ *                    access, readlink, statfs), list (of a directory), or change (write, truncate, name, and open if it
+ *                    creates or may change a file). ERROR is ENOSPC, EDQUOT, EIO, EROFS, EACCES, EMFILE or ENFILE; or
+ *                    WAIT: then the operation waits until the fault is gone; or SLOW: then it takes half a second. PATTERN
  *                    (fnmatch) is matched with the path inside the folder; `*` matches everything, including subfolders.
  *                    The first N matches of each process succeed (skip), and N more fail (times), if given. Replace the
  *                    file by a rename, so that no process reads half of it.
+ * VAULT_DISK_SEEN    a file outside the folder to which each process appends every operation and path that it has not
+ *                    named before, as a line with a tab: what a program does with which file. Replace the file by a rename to
+ *                    begin again.
  *
  * Memory-mapped writes are not recorded. In a vault that is only SQLite's -shm, which is rebuilt from the log.
  */
@@ -35,6 +39,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -48,8 +54,9 @@ struct watched {
   dev_t device;
 };
 
-/* No error of the system has this number. */
+/* No error of the system has these numbers. */
 #define WAIT (-1)
+#define SLOW (-2)
 
 struct fault {
   char operation[16];
@@ -70,6 +77,9 @@ static struct timespec faults_time;
 static ino_t faults_inode;
 static struct fault faults[MAX_FAULTS];
 static int fault_count;
+static const char *seen_path;
+static uint64_t seen[8192];
+static ino_t seen_inode;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define REAL(name) ((__typeof__(&name))real(#name))
@@ -88,6 +98,7 @@ __attribute__((constructor)) static void begin(void) {
   const char *folder = getenv("VAULT_DISK_ROOT");
   log_path = getenv("VAULT_DISK_LOG");
   faults_path = getenv("VAULT_DISK_FAULTS");
+  seen_path = getenv("VAULT_DISK_SEEN");
   if (folder == NULL || strlen(folder) >= sizeof root) return;
   strcpy(root, folder);
   root_length = strlen(root);
@@ -154,6 +165,7 @@ static int error_named(const char *name) {
   static const struct { const char *name; int error; } known[] = {
     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},       {"EROFS", EROFS},
     {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"ENFILE", ENFILE}, {"WAIT", WAIT},
+    {"SLOW", SLOW},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(name, known[i].name) == 0) return known[i].error;
@@ -212,10 +224,44 @@ static int fault_now(const char *operation, int changes, const char *path) {
   return error;
 }
 
+/* Tells once what is done with a path. Of more than half of the table, the rest is told again and again. */
+static void tell(const char *operation, const char *path) {
+  if (seen_path == NULL) return;
+  char line[PATH_MAX + 32];
+  int length = snprintf(line, sizeof line, "%s\t%s\n", operation, path);
+  uint64_t hash = 1469598103934665603u;
+  for (int i = 0; i < length; i++) hash = (hash ^ (unsigned char)line[i]) * 1099511628211u;
+  const size_t places = sizeof seen / sizeof *seen;
+  int kept = errno;
+  struct stat status;
+  pthread_mutex_lock(&lock);
+  if (REAL(stat)(seen_path, &status) == 0 && status.st_ino != seen_inode) {
+    memset(seen, 0, sizeof seen);
+    seen_inode = status.st_ino;
+  }
+  size_t place = hash % places, tried = 0;
+  while (seen[place] != 0 && seen[place] != hash && tried++ < places / 2) place = (place + 1) % places;
+  if (seen[place] != hash) {
+    if (seen[place] == 0) seen[place] = hash;
+    int fd = REAL(open)(seen_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+      (void)!REAL(write)(fd, line, length);
+      REAL(close)(fd);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  errno = kept;
+}
+
 /* The error for this operation, or 0. */
 static int fault_for(const char *operation, int changes, const char *path) {
+  tell(operation, path);
   for (;;) {
     int error = fault_now(operation, changes, path);
+    if (error == SLOW) {
+      usleep(500000);
+      return 0;
+    }
     if (error != WAIT) return error;
     usleep(2000);
   }
@@ -438,3 +484,61 @@ int remove(const char *path) {
   int result = unlink(path);
   return result != 0 && (errno == EISDIR || errno == EPERM) ? rmdir(path) : result;
 }
+
+/* Looking */
+
+#define LOOKING(type, failed, name, directory, path, parameters, arguments)    \
+  type name parameters {                                                       \
+    char inside[PATH_MAX];                                                     \
+    if (is_inside(directory, path, inside)) {                                  \
+      int due = fault_for("look", 0, inside);                                  \
+      if (due != 0) {                                                          \
+        errno = due;                                                           \
+        return failed;                                                         \
+      }                                                                        \
+    }                                                                          \
+    return REAL(name) arguments;                                               \
+  }
+
+LOOKING(int, -1, stat, AT_FDCWD, path, (const char *path, struct stat *to), (path, to))
+LOOKING(int, -1, stat64, AT_FDCWD, path, (const char *path, struct stat64 *to), (path, to))
+LOOKING(int, -1, lstat, AT_FDCWD, path, (const char *path, struct stat *to), (path, to))
+LOOKING(int, -1, lstat64, AT_FDCWD, path, (const char *path, struct stat64 *to), (path, to))
+LOOKING(int, -1, statx, dir, path, (int dir, const char *path, int flags, unsigned mask, struct statx *to),
+        (dir, path, flags, mask, to))
+LOOKING(int, -1, access, AT_FDCWD, path, (const char *path, int mode), (path, mode))
+LOOKING(int, -1, statfs, AT_FDCWD, path, (const char *path, struct statfs *to), (path, to))
+LOOKING(int, -1, statfs64, AT_FDCWD, path, (const char *path, struct statfs64 *to), (path, to))
+LOOKING(ssize_t, -1, readlink, AT_FDCWD, path, (const char *path, char *to, size_t size), (path, to, size))
+LOOKING(char *, NULL, realpath, AT_FDCWD, path, (const char *path, char *to), (path, to))
+
+/* libuv may look by a raw system call. */
+long syscall(long number, ...) {
+  long of[6];
+  va_list more;
+  va_start(more, number);
+  for (int i = 0; i < 6; i++) of[i] = va_arg(more, long);
+  va_end(more);
+  char inside[PATH_MAX];
+  if (number == SYS_statx && is_inside((int)of[0], (const char *)of[1], inside)) FAIL_IF_DUE("look", 0, inside);
+  return REAL(syscall)(number, of[0], of[1], of[2], of[3], of[4], of[5]);
+}
+
+#define LISTING(type, failed, name, parameters, arguments)                     \
+  type name parameters {                                                       \
+    char inside[PATH_MAX];                                                     \
+    if (is_inside(AT_FDCWD, path, inside)) {                                   \
+      int due = fault_for("list", 0, inside);                                  \
+      if (due != 0) {                                                          \
+        errno = due;                                                           \
+        return failed;                                                         \
+      }                                                                        \
+    }                                                                          \
+    return REAL(name) arguments;                                               \
+  }
+
+typedef int (*chosen)(const struct dirent64 *);
+typedef int (*compared)(const struct dirent64 **, const struct dirent64 **);
+LISTING(DIR *, NULL, opendir, (const char *path), (path))
+LISTING(int, -1, scandir64, (const char *path, struct dirent64 ***to, chosen choose, compared compare),
+        (path, to, choose, compare))

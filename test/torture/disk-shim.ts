@@ -6,8 +6,8 @@ import { findProgram } from '../harness/missing-program.ts';
 
 /** `disk-shim.c`'s operations and errors. */
 export type DiskFault = {
-  readonly operation: 'open' | 'read' | 'write' | 'sync' | 'truncate' | 'name' | 'change';
-  readonly error: 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EACCES' | 'EMFILE' | 'ENFILE' | 'WAIT';
+  readonly operation: 'open' | 'read' | 'write' | 'sync' | 'truncate' | 'name' | 'look' | 'list' | 'change';
+  readonly error: 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EACCES' | 'EMFILE' | 'ENFILE' | 'WAIT' | 'SLOW';
   /** Matched with the path inside the folder (fnmatch): `*` for all, `vault.db*` for the database with its log. */
   readonly pattern: string;
   /** The number of matches of each process that succeed first. */
@@ -25,9 +25,13 @@ export type DiskShim = {
 
 /**
  * Prepares the disk for files under `root`. `scratch` is a folder outside of it for the compiled shim and its control file.
- * With `log`, a file outside of `root`, all changes are recorded there.
+ * With `log`, a file outside of `root`, all changes are recorded there; with `seen`, what was done with which file.
  */
-export function diskShim(scratch: string, root: string, { log }: { readonly log?: string } = {}): DiskShim {
+export function diskShim(
+  scratch: string,
+  root: string,
+  { log, seen }: { readonly log?: string; readonly seen?: string } = {},
+): DiskShim {
   const control = join(scratch, 'disk-faults');
   if (log !== undefined) writeFileSync(log, '');
   return {
@@ -38,6 +42,7 @@ export function diskShim(scratch: string, root: string, { log }: { readonly log?
       // io_uring would bypass the C library.
       UV_USE_IO_URING: '0',
       ...(log !== undefined && { VAULT_DISK_LOG: log }),
+      ...(seen !== undefined && { VAULT_DISK_SEEN: seen }),
     },
     fail: (...faults) => {
       writeFileSync(`${control}.new`, faults.map(lineOf).join(''));

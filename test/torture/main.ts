@@ -11,6 +11,7 @@ import { type Chamber, chanceFrom, type Finding } from './chamber.ts';
 import { crowd } from './connection-crowd.ts';
 import { faults } from './faults.ts';
 import { tortureFileCuts } from './file-cuts.ts';
+import { fileFaults } from './file-faults.ts';
 import { fleet } from './fleet.ts';
 import { tortureByKills } from './kills.ts';
 import { loseFiles } from './lost-files.ts';
@@ -29,6 +30,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   year,
   faults,
   'start-faults': startFaults,
+  'file-faults': fileFaults,
   crowd,
   soak,
   fleet,
