@@ -1,6 +1,5 @@
 /** Reads the settings file: `name: value` lines of known settings. */
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { openWalked, refuseUntrusted } from '../../base/paths/trusted-path.ts';
@@ -21,12 +20,12 @@ export async function readSettingsFile(
     mustExist,
   }: { readonly known: readonly string[]; readonly dataDir: string; readonly mustExist: boolean },
 ): Promise<{ readonly path: string; readonly values: ReadonlyMap<string, string> }> {
-  if (!mustExist && !existsSync(path)) return { path, values: new Map() };
-  refuseForeignSettings(path, dataDir);
   const invalid = (message: string, hint: string) =>
     new OperatorError(`settings file ${path}: ${message}`, { hint });
   let content: string;
   try {
+    if (!mustExist && !(await mayExist(path))) return { path, values: new Map() };
+    await refuseForeignSettings(path, dataDir);
     content = await trustedContent(resolve(path), resolve(dataDir));
   } catch (error) {
     if (error instanceof OperatorError) throw error;
@@ -69,6 +68,17 @@ export async function readSettingsFile(
     values.set(name, String(value));
   }
   return { path, values };
+}
+
+/** Rejects with the error of the system if its disk fails. The file of another user's vault does not exist for this one. */
+async function mayExist(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (/^(ENOENT|ENOTDIR|EACCES|ELOOP)$/.test(String((error as NodeJS.ErrnoException).code))) return false;
+    throw error;
+  }
 }
 
 /** The settings decide which programs run. The data directory has checks of its own. */

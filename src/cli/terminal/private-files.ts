@@ -3,6 +3,7 @@
  * write, is refused with the command that fixes it. Windows has other permissions and is not checked.
  */
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { quoted } from '../../base/paths/shell-word.ts';
@@ -83,10 +84,10 @@ export function refuseExposedKeyFile(path: string): void {
  * Throws OperatorError if other users can change the settings file. They may read it, and root may own it. Who runs a command
  * of another user's vault is told to run it as that user: a file that changed its owner would lock the service out.
  */
-export function refuseForeignSettings(path: string, dataDir: string): void {
+export async function refuseForeignSettings(path: string, dataDir: string): Promise<void> {
   const caller = callerOf();
   if (caller === undefined) return;
-  const found = violations(path, settings, caller);
+  const found = violationsOf(await stat(path).catch(() => undefined), path, settings, caller);
   if (found.length > 0) refuseForeignDirectory(dataDir, caller);
   refuse(found);
 }
@@ -153,8 +154,11 @@ function refuseForeignDirectory(path: string, { uid, words }: Caller): void {
   );
 }
 
-function violations(path: string, kind: Kind, { uid }: Caller): Violation[] {
-  const stats = statOf(path);
+function violations(path: string, kind: Kind, caller: Caller): Violation[] {
+  return violationsOf(statOf(path), path, kind, caller);
+}
+
+function violationsOf(stats: Stats | undefined, path: string, kind: Kind, { uid }: Caller): Violation[] {
   // A directory in place of a file fails when the file is read.
   if (stats === undefined || stats.isDirectory() !== (kind === directory)) return [];
   const mode = stats.mode & 0o7777;

@@ -11,8 +11,6 @@ import { fromSource, serve } from '../../harness/vault-process.ts';
 /** Source files whose calls are short, or rare, or wait for what the database waits for too. */
 const excepted: Readonly<Record<string, string>> = {
   'cli/runtime/log-output.ts': 'what is left of the log goes out at the end',
-  'cli/settings/settings-file.ts': 'SIGHUP',
-  'cli/terminal/private-files.ts': 'SIGHUP',
   'db/sqlite/file-in-place.ts': 'beside the database, which is read on the same thread',
   'db/sqlite/process-lock.ts': 'beside the database, through SQLite',
   'http/metrics/process-metrics.ts': 'prom-client reads /proc',
