@@ -485,13 +485,14 @@ int remove(const char *path) {
   return result != 0 && (errno == EISDIR || errno == EPERM) ? rmdir(path) : result;
 }
 
-/* Looking */
+/* Looking and listing */
 
-#define LOOKING(type, failed, name, directory, path, parameters, arguments)    \
+/* `failed` is what the function returns with an error. */
+#define FAULTY(operation, type, failed, name, directory, path, parameters, arguments) \
   type name parameters {                                                       \
     char inside[PATH_MAX];                                                     \
     if (is_inside(directory, path, inside)) {                                  \
-      int due = fault_for("look", 0, inside);                                  \
+      int due = fault_for(operation, 0, inside);                               \
       if (due != 0) {                                                          \
         errno = due;                                                           \
         return failed;                                                         \
@@ -499,6 +500,11 @@ int remove(const char *path) {
     }                                                                          \
     return REAL(name) arguments;                                               \
   }
+
+#define LOOKING(type, failed, name, directory, path, parameters, arguments) \
+  FAULTY("look", type, failed, name, directory, path, parameters, arguments)
+#define LISTING(type, failed, name, parameters, arguments) \
+  FAULTY("list", type, failed, name, AT_FDCWD, path, parameters, arguments)
 
 LOOKING(int, -1, stat, AT_FDCWD, path, (const char *path, struct stat *to), (path, to))
 LOOKING(int, -1, stat64, AT_FDCWD, path, (const char *path, struct stat64 *to), (path, to))
@@ -523,19 +529,6 @@ long syscall(long number, ...) {
   if (number == SYS_statx && is_inside((int)of[0], (const char *)of[1], inside)) FAIL_IF_DUE("look", 0, inside);
   return REAL(syscall)(number, of[0], of[1], of[2], of[3], of[4], of[5]);
 }
-
-#define LISTING(type, failed, name, parameters, arguments)                     \
-  type name parameters {                                                       \
-    char inside[PATH_MAX];                                                     \
-    if (is_inside(AT_FDCWD, path, inside)) {                                   \
-      int due = fault_for("list", 0, inside);                                  \
-      if (due != 0) {                                                          \
-        errno = due;                                                           \
-        return failed;                                                         \
-      }                                                                        \
-    }                                                                          \
-    return REAL(name) arguments;                                               \
-  }
 
 typedef int (*chosen)(const struct dirent64 *);
 typedef int (*compared)(const struct dirent64 **, const struct dirent64 **);

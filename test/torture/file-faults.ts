@@ -54,7 +54,7 @@ export function patternOf(path: string): string {
     .replace(/\*(?:[-.]?\*)+/g, '*');
 }
 
-/** The rows in the lines that the failing disk wrote, without what only a start does. */
+/** The rows in the lines that the failing disk wrote. */
 export function touchedIn(lines: readonly string[]): Touched[] {
   const rows = new Map<string, Touched>();
   for (const line of lines) {
