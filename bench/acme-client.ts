@@ -3,7 +3,7 @@ import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } fro
 import { Agent, request } from 'node:https';
 import { json } from 'node:stream/consumers';
 import { explicit, implicit, integer, objectIdentifier, sequence, setOf } from '../src/crypto/der.ts';
-import { bitString, extension } from '../src/crypto/x509-values.ts';
+import { bitString, extension } from '../src/crypto/x509/x509-values.ts';
 
 /** A server, and what clients need of it. */
 export type AcmeServer = {

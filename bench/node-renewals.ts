@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import pg from 'pg';
-import { databaseIn } from '../src/domain/presence/vault-database.ts';
+import { databaseIn } from '../src/domain/instance/vault-database.ts';
 import type { Cell, Table } from './figure.ts';
 import type { FilledVault } from './filled-vault.ts';
 import type { MeasuredDatabase } from './measured-database.ts';

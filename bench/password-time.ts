@@ -1,7 +1,7 @@
 /** Hashes a password as often as the first argument says, and prints the milliseconds as JSON. */
 import { Secret } from '../src/base/secret.ts';
 import { realWorld } from '../src/base/world.ts';
-import { hashPassword, passwordMatches } from '../src/crypto/password-hash.ts';
+import { hashPassword, passwordMatches } from '../src/crypto/secrets/password-hash.ts';
 
 const password = new Secret('correct horse battery bench');
 const hash = await hashPassword(realWorld, password);

@@ -1,9 +1,9 @@
 /** Downloads the issued certificate (RFC 8555 §7.4.2), verifies it and selects the preferred chain. */
 import { createPublicKey, type X509Certificate } from 'node:crypto';
 import { parseIdentifier } from '../base/identifier.ts';
-import { chainFrom } from '../crypto/certificate-chain.ts';
-import { factsOf, openCertificate, titleOf } from '../crypto/certificate-facts.ts';
 import { readPemBlocks } from '../crypto/pem.ts';
+import { chainFrom } from '../crypto/x509/certificate-chain.ts';
+import { factsOf, openCertificate, titleOf } from '../crypto/x509/certificate-facts.ts';
 import { type AcmeAnswer, contentTypeOf, unexpected } from './acme-answer.ts';
 import type { AcmeClient } from './acme-client.ts';
 import { AcmeError } from './acme-error.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { hour, minute } from '../base/duration.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
-import { serialAndAuthorityKeyId } from '../crypto/certificate-id.ts';
+import { serialAndAuthorityKeyId } from '../crypto/x509/certificate-id.ts';
 import { absoluteUrl, jsonIn, unexpected } from './acme-answer.ts';
 import type { AcmeClient } from './acme-client.ts';
 import type { RenewalInfo } from './acme-types.ts';

@@ -1,7 +1,7 @@
 /**
  * Authentication of rows: tags computed with a key that is not in the database, so that write access to the database
  * does not suffice to forge them. The same key makes entity tags that outlive master keys. Implemented by
- * crypto/integrity-key.ts.
+ * crypto/secrets/integrity-key.ts.
  */
 import type { KeyObject } from 'node:crypto';
 

@@ -5,6 +5,8 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hasContent } from '../base/file-content.ts';
+import { networkFileSystem } from '../base/network-file-system.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type DatabaseFacts, examineDatabase } from './sqlite/database-examination.ts';
 import { companionsOf, databaseName, logOf } from './sqlite/database-files.ts';
 import {
@@ -15,7 +17,6 @@ import {
   refuseMisplacedFiles,
 } from './sqlite/database-inspection.ts';
 import { type HeldDatabase, holdDatabase } from './sqlite/database-lock.ts';
-import { refuseNetworkPlace } from './sqlite/database-place.ts';
 import { leftLog, lostDatabaseAdvice, refuseLeftLog, removeDrafts } from './sqlite/new-database.ts';
 
 export class DatabaseFile {
@@ -115,4 +116,24 @@ export class DatabaseFile {
 
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path, { throwIfNoEntry: false }))?.size ?? 0;
+}
+
+/**
+ * Throws OperatorError if the database at `path` is, or would be, on a network file system: SQLite's log needs working locks and
+ * shared memory (sqlite.org/wal.html).
+ */
+function refuseNetworkPlace(path: string): void {
+  // The file may be a link to another disk.
+  const type = networkFileSystem(path);
+  if (type === undefined) return;
+  const dataDir = dirname(path);
+  throw new OperatorError(
+    `the database in ${dataDir} is on a network file system (${type}), which can corrupt it`,
+    {
+      hint:
+        'Locks and shared memory are unreliable there. Stop the vault, copy the directory to a local disk\n' +
+        `  (cp -a ${dataDir} /var/lib/vault), and set --data-dir to it. Backups may be on a network file system.\n` +
+        '  Nothing was changed.',
+    },
+  );
 }

@@ -5,7 +5,7 @@
 import type { KeyedMutex } from '../base/keyed-mutex.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import type { Keyring } from '../crypto/keyring.ts';
+import type { Keyring } from '../crypto/secrets/keyring.ts';
 import type { Database } from '../db/database.ts';
 
 /** Clock, sleep and randomness. Functions that write in the caller's transaction take this, and no database. */

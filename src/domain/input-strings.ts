@@ -25,8 +25,8 @@ import {
 import { momentForms, parseMoment } from '../base/moment.ts';
 import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
-import { RequestRefused } from '../crypto/request-refused.ts';
-import { longestRequest, readSigningRequest } from '../crypto/signing-request.ts';
+import { RequestRefused } from '../crypto/x509/request-refused.ts';
+import { longestRequest, readSigningRequest } from '../crypto/x509/signing-request.ts';
 import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
 
 /** What a JSON Schema says about a string, for generated clients. */

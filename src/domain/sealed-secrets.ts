@@ -1,7 +1,7 @@
 /** Seals and opens the secrets in the database, each bound to its table, record and purpose. */
 import type { Secret } from '../base/secret.ts';
-import type { MasterKey } from '../crypto/master-key.ts';
-import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/sealing.ts';
+import type { MasterKey } from '../crypto/secrets/master-key.ts';
+import { type BlobOwner, open, SealError, seal, sealedBy } from '../crypto/secrets/sealing.ts';
 import type { Reader, Writer } from '../db/database.ts';
 import { currentMasterKey } from '../db/tables/master-keys.ts';
 import type { KeyringContext, SealingContext } from './contexts.ts';

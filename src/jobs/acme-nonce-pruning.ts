@@ -2,7 +2,7 @@
  * Prunes the used nonces of the ACME server every five minutes: at full speed there are hundreds of thousands of them in an hour.
  */
 import { minute } from '../base/duration.ts';
-import { pruneNonces } from '../domain/acme-server/order-retention.ts';
+import { pruneNonces } from '../domain/acme-server/orders/order-retention.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
 
 const interval = 5 * minute;

@@ -1,7 +1,7 @@
 /** Removes challenge records that crashes and failed removals left behind: at the start, and every half hour. */
 import { minute } from '../base/duration.ts';
-import { removeLeftoverChallenges } from '../domain/issuance/challenge-removal.ts';
-import type { ChallengeContext } from '../domain/issuance/issuance-contexts.ts';
+import type { ChallengeContext } from '../domain/issuance-contexts.ts';
+import { removeLeftoverChallenges } from '../domain/orders/challenge-removal.ts';
 
 const period = 30 * minute;
 

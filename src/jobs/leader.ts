@@ -13,7 +13,7 @@ import {
   releaseLeadership,
   type Term,
   takeLeadership,
-} from '../domain/presence/leadership.ts';
+} from '../domain/nodes/leadership.ts';
 
 type LeaderContext = LeadershipContext & WorldContext & LogContext & { readonly renewalHeartbeat: Heartbeat };
 

@@ -2,7 +2,7 @@
 import { minute } from '../base/duration.ts';
 import { describeFileError } from '../base/system-error.ts';
 import type { LogContext, SecretsContext } from '../domain/contexts.ts';
-import { type MarkedState, updateMark } from '../domain/presence/served-vault.ts';
+import { type MarkedState, updateMark } from '../domain/instance/served-vault.ts';
 
 /** Runs until `signal` is aborted. Logs errors and retries. */
 export async function runMarkWriter(vault: SecretsContext & LogContext, signal: AbortSignal): Promise<void> {

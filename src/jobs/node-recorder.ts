@@ -1,8 +1,8 @@
 /** Records every five seconds that this node of a shared database runs. The server removes the record when it stops. */
 import { second } from '../base/duration.ts';
 import type { KeyringContext, LogContext, WorldContext } from '../domain/contexts.ts';
-import type { LeadershipContext } from '../domain/presence/leadership.ts';
-import { type OwnNode, recordNode } from '../domain/presence/nodes.ts';
+import type { LeadershipContext } from '../domain/nodes/leadership.ts';
+import { type OwnNode, recordNode } from '../domain/nodes/nodes.ts';
 
 const recordEvery = 5 * second;
 

@@ -4,11 +4,11 @@
  */
 import { hour } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';
-import { pruneOrders } from '../domain/acme-server/order-retention.ts';
+import { pruneOrders } from '../domain/acme-server/orders/order-retention.ts';
 import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
 import { purgeExpired } from '../domain/certificates/certificate-purging.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
-import { observeClock } from '../domain/health/steady-clock.ts';
+import { observeClock } from '../domain/schedule/steady-clock.ts';
 import { pruneVersions } from '../domain/versions/version-pruning.ts';
 
 /** How long to keep, in milliseconds. */

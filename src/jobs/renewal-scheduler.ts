@@ -5,11 +5,11 @@
 import { minute, second } from '../base/duration.ts';
 import type { Signal } from '../base/signal.ts';
 import type { LogContext } from '../domain/contexts.ts';
-import { lastClockView } from '../domain/health/steady-clock.ts';
-import { ClockHold } from '../domain/renewals/clock-hold.ts';
 import { type QueueContext, redirectWaiting } from '../domain/renewals/renewal-queue.ts';
 import { replanAll } from '../domain/renewals/renewal-replan.ts';
 import { nextDueAt, queueDueRenewals } from '../domain/renewals/renewals.ts';
+import { ClockHold } from '../domain/schedule/clock-hold.ts';
+import { lastClockView } from '../domain/schedule/steady-clock.ts';
 
 /** Renewals queued per round; the others wait for the next round. */
 const mostPerRound = 100;

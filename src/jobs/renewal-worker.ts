@@ -2,8 +2,8 @@
 import { second } from '../base/duration.ts';
 import type { Signal } from '../base/signal.ts';
 import type { Heartbeat } from '../domain/health/heartbeat.ts';
-import type { ClaimedRenewal, StopReason } from '../domain/issuance/attempt.ts';
-import { endDeadLeases } from '../domain/presence/lease-owners.ts';
+import { endDeadLeases } from '../domain/nodes/lease-owners.ts';
+import type { ClaimedRenewal, StopReason } from '../domain/orders/attempt.ts';
 import { claimRenewal, keepLease } from '../domain/renewals/renewal-claim.ts';
 import { type RenewalContext, runRenewal } from '../domain/renewals/renewal-run.ts';
 import { RenewalSlots } from './renewal-slots.ts';

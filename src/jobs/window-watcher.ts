@@ -1,10 +1,10 @@
 /** Queries the renewal windows of certificates (ARI, RFC 9773) as often as each CA says. */
 import { minute } from '../base/duration.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
-import type { CaContext } from '../domain/issuance/issuance-contexts.ts';
+import type { CaContext } from '../domain/issuance-contexts.ts';
 import type { QueueContext } from '../domain/renewals/renewal-queue.ts';
-import { queryDueWindows } from '../domain/renewals/renewal-windows.ts';
 import { queueDueRenewals } from '../domain/renewals/renewals.ts';
+import { queryDueWindows } from '../domain/schedule/renewal-windows.ts';
 
 /** Certificates queried per minute; the others wait for the next round. */
 const mostPerMinute = 100;

@@ -11,9 +11,9 @@ import { second } from '../base/duration.ts';
 import { Problem } from '../base/problem.ts';
 import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
-import { bundleIn, bundleRequest } from '../crypto/bundle-transfer.ts';
-import type { BundleSource, CertificateBundle } from '../crypto/certificate-bundle.ts';
-import { asArgument, looksLikePkcs12 } from '../crypto/pkcs12.ts';
+import { bundleIn, bundleRequest } from '../crypto/bundles/bundle-transfer.ts';
+import type { BundleSource, CertificateBundle } from '../crypto/bundles/certificate-bundle.ts';
+import { asArgument, looksLikePkcs12 } from '../crypto/bundles/pkcs12.ts';
 import { ownProgram } from './own-program.ts';
 
 /** The command of this program that reads one request and exits; for internal use only. */

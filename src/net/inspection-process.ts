@@ -1,7 +1,7 @@
 /** Inspects files in a separate process with limits, as imports are read: a file determines how long OpenSSL works on it. */
 import { Problem } from '../base/problem.ts';
-import type { Inspection, InspectionInput } from '../crypto/inspection.ts';
-import { inspectionIn, inspectionRequest } from '../crypto/inspection-transfer.ts';
+import type { Inspection, InspectionInput } from '../crypto/bundles/inspection.ts';
+import { inspectionIn, inspectionRequest } from '../crypto/bundles/inspection-transfer.ts';
 import { askApart, inspector, processorSeconds } from './bundle-process.ts';
 
 /** Like `inspect`, in a separate process. Also throws `invalid_request` if that exceeds its time or memory. */

@@ -18,8 +18,8 @@ import {
 } from '../../src/acme/orders.ts';
 import { fetchRenewalInfo, renewalInfoId } from '../../src/acme/renewal-info.ts';
 import { revokeCertificate } from '../../src/acme/revocation.ts';
-import { certificateRequest } from '../../src/crypto/certificate-request.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
 import { identifier } from '../harness/private-chain.ts';
 import type { AcmeKind, Override, ScriptedAcme, ScriptedReply } from '../harness/scripted-acme.ts';
 import {

@@ -7,7 +7,7 @@ import type { AcmeAccount } from '../../src/acme/acme-types.ts';
 import { downloadCertificate, type WantedCertificate } from '../../src/acme/issued-certificate.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
-import { issueIntermediate } from '../../src/crypto/x509-issuance.ts';
+import { issueIntermediate } from '../../src/crypto/x509/x509-issuance.ts';
 import { dates, identifier, makeChain, makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
 import { type ScriptedAcme, type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
 import {

@@ -21,8 +21,8 @@ import {
 } from '../../src/acme/orders.ts';
 import { day } from '../../src/base/duration.ts';
 import { realWorld, type World } from '../../src/base/world.ts';
-import { certificateRequest } from '../../src/crypto/certificate-request.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
+import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
 import { identifier } from '../harness/private-chain.ts';
 import { http01At, type Override, problem } from '../harness/scripted-acme.ts';
 import {

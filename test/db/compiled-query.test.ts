@@ -14,7 +14,7 @@ import {
 import { compiledQuery } from '../../src/db/compiled-query.ts';
 import { PostgresCompiler } from '../../src/db/postgres/postgres-compiler.ts';
 import type { Schema } from '../../src/db/schema/schema.ts';
-import { SqliteCompiler } from '../../src/db/sqlite/sqlite-compiler.ts';
+import { SqliteCompiler } from '../../src/db/sqlite/sqlite-dialect.ts';
 
 /** Records what it is asked, and answers nothing. */
 class Recorder extends DummyDriver {

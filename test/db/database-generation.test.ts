@@ -4,17 +4,22 @@ import { type TestContext, test } from 'node:test';
 import { insertAuditEvents } from '../../src/db/audit/audit-insertion.ts';
 import type { Writer } from '../../src/db/database.ts';
 import { storedValue } from '../../src/db/engine-sql.ts';
-import { insertAllowlist, removeFromAllowlists } from '../../src/db/tables/api-key-certificates.ts';
-import { deleteApiKeyRow, insertApiKey, setLastUsed, setRevoked } from '../../src/db/tables/api-keys.ts';
-import { insertCaCertificate, setCaPrivateKey } from '../../src/db/tables/ca-certificates.ts';
-import { insertVersion } from '../../src/db/tables/certificate-versions.ts';
+import { insertAllowlist, removeFromAllowlists } from '../../src/db/tables/access/api-key-certificates.ts';
+import {
+  deleteApiKeyRow,
+  insertApiKey,
+  setLastUsed,
+  setRevoked,
+} from '../../src/db/tables/access/api-keys.ts';
+import { insertVersion } from '../../src/db/tables/certificates/certificate-versions.ts';
 import {
   deleteCertificateRow,
   insertCertificate,
   updateCertificate,
-} from '../../src/db/tables/certificates.ts';
-import { insertIssuer } from '../../src/db/tables/issuers.ts';
-import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
+} from '../../src/db/tables/certificates/certificates.ts';
+import { insertCaCertificate, setCaPrivateKey } from '../../src/db/tables/issuance/ca-certificates.ts';
+import { insertIssuer } from '../../src/db/tables/issuance/issuers.ts';
+import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals/renewals.ts';
 import { localCli, record } from '../../src/domain/audit/audit.ts';
 import { bound } from '../harness/bound-database.ts';
 import { makeDatabase } from '../harness/database-maker.ts';

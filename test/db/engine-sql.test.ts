@@ -12,7 +12,7 @@ import {
   withoutIndex,
 } from '../../src/db/engine-sql.ts';
 import { PostgresCompiler } from '../../src/db/postgres/postgres-compiler.ts';
-import { SqliteCompiler } from '../../src/db/sqlite/sqlite-compiler.ts';
+import { SqliteCompiler } from '../../src/db/sqlite/sqlite-dialect.ts';
 import { makeDatabase } from '../harness/database-maker.ts';
 
 const texts: Record<string, readonly [expression: Expression<unknown>, sqlite: string, second: string]> = {

@@ -39,7 +39,7 @@ test('a claim without a test, or with one that is gone, is found', () => {
   const text = [
     '- **Held.** So it is. [base/secret]',
     '- **Long.** It goes on',
-    '  in another line ([as you see](#here)). [crypto/sealing]',
+    '  in another line ([as you see](#here)). [crypto/secrets/sealing]',
     '- **Believed.** It was always so ([a link](base/secret)).',
     '- **Forgotten.** The test has gone. [base/no-such]',
   ].join('\n');

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
-import { readPkcs12 } from '../../src/crypto/pkcs12.ts';
+import { readPkcs12 } from '../../src/crypto/bundles/pkcs12.ts';
 import { visit } from '../harness/console-visit.ts';
 import { needs } from '../harness/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';

@@ -7,7 +7,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, FlattenedSign, type JWK } from 'jose';
 import type { Identifier } from '../../src/base/identifier.ts';
 import { Secret } from '../../src/base/secret.ts';
-import { certificateRequest } from '../../src/crypto/certificate-request.ts';
+import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
 import { createAcmeClientInput } from '../../src/domain/acme-server/clients/acme-client-inputs.ts';
 import { createAcmeClient } from '../../src/domain/acme-server/clients/acme-clients.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';

@@ -1,6 +1,6 @@
 /** All routes of `vault serve`. */
 import { readAsset, readInstaller } from '../../src/cli/runtime/assets.ts';
-import { routesWith } from '../../src/http/routes/routes.ts';
+import { routesWith } from '../../src/http/server/routes.ts';
 
 export const routes = routesWith({
   installer: readInstaller(),

@@ -1,6 +1,6 @@
 /** A database without a vault that can record audit events, bound to an integrity key of the test. */
 import { Secret } from '../../src/base/secret.ts';
-import { IntegrityKey } from '../../src/crypto/integrity-key.ts';
+import { IntegrityKey } from '../../src/crypto/secrets/integrity-key.ts';
 import { chainBeginning } from '../../src/db/audit/audit-chain.ts';
 import { writeAuditMark } from '../../src/db/audit/audit-mark.ts';
 import type { Database } from '../../src/db/database.ts';

@@ -9,7 +9,7 @@ import {
   type BundleSource,
   type CertificateBundle,
   readCertificateBundle,
-} from '../../src/crypto/certificate-bundle.ts';
+} from '../../src/crypto/bundles/certificate-bundle.ts';
 import { issue, makeChain, openssl } from './openssl-chain.ts';
 
 export const dir = mkdtempSync(join(tmpdir(), 'certificate-bundle-'));

@@ -1,9 +1,9 @@
 /** Consecutive orders in one vault, each with its own issuer, account and names. */
 import assert from 'node:assert/strict';
-import type { RenewalRow } from '../../src/db/tables/renewals.ts';
+import type { RenewalRow } from '../../src/db/tables/renewals/renewals.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuance/issuer-changes.ts';
+import { addIssuer } from '../../src/domain/issuers/issuer-changes.ts';
 import { type Engine, tryWork, workOn } from './engine-vault.ts';
 import { type Operation, type Watcher, type Worker, workerOn } from './engine-worker.ts';
 import { forever, makeCertificate } from './renewal-fixtures.ts';

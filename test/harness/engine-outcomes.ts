@@ -1,8 +1,8 @@
 /** Assertions about finished renewals: messages, the next attempt, and that no challenge records are left. */
 import assert from 'node:assert/strict';
 import { minute } from '../../src/base/duration.ts';
-import type { CertificateRow } from '../../src/db/tables/certificates.ts';
-import type { RenewalRow } from '../../src/db/tables/renewals.ts';
+import type { CertificateRow } from '../../src/db/tables/certificates/certificates.ts';
+import type { RenewalRow } from '../../src/db/tables/renewals/renewals.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../src/domain/vault.ts';

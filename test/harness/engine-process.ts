@@ -12,7 +12,7 @@ const script = `
   import { realWorld } from '${sourceUrl('base/world.ts')}';
   import { runRenewalWorker } from '${sourceUrl('jobs/renewal-worker.ts')}';
   import { settingsFor } from '${new URL('test-vault.ts', import.meta.url).href}';
-  import '${sourceUrl('crypto/x509-issuance.ts')}';
+  import '${sourceUrl('crypto/x509/x509-issuance.ts')}';
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());
   process.stdout.write('ready');

@@ -6,9 +6,9 @@
 import { KeyedMutex } from '../../src/base/keyed-mutex.ts';
 import { Signal } from '../../src/base/signal.ts';
 import type { TxtRecord } from '../../src/dns/dns-provider.ts';
-import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
-import { ChallengeRemovals } from '../../src/domain/issuance/challenge-removals.ts';
-import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
+import { AcmeClients } from '../../src/domain/acme-accounts/acme-clients.ts';
+import { OpenedDnsProviders } from '../../src/domain/dns-providers/opened-dns-providers.ts';
+import { ChallengeRemovals } from '../../src/domain/orders/challenge-removals.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { lendZone, type MemoryZone } from './engine-vault.ts';
 

@@ -6,8 +6,8 @@ import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { renewalInfoId } from '../../src/acme/renewal-info.ts';
 import { day, hour, second } from '../../src/base/duration.ts';
 import type { World } from '../../src/base/world.ts';
-import { issueLeaf } from '../../src/crypto/leaf-certificate.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
+import { issueLeaf } from '../../src/crypto/x509/leaf-certificate.ts';
 import { OutboundError, type OutboundRequest, type OutboundResponse } from '../../src/net/outbound-http.ts';
 import { identifier, type PrivateChain } from './private-chain.ts';
 

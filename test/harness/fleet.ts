@@ -10,18 +10,18 @@ import type { TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { day, hour, minute, second } from '../../src/base/duration.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
-import { findVersion } from '../../src/db/tables/certificate-versions.ts';
+import { findVersion } from '../../src/db/tables/certificates/certificate-versions.ts';
 import {
   findCertificateById,
   insertCertificate,
   updateCertificate,
-} from '../../src/db/tables/certificates.ts';
-import { findAcmeIssuer, findIssuer } from '../../src/db/tables/issuers.ts';
-import { ensureAccount } from '../../src/domain/issuance/acme-account.ts';
-import { AcmeClients } from '../../src/domain/issuance/acme-clients.ts';
-import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
+} from '../../src/db/tables/certificates/certificates.ts';
+import { findAcmeIssuer, findIssuer } from '../../src/db/tables/issuance/issuers.ts';
+import { ensureAccount } from '../../src/domain/acme-accounts/acme-account.ts';
+import { AcmeClients } from '../../src/domain/acme-accounts/acme-clients.ts';
+import { OpenedDnsProviders } from '../../src/domain/dns-providers/opened-dns-providers.ts';
+import { nextRenewalAt } from '../../src/domain/schedule/renewal-plan.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { nextRenewalAt } from '../../src/domain/versions/renewal-plan.ts';
 import { addVersion } from '../../src/domain/versions/versions.ts';
 import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';

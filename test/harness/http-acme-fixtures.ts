@@ -1,9 +1,9 @@
 /** Accounts, issuers and challenges as the ACME engine stores them, and administrators with a session. */
 
 import type { AcmeAccountStatus } from '../../src/db/schema/schema.ts';
-import { insertAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
-import { type AcmeChallengeRow, insertChallenge } from '../../src/db/tables/acme-challenges.ts';
-import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
+import { insertAcmeAccount } from '../../src/db/tables/issuance/acme-accounts.ts';
+import { type AcmeChallengeRow, insertChallenge } from '../../src/db/tables/issuance/acme-challenges.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuance/issuers.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 
 export const directory = 'https://ca.example.test/directory';

@@ -2,15 +2,15 @@
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { isAddress } from '../../src/base/identifier.ts';
 import { parseSubjectField, subjectFields } from '../../src/base/leaf-names.ts';
-import type { LeafRequest } from '../../src/crypto/leaf-certificate.ts';
-import type { X509Issuer } from '../../src/crypto/x509-issuance.ts';
+import type { LeafRequest } from '../../src/crypto/x509/leaf-certificate.ts';
+import type { X509Issuer } from '../../src/crypto/x509/x509-issuance.ts';
 import {
   commonNameFor,
   generalName,
   sign,
   type X509Library,
   x509Library,
-} from '../../src/crypto/x509-library.ts';
+} from '../../src/crypto/x509/x509-library.ts';
 
 type Request = Omit<LeafRequest, 'issuer'> & { readonly issuer: X509Issuer };
 

@@ -1,14 +1,17 @@
 /** Fixtures for tests of notifications: channels, queued deliveries, and a notifier that runs until the queue is empty. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
-import { listDeliveries, type NamedDeliveryRow } from '../../src/db/tables/notification-deliveries.ts';
+import {
+  listDeliveries,
+  type NamedDeliveryRow,
+} from '../../src/db/tables/notifications/notification-deliveries.ts';
 import { localCli, system } from '../../src/domain/audit/audit.ts';
 import { parseInput } from '../../src/domain/inputs.ts';
-import type { Attempt } from '../../src/domain/issuance/attempt.ts';
 import { addChannel } from '../../src/domain/notifications/notification-channels.ts';
 import { claimDelivery } from '../../src/domain/notifications/notification-claim.ts';
 import { deliver } from '../../src/domain/notifications/notification-delivery.ts';
 import { createChannelInput } from '../../src/domain/notifications/notification-inputs.ts';
+import type { Attempt } from '../../src/domain/orders/attempt.ts';
 import { claimRenewal } from '../../src/domain/renewals/renewal-claim.ts';
 import { fail } from '../../src/domain/renewals/renewal-outcome.ts';
 import { requestRenewal } from '../../src/domain/renewals/renewals.ts';

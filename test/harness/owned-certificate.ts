@@ -1,9 +1,9 @@
 /** Certificates of ACME clients from the private CA, stored as an order stores them. */
 import assert from 'node:assert/strict';
-import { certificateRequest } from '../../src/crypto/certificate-request.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
-import { findIssuer } from '../../src/db/tables/issuers.ts';
-import { storeIssued } from '../../src/domain/acme-server/owned-certificates.ts';
+import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
+import { findIssuer } from '../../src/db/tables/issuance/issuers.ts';
+import { storeIssued } from '../../src/domain/acme-server/certificates/owned-certificates.ts';
 import { issueFromPrivateCa } from '../../src/domain/private-ca/leaf-issuance.ts';
 import { localCaName } from '../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../src/domain/vault.ts';

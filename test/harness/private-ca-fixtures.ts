@@ -3,7 +3,7 @@ import { Secret } from '../../src/base/secret.ts';
 import { formatTimestamp } from '../../src/base/timestamp.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { parseInput } from '../../src/domain/inputs.ts';
-import { addPrivateCa } from '../../src/domain/issuance/private-issuers.ts';
+import { addPrivateCa } from '../../src/domain/issuers/private-issuers.ts';
 import { exportRootKey, importRootKeyFile } from '../../src/domain/private-ca/offline-root.ts';
 import { createPrivateCaInput } from '../../src/domain/private-ca/private-ca-inputs.ts';
 import type { Vault } from '../../src/domain/vault.ts';

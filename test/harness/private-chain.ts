@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import { type Identifier, parseIdentifier } from '../../src/base/identifier.ts';
 import type { KeyType } from '../../src/base/key-type.ts';
 import type { Secret } from '../../src/base/secret.ts';
-import { certificateFacts } from '../../src/crypto/certificate-facts.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
-import { issueLeaf, type LeafRequest } from '../../src/crypto/leaf-certificate.ts';
-import type { PermittedNames } from '../../src/crypto/name-constraints.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
-import { issueIntermediate, issueRoot, type X509Issuer } from '../../src/crypto/x509-issuance.ts';
+import { certificateFacts } from '../../src/crypto/x509/certificate-facts.ts';
+import { issueLeaf, type LeafRequest } from '../../src/crypto/x509/leaf-certificate.ts';
+import type { PermittedNames } from '../../src/crypto/x509/name-constraints.ts';
+import { issueIntermediate, issueRoot, type X509Issuer } from '../../src/crypto/x509/x509-issuance.ts';
 import { openssl } from './openssl-chain.ts';
 
 /** Each with its private key. */

@@ -3,9 +3,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { day, minute } from '../../src/base/duration.ts';
 import { type KeyType, keyTypes } from '../../src/base/key-type.ts';
-import { issueCrl } from '../../src/crypto/certificate-revocation-list.ts';
-import type { LeafRequest } from '../../src/crypto/leaf-certificate.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
+import { issueCrl } from '../../src/crypto/x509/certificate-revocation-list.ts';
+import type { LeafRequest } from '../../src/crypto/x509/leaf-certificate.ts';
 import { identifier, makeChain, makeLeaf, type PrivateChain } from './private-chain.ts';
 
 export type Sample = PrivateChain & {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import type { RenewalStatus } from '../../src/db/schema/schema-renewals.ts';
-import { type CertificateRow, updateCertificate } from '../../src/db/tables/certificates.ts';
-import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
+import { type CertificateRow, updateCertificate } from '../../src/db/tables/certificates/certificates.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, createIssuerInput, parseInput } from '../../src/domain/inputs.ts';
-import { addIssuer } from '../../src/domain/issuance/issuer-changes.ts';
+import { addIssuer } from '../../src/domain/issuers/issuer-changes.ts';
 import { issueFromLocalCa } from '../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { requireCertificate } from '../../src/domain/versions/certificate-lookup.ts';

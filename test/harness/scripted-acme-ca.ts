@@ -8,9 +8,9 @@ import { Pkcs10CertificateRequest, SubjectAlternativeNameExtension } from '@pecu
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { renewalInfoId } from '../../src/acme/renewal-info.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
-import { issueLeaf } from '../../src/crypto/leaf-certificate.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
-import { issueIntermediate, issueRoot, type X509Issuer } from '../../src/crypto/x509-issuance.ts';
+import { issueLeaf } from '../../src/crypto/x509/leaf-certificate.ts';
+import { issueIntermediate, issueRoot, type X509Issuer } from '../../src/crypto/x509/x509-issuance.ts';
 import { dates, identifier, makeChain, type PrivateChain } from './private-chain.ts';
 import { Refusal, type Verified, verifyBinding, verifyInner } from './scripted-acme-jws.ts';
 

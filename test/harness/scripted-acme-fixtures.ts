@@ -16,8 +16,8 @@ import {
 import { silentLog } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { realWorld, type World } from '../../src/base/world.ts';
-import { certificateRequest } from '../../src/crypto/certificate-request.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
+import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
 import { outboundHttp } from '../../src/net/outbound-http.ts';
 import { loopbackGuard } from './loopback-guard.ts';
 import { identifier } from './private-chain.ts';

@@ -1,16 +1,20 @@
 /** A vault with a sealed secret in every possible place, opened with the product's own code. */
 import assert from 'node:assert/strict';
 import { Secret } from '../../src/base/secret.ts';
-import { findAcmeAccount, insertAcmeAccount, updateAcmeAccount } from '../../src/db/tables/acme-accounts.ts';
-import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuers.ts';
-import { insertNextKey } from '../../src/db/tables/next-keys.ts';
-import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals.ts';
+import { insertNextKey } from '../../src/db/tables/certificates/next-keys.ts';
+import {
+  findAcmeAccount,
+  insertAcmeAccount,
+  updateAcmeAccount,
+} from '../../src/db/tables/issuance/acme-accounts.ts';
+import { insertAcmeIssuer, insertIssuer } from '../../src/db/tables/issuance/issuers.ts';
+import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals/renewals.ts';
 import { sealedPlaceNames, sealedPlaces } from '../../src/db/tables/sealed-blobs.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { replaceCheckpointKey } from '../../src/domain/audit/audit-checkpoint.ts';
 import { createCertificate } from '../../src/domain/certificates/certificates.ts';
+import { addDnsProvider } from '../../src/domain/dns-providers/dns-providers.ts';
 import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
-import { addDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
 import {
   accountKeyOwner,
   acmeClientKeyOwner,

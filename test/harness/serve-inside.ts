@@ -7,8 +7,8 @@ import { ownJobs, sharedJobs, startServing } from '../../src/cli/serving/serving
 import { recordedSettings } from '../../src/cli/settings/recorded-settings.ts';
 import { readSettings } from '../../src/cli/settings/settings.ts';
 import type { Terminal } from '../../src/cli/terminal/terminal.ts';
-import { recordServedSettings } from '../../src/domain/presence/served-settings.ts';
-import { beginServing, endServing } from '../../src/domain/presence/served-vault.ts';
+import { recordServedSettings } from '../../src/domain/instance/served-settings.ts';
+import { beginServing, endServing } from '../../src/domain/instance/served-vault.ts';
 import { loopbackSetting } from './loopback-guard.ts';
 import { keptLog } from './test-vault.ts';
 

@@ -1,14 +1,14 @@
 /** The real HTTP or HTTPS server on a free loopback port, for the vault of a test. */
 import type { TestContext } from 'node:test';
 import { trustedProxies } from '../../src/cli/settings/client-settings.ts';
-import type { HashCost } from '../../src/crypto/password-hash.ts';
+import type { HashCost } from '../../src/crypto/secrets/password-hash.ts';
 import type { SessionLimits } from '../../src/domain/access/sessions.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import type { Route } from '../../src/http/request/route.ts';
 import type { ConsoleReply } from '../../src/http/routes/console-routes.ts';
 import type { ConnectionLimits } from '../../src/http/server/connection-limits.ts';
+import { type ListenerContext, serverContext } from '../../src/http/server/listener-context.ts';
 import { startServer } from '../../src/http/server/server.ts';
-import { type ServerContext, serverContext } from '../../src/http/server/server-context.ts';
 import { TlsEndpoint } from '../../src/http/tls/tls-endpoint.ts';
 import type { TlsSource } from '../../src/http/tls/tls-source.ts';
 import { routes } from './all-routes.ts';
@@ -19,7 +19,7 @@ import type { TestWorld } from './test-world.ts';
 export type TestServer = TestVault & {
   /** `http://127.0.0.1:PORT`, or `https:` with `tls`. */
   readonly url: string;
-  readonly context: ServerContext;
+  readonly context: ListenerContext;
   /** Requests a path, with `key` as bearer token. */
   readonly get: (path: string, key?: string, init?: RequestInit) => Promise<Response>;
   readonly stop: (patience?: number) => Promise<void>;
@@ -97,7 +97,7 @@ export async function testServer(
   return { ...opened, vault, context, url: server.url, get, stop };
 }
 
-function sessionsOf(administrators: Readonly<Record<string, string>>): ServerContext['findSession'] {
+function sessionsOf(administrators: Readonly<Record<string, string>>): ListenerContext['findSession'] {
   return async (token) => {
     const name = administrators[token];
     const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 0 };

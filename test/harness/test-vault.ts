@@ -6,7 +6,7 @@ import type { World } from '../../src/base/world.ts';
 import { openVault } from '../../src/cli/runtime/open-vault.ts';
 import type { Settings } from '../../src/cli/settings/settings.ts';
 import { defaultSessionLimits } from '../../src/domain/access/sessions.ts';
-import type { DatabaseNow } from '../../src/domain/presence/database-clock.ts';
+import type { DatabaseNow } from '../../src/domain/nodes/database-clock.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { loopbackAllowed } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';

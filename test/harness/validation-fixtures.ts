@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { realWorld, type World } from '../../src/base/world.ts';
 import { systemResolver } from '../../src/dns/resolver/system-resolver.ts';
-import { AcmeProblem } from '../../src/domain/acme-server/acme-problem.ts';
+import { AcmeProblem } from '../../src/domain/acme-server/protocol/acme-problem.ts';
 import { validateChallenge } from '../../src/domain/acme-server/validation/validation.ts';
 import type {
   ChallengeToValidate,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { realWorld } from '../../src/base/world.ts';
 import { openVault } from '../../src/cli/runtime/open-vault.ts';
 import { readSettings } from '../../src/cli/settings/settings.ts';
-import { beginServing, updateMark } from '../../src/domain/presence/served-vault.ts';
+import { beginServing, updateMark } from '../../src/domain/instance/served-vault.ts';
 import { makeBackup } from './backup-fixtures.ts';
 import { addCertificates } from './marked-vault.ts';
 import { type Outcome, runInside } from './vault-process.ts';

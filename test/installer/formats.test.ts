@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
-import { readPkcs12 } from '../../src/crypto/pkcs12.ts';
+import { readPkcs12 } from '../../src/crypto/bundles/pkcs12.ts';
 import { type Machine, machine, modeOf, shells, tools } from '../harness/client-installer.ts';
 import type { Place } from '../harness/client-places.ts';
 import { type ClientVault, clientVault } from '../harness/client-vault.ts';

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
-import { readPkcs12 } from '../../src/crypto/pkcs12.ts';
+import { readPkcs12 } from '../../src/crypto/bundles/pkcs12.ts';
 import { assertPair, machine, modeOf } from '../harness/client-installer.ts';
 import {
   age,

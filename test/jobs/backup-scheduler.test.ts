@@ -11,7 +11,7 @@ import { checkBackup } from '../../src/domain/backup/backup-file.ts';
 import { type BackupPlan, backUpByPlan } from '../../src/domain/backup/backup-schedule.ts';
 import { readiness } from '../../src/domain/doctor/readiness.ts';
 import { backupFindings } from '../../src/domain/doctor/upkeep-findings.ts';
-import { ensureIdentity, ensureVaultIdentity } from '../../src/domain/presence/vault-identity.ts';
+import { ensureIdentity, ensureVaultIdentity } from '../../src/domain/instance/vault-identity.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../src/base/duration.ts';
-import { insertChallenge } from '../../src/db/tables/acme-challenges.ts';
-import { findDnsProvider } from '../../src/db/tables/dns-providers.ts';
+import { insertChallenge } from '../../src/db/tables/issuance/acme-challenges.ts';
+import { findDnsProvider } from '../../src/db/tables/issuance/dns-providers.ts';
 import { type DnsProvider, DnsProviderError } from '../../src/dns/dns-provider.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
-import { removeDnsProvider } from '../../src/domain/issuance/dns-providers.ts';
-import { OpenedDnsProviders } from '../../src/domain/issuance/opened-dns-providers.ts';
+import { removeDnsProvider } from '../../src/domain/dns-providers/dns-providers.ts';
+import { OpenedDnsProviders } from '../../src/domain/dns-providers/opened-dns-providers.ts';
 import { leaseDuration } from '../../src/domain/renewals/renewal-claim.ts';
 import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
 import { cleanRounds, lookingEngine } from '../harness/engine-dns.ts';

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { minute, second } from '../../src/base/duration.ts';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { moveAuditCursor } from '../../src/domain/audit/audit-cursor.ts';
-import { LeaseLostError, leadershipDuration } from '../../src/domain/presence/leadership.ts';
+import { LeaseLostError, leadershipDuration } from '../../src/domain/nodes/leadership.ts';
 import { type BeginJobs, runLeader } from '../../src/jobs/leader.ts';
 import { type SharedNode, sharedNodes } from '../harness/shared-nodes.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { minute, second } from '../../src/base/duration.ts';
 import { StorageError } from '../../src/base/storage-error.ts';
-import { recordedNodes } from '../../src/domain/presence/nodes.ts';
+import { recordedNodes } from '../../src/domain/nodes/nodes.ts';
 import { runNodeRecorder } from '../../src/jobs/node-recorder.ts';
 import { until } from '../harness/renewal-fixtures.ts';
 import { ownNode, sharedNodes } from '../harness/shared-nodes.ts';

@@ -1,7 +1,7 @@
 /** For which renewals there is room beside those under way: no issuer and no DNS provider keeps others from theirs. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Lane } from '../../src/db/tables/renewal-lanes.ts';
+import type { Lane } from '../../src/db/tables/renewals/renewal-lanes.ts';
 import { admits, slots } from '../../src/jobs/renewal-slots.ts';
 
 const acme = (issuer_id: number, dns_lane = 0): Lane => ({ issuer_id, dns_lane, is_acme: 1, is_by_hand: 0 });

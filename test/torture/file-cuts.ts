@@ -300,8 +300,8 @@ function integrityOf(path: string): unknown {
 function makeOldVault(data: string, environment: Readonly<Record<string, string>>): void {
   const script = `
     import { realWorld } from '${sourceUrl('base/world.ts')}';
-    import { Keyring } from '${sourceUrl('crypto/keyring.ts')}';
-    import { createMasterKey } from '${sourceUrl('crypto/master-key-file.ts')}';
+    import { Keyring } from '${sourceUrl('crypto/secrets/keyring.ts')}';
+    import { createMasterKey } from '${sourceUrl('crypto/secrets/master-key-file.ts')}';
     import { Database } from '${sourceUrl('db/database.ts')}';
     import { migrations } from '${sourceUrl('db/sqlite/migrations/migrations.ts')}';
     import { bindMasterKey } from '${sourceUrl('domain/master-key/master-key-check.ts')}';

@@ -1,6 +1,7 @@
 /** Certificates of another CA, which users import. */
-import { certificateFacts } from '../../src/crypto/certificate-facts.ts';
+
 import { encodePem } from '../../src/crypto/pem.ts';
+import { certificateFacts } from '../../src/crypto/x509/certificate-facts.ts';
 import { makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
 
 /** A new certificate with its chain and key as PEM texts. */

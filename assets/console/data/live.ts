@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef } from 'preact/hooks';
 
-/** The kinds of data that changed (src/domain/changes/changes.ts); undefined if anything may have changed. */
+/** The kinds of data that changed (src/domain/cache/change-feed.ts); undefined if anything may have changed. */
 export type Change = { readonly kinds: readonly string[] | undefined };
 
 const pollEvery = 10_000;

@@ -1,7 +1,7 @@
 /** The child processes that parse files of others: one request on stdin, one answer on stdout (src/net/bundle-process.ts, inspection-process.ts). */
 import { text } from 'node:stream/consumers';
-import { bundleAnswer } from '../../crypto/bundle-transfer.ts';
-import { inspectionAnswer } from '../../crypto/inspection-transfer.ts';
+import { bundleAnswer } from '../../crypto/bundles/bundle-transfer.ts';
+import { inspectionAnswer } from '../../crypto/bundles/inspection-transfer.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Answers the request on standard input. */

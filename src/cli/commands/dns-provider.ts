@@ -7,9 +7,13 @@ import { Secret } from '../../base/secret.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { dnsProviderTypes, readSecretMapping } from '../../dns/providers/provider-types.ts';
 import { localCli } from '../../domain/audit/audit.ts';
+import {
+  addDnsProvider,
+  removeDnsProvider,
+  tryDnsProvider,
+} from '../../domain/dns-providers/dns-providers.ts';
 import { createDnsProviderInput, parseInput } from '../../domain/inputs.ts';
-import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
-import { viewDnsProviders } from '../../domain/issuance/issuer-views.ts';
+import { viewDnsProviders } from '../../domain/issuers/issuer-views.ts';
 import { command, commandGroup, commandWithoutVault } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { withVault } from '../runtime/with-vault.ts';

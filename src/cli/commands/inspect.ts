@@ -1,9 +1,9 @@
 /** `vault inspect`: decodes a file, standard input or what a TLS server presents. It needs no vault. */
 import { existsSync } from 'node:fs';
 import type { Secret } from '../../base/secret.ts';
-import type { BundleSource } from '../../crypto/certificate-bundle.ts';
+import type { BundleSource } from '../../crypto/bundles/certificate-bundle.ts';
+import { looksLikePkcs12 } from '../../crypto/bundles/pkcs12.ts';
 import { encodePem } from '../../crypto/pem.ts';
-import { looksLikePkcs12 } from '../../crypto/pkcs12.ts';
 import { inspectApart } from '../../net/inspection-process.ts';
 import { presentedChain, type TlsAddress } from '../../net/presented-chain.ts';
 import { commandWithoutVault } from '../runtime/command.ts';

@@ -1,7 +1,7 @@
 /** What `vault inspect` prints for people. */
 import { printable } from '../../base/printable-text.ts';
 import { parseTimestamp } from '../../base/timestamp.ts';
-import type { Inspection, ObjectReport } from '../../crypto/inspection.ts';
+import type { Inspection, ObjectReport } from '../../crypto/bundles/inspection.ts';
 import { daysUntil, facts } from '../terminal/output.ts';
 
 /** How a server spoke TLS. */

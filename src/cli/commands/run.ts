@@ -18,23 +18,23 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   demo: async () => (await import('./demo.ts')).demoCommand,
   'systemd-unit': async () => (await import('./systemd-unit.ts')).systemdUnitCommand,
-  doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  doctor: async () => (await import('./doctor/doctor.ts')).doctorCommand,
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,
   inspect: async () => (await import('./inspect.ts')).inspectCommand,
   renewals: async () => (await import('./renewals.ts')).renewalsCommands,
-  'api-key': async () => (await import('./api-key.ts')).apiKeyCommands,
-  'acme-client': async () => (await import('./acme-client.ts')).acmeClientCommands,
+  'api-key': async () => (await import('./api-key/api-key.ts')).apiKeyCommands,
+  'acme-client': async () => (await import('./acme-client/acme-client.ts')).acmeClientCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
-  issuer: async () => (await import('./issuer.ts')).issuerCommands,
+  issuer: async () => (await import('./issuer/issuer.ts')).issuerCommands,
   ca: async () => (await import('./ca/ca.ts')).caCommands,
-  'acme-account': async () => (await import('./acme-account.ts')).acmeAccountCommands,
+  'acme-account': async () => (await import('./issuer/acme-account.ts')).acmeAccountCommands,
   'dns-provider': async () => (await import('./dns-provider.ts')).dnsProviderCommands,
-  notification: async () => (await import('./notification.ts')).notificationCommands,
+  notification: async () => (await import('./notification/notification.ts')).notificationCommands,
   audit: async () => (await import('./audit/audit.ts')).auditCommands,
-  backup: async () => (await import('./backup.ts')).backupCommand,
-  restore: async () => (await import('./restore.ts')).restoreCommand,
-  database: async () => (await import('./database.ts')).databaseCommands,
-  'master-key': async () => (await import('./master-key.ts')).masterKeyCommands,
+  backup: async () => (await import('./backup/backup.ts')).backupCommand,
+  restore: async () => (await import('./backup/restore.ts')).restoreCommand,
+  database: async () => (await import('./backup/database.ts')).databaseCommands,
+  'master-key': async () => (await import('./master-key/master-key.ts')).masterKeyCommands,
   apply: async () => (await import('./desired-state/apply.ts')).applyCommand,
   export: async () => (await import('./desired-state/export.ts')).exportCommand,
   completion: async () => (await import('../completion/completion.ts')).completionCommand(() => root),
@@ -76,7 +76,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       return 0;
     }
     if (argv[0] === scheduledBackup) {
-      await (await import('./scheduled-backup.ts')).answerBackupRequest(terminal);
+      await (await import('./backup/scheduled-backup.ts')).answerBackupRequest(terminal);
       return 0;
     }
     if (argv[0] === 'help' && argv[1] === 'options') {

@@ -1,8 +1,8 @@
 /** `vault serve`: runs the server and its background jobs until a graceful stop. */
 import { once } from 'node:events';
 import { clockFault } from '../../domain/doctor/upkeep-findings.ts';
-import { recordServedSettings } from '../../domain/presence/served-settings.ts';
-import { beginServing, endServing } from '../../domain/presence/served-vault.ts';
+import { recordServedSettings } from '../../domain/instance/served-settings.ts';
+import { beginServing, endServing } from '../../domain/instance/served-vault.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
 import { command } from '../runtime/command.ts';

@@ -17,7 +17,7 @@ import {
   parseInput,
   updateCertificateInput,
 } from '../../domain/inputs.ts';
-import { storeIssuer } from '../../domain/issuance/issuer-changes.ts';
+import { storeIssuer } from '../../domain/issuers/issuer-changes.ts';
 import { issueFromLocalCa } from '../../domain/private-ca/local-ca.ts';
 import type { Vault } from '../../domain/vault.ts';
 

@@ -5,11 +5,10 @@
 import type { Worker } from 'node:worker_threads';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
-import type { Keyring } from '../../crypto/keyring.ts';
+import type { Keyring } from '../../crypto/secrets/keyring.ts';
 import { finishRestore } from '../../domain/backup/restore-swap.ts';
 import type { SecretsContext } from '../../domain/contexts.ts';
-import { isBoundToKey } from '../../domain/master-key/master-key-check.ts';
-import { updateMark } from '../../domain/presence/served-vault.ts';
+import { updateMark } from '../../domain/instance/served-vault.ts';
 import {
   connectDatabase,
   openDatabase,
@@ -17,8 +16,8 @@ import {
   refuseUnusableDatabase,
   type VaultDatabase,
   type WhenMoved,
-} from '../../domain/presence/vault-database.ts';
-import { markPath, readMark } from '../../domain/presence/vault-mark.ts';
+} from '../../domain/instance/vault-database.ts';
+import { markPath, readMark } from '../../domain/instance/vault-mark.ts';
 import {
   beginVault,
   creationRefused,
@@ -26,7 +25,8 @@ import {
   hasDatabase,
   refuseLostVault,
   requireVault,
-} from '../../domain/presence/vault-presence.ts';
+} from '../../domain/instance/vault-presence.ts';
+import { isBoundToKey } from '../../domain/master-key/master-key-check.ts';
 import type { Settings } from '../settings/settings.ts';
 import { makeDirectory } from './master-keys.ts';
 

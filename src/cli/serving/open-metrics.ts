@@ -1,5 +1,5 @@
 /** Sets up the metrics of a server. */
-import { sameBytes } from '../../crypto/constant-time.ts';
+import { sameBytes } from '../../crypto/secrets/constant-time.ts';
 import type { Meter } from '../../domain/health/meter.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import { processMetrics } from '../../http/metrics/process-metrics.ts';

@@ -1,6 +1,6 @@
 /** The settings of a database on a server, for a vault that several machines serve. */
 import { OperatorError } from '../../base/operator-error.ts';
-import { isServerUrl } from '../../domain/presence/vault-database.ts';
+import { isServerUrl } from '../../domain/instance/vault-database.ts';
 import type { Environment } from '../terminal/terminal.ts';
 import type { Found } from './setting-values.ts';
 

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { databaseIn } from '../../domain/presence/vault-database.ts';
+import { databaseIn } from '../../domain/instance/vault-database.ts';
 import type { Environment } from '../terminal/terminal.ts';
 
 /** Where the unit of `vault systemd-unit` keeps its data. */

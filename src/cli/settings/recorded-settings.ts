@@ -1,9 +1,9 @@
 /** Translates settings to and from what a running server records, so that other commands follow the server. */
 import { parseCertName } from '../../base/cert-name.ts';
-import type { Keyring } from '../../crypto/keyring.ts';
+import type { Keyring } from '../../crypto/secrets/keyring.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';
-import { servingServers } from '../../domain/presence/served-settings.ts';
-import type { ServedSettings } from '../../domain/presence/server-record.ts';
+import { servingServers } from '../../domain/instance/served-settings.ts';
+import type { ServedSettings } from '../../domain/nodes/server-record.ts';
 import { hostName } from './host-name.ts';
 import type { Settings } from './settings.ts';
 import type { TlsSettings } from './tls-settings.ts';

@@ -7,8 +7,8 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import { quoted } from '../../base/paths/shell-word.ts';
-import { namesBeside } from '../../crypto/keyring.ts';
-import { databaseIn } from '../../domain/presence/vault-database.ts';
+import { namesBeside } from '../../crypto/secrets/keyring.ts';
+import { databaseIn } from '../../domain/instance/vault-database.ts';
 
 /** The places of the vault's files; `credentialsDir` is the read-only directory of systemd credentials. */
 export type PrivatePlaces = {

@@ -5,7 +5,7 @@ import { ReadStream } from 'node:tty';
 import { OperatorError } from '../../base/operator-error.ts';
 import { printableLines } from '../../base/printable-text.ts';
 import { Secret } from '../../base/secret.ts';
-import { sameBytes } from '../../crypto/constant-time.ts';
+import { sameBytes } from '../../crypto/secrets/constant-time.ts';
 import type { Terminal } from './terminal.ts';
 
 const interrupt = '\u0003';

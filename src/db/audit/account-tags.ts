@@ -6,7 +6,7 @@ import type { Integrity } from '../../base/integrity.ts';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring } from '../../base/netstring.ts';
 import type { Writer } from '../database.ts';
-import type { AcmeClientAccountRow } from '../tables/acme-client-accounts.ts';
+import type { AcmeClientAccountRow } from '../tables/acme-server/acme-client-accounts.ts';
 import { type Recorded, recordState } from './row-records.ts';
 
 /** The fields of an account that grant rights, and its tag. */

@@ -9,7 +9,7 @@ export type NodesTable = {
   seen_at: number;
   /** Milliseconds by which the clock of the node is ahead of that of the database. */
   clock_offset: number;
-  /** JSON (domain/presence/server-record.ts). */
+  /** JSON (domain/nodes/server-record.ts). */
   settings: string;
   /** JSON: the ids of the master keys that the node finds. */
   master_keys: string;

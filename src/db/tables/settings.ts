@@ -24,7 +24,7 @@ export type SettingKey =
   | 'served-since'
   /** JSON: the locks of the servers that have the database open. */
   | 'served-by'
-  /** JSON: the settings of the server that has the database open (domain/presence/served-settings.ts). */
+  /** JSON: the settings of the server that has the database open (domain/instance/served-settings.ts). */
   | 'served-settings'
   /** The public base of the URLs of CRLs, for the certificates that the private CA issues. */
   | 'crl-base-url'

@@ -1,7 +1,7 @@
 /** Transaction signatures (RFC 8945): authenticate our requests to the name server, and its responses to us. */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../../base/secret.ts';
-import { sameBytes } from '../../crypto/constant-time.ts';
+import { sameBytes } from '../../crypto/secrets/constant-time.ts';
 import {
   type DnsAnswer,
   encodeRecord,

@@ -11,8 +11,8 @@ import {
   insertAdministrator,
   listAdministrators,
   setPasswordHash,
-} from '../../db/tables/administrators.ts';
-import { deleteOtherSessions } from '../../db/tables/sessions.ts';
+} from '../../db/tables/access/administrators.ts';
+import { deleteOtherSessions } from '../../db/tables/access/sessions.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';

@@ -5,8 +5,12 @@ import type { Scope } from '../../base/scope.ts';
 import { formatTimestampOrNull } from '../../base/timestamp.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { allowlistsOf, clearAllowlist, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
-import { type ApiKeyRow, updateApiKey } from '../../db/tables/api-keys.ts';
+import {
+  allowlistsOf,
+  clearAllowlist,
+  insertAllowlist,
+} from '../../db/tables/access/api-key-certificates.ts';
+import { type ApiKeyRow, updateApiKey } from '../../db/tables/access/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';

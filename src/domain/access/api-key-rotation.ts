@@ -1,9 +1,9 @@
 /** Replaces the secret of an API key: clients get the new one during the overlap, while the old one stays valid. */
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { createToken } from '../../crypto/api-key-token.ts';
+import { createToken } from '../../crypto/secrets/api-key-token.ts';
 import { tagApiKey } from '../../db/audit/row-tags.ts';
-import { setSecret } from '../../db/tables/api-keys.ts';
+import { setSecret } from '../../db/tables/access/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
 import { refuseAltered, refuseInactive } from './api-key-change.ts';

@@ -4,7 +4,7 @@
  */
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
-import { findApiKeyLike } from '../../db/tables/api-keys.ts';
+import { findApiKeyLike } from '../../db/tables/access/api-keys.ts';
 import { refuseUnfitName } from '../new-names.ts';
 
 /**

@@ -3,10 +3,10 @@ import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
+import { type ApiKeyToken, createToken } from '../../crypto/secrets/api-key-token.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { allowlistsOf, insertAllowlist } from '../../db/tables/api-key-certificates.ts';
+import { allowlistsOf, insertAllowlist } from '../../db/tables/access/api-key-certificates.ts';
 import {
   type ApiKeyRow,
   deleteApiKeyRow,
@@ -16,8 +16,8 @@ import {
   pageApiKeys,
   pageApiKeysOf,
   setRevoked,
-} from '../../db/tables/api-keys.ts';
-import { findCertificateIds } from '../../db/tables/certificates.ts';
+} from '../../db/tables/access/api-keys.ts';
+import { findCertificateIds } from '../../db/tables/certificates/certificates.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';

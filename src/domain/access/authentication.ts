@@ -3,12 +3,12 @@
 import { LRUCache } from 'lru-cache';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
-import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/api-key-token.ts';
+import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/secrets/api-key-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
-import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
+import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/access/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
-import { FreshCache, type Freshness } from '../changes/freshness.ts';
+import { FreshCache, type Freshness } from '../cache/freshness.ts';
 import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts';
 import type { ApiKeyIdentity } from './identity.ts';
 import { confinementIn } from './profile-confinement.ts';

@@ -2,8 +2,8 @@
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Database, Writer } from '../../db/database.ts';
-import { setAcmeClientsUsed } from '../../db/tables/acme-clients.ts';
-import { setLastUsed } from '../../db/tables/api-keys.ts';
+import { setLastUsed } from '../../db/tables/access/api-keys.ts';
+import { setAcmeClientsUsed } from '../../db/tables/acme-server/acme-clients.ts';
 
 type Use = { readonly id: number; readonly at: number; readonly ip: string | null };
 

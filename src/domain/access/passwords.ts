@@ -12,7 +12,7 @@ import {
   hashPassword,
   needsRehash,
   passwordMatches,
-} from '../../crypto/password-hash.ts';
+} from '../../crypto/secrets/password-hash.ts';
 import { passwordComplaint } from './password-policy.ts';
 import { type Origin, PasswordQueue } from './password-queue.ts';
 

@@ -5,9 +5,9 @@
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Reader } from '../../db/database.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
-import { findProfile } from '../../db/tables/issuance-profiles.ts';
-import { findIssuer, findIssuerById } from '../../db/tables/issuers.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
+import { findProfile } from '../../db/tables/issuance/issuance-profiles.ts';
+import { findIssuer, findIssuerById } from '../../db/tables/issuance/issuers.ts';
 
 /** The profiles (`issuer/profile`) that a caller is confined to. */
 export type Confinement = 'any' | ReadonlySet<string>;

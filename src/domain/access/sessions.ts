@@ -5,12 +5,11 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type CreateSessionToken, readSessionToken } from '../../crypto/session-token.ts';
+import { type CreateSessionToken, readSessionToken } from '../../crypto/secrets/session-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits, sessionFits, type TaggedAdministrator } from '../../db/audit/row-tags.ts';
 import type { Writer } from '../../db/database.ts';
-import type { AdministratorRow } from '../../db/tables/administrators.ts';
-import { currentMasterKey } from '../../db/tables/master-keys.ts';
+import type { AdministratorRow } from '../../db/tables/access/administrators.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
@@ -20,7 +19,8 @@ import {
   listSessions,
   type SessionRow,
   setSessionUsed,
-} from '../../db/tables/sessions.ts';
+} from '../../db/tables/access/sessions.ts';
+import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { currentKey } from '../sealed-secrets.ts';

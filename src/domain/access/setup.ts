@@ -5,9 +5,13 @@ import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring } from '../../base/netstring.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
-import { createSetupToken, sessionTokenCreator, setupTokenMatches } from '../../crypto/session-token.ts';
+import {
+  createSetupToken,
+  sessionTokenCreator,
+  setupTokenMatches,
+} from '../../crypto/secrets/session-token.ts';
 import type { Reader } from '../../db/database.ts';
-import { hasAdministrators, setLastSignedIn } from '../../db/tables/administrators.ts';
+import { hasAdministrators, setLastSignedIn } from '../../db/tables/access/administrators.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
-import { sessionTokenCreator } from '../../crypto/session-token.ts';
+import { sessionTokenCreator } from '../../crypto/secrets/session-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits } from '../../db/audit/row-tags.ts';
 import {
@@ -11,7 +11,7 @@ import {
   findAdministrator,
   setLastSignedIn,
   setPasswordHash,
-} from '../../db/tables/administrators.ts';
+} from '../../db/tables/access/administrators.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';

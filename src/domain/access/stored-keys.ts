@@ -1,7 +1,7 @@
 /** Recognizes raw API keys of any state. */
-import { readToken, tokenMatches } from '../../crypto/api-key-token.ts';
+import { readToken, tokenMatches } from '../../crypto/secrets/api-key-token.ts';
 import type { Reader } from '../../db/database.ts';
-import { findApiKeyByPrefix } from '../../db/tables/api-keys.ts';
+import { findApiKeyByPrefix } from '../../db/tables/access/api-keys.ts';
 
 /** Whether the text is the raw value of a key that is stored, before or after its last rotation. */
 export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** What the ACME server of a process keeps between requests. */
 import type { TimedContext } from '../contexts.ts';
-import { AccountKeys } from './account-keys.ts';
-import { Nonces } from './nonces.ts';
+import { AccountKeys } from './protocol/account-keys.ts';
+import { Nonces } from './protocol/nonces.ts';
 
 export type AcmeServer = {
   readonly nonces: Nonces;

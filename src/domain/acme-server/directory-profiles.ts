@@ -1,7 +1,7 @@
 /** The profiles that a directory offers (draft-ietf-acme-profiles), and a sentence on each. */
 import { formatLifetime } from '../../base/duration.ts';
-import { listProfiles } from '../../db/tables/issuance-profiles.ts';
-import type { IssuerRow } from '../../db/tables/issuers.ts';
+import { listProfiles } from '../../db/tables/issuance/issuance-profiles.ts';
+import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import { type Profile, profileIn } from '../private-ca/profile-settings.ts';
 

@@ -9,7 +9,7 @@ import { describeSystemError } from '../../base/system-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import type { TimedContext } from '../contexts.ts';
-import { vaultIdentity } from '../presence/vault-identity.ts';
+import { vaultIdentity } from '../instance/vault-identity.ts';
 import { readManifestPage } from './backup-file.ts';
 import type { BackupAmounts, SetAside } from './backup-health.ts';
 import type { Manifest } from './backup-manifest.ts';

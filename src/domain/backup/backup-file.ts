@@ -18,8 +18,8 @@ import { pipeline } from 'node:stream/promises';
 import { removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
-import { sameBytes } from '../../crypto/constant-time.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
+import { sameBytes } from '../../crypto/secrets/constant-time.ts';
+import type { MasterKey } from '../../crypto/secrets/master-key.ts';
 import { DatabaseCopy, unknownMigrations } from '../../db/database-copy.ts';
 import {
   lastLineSize,

@@ -3,7 +3,7 @@
  * text what it is, and closes with a checksum of all before and a MAC by the master key. `tail -c 4096` shows it.
  */
 import { z } from 'zod';
-import type { PassphraseSealed } from '../../crypto/passphrase-key.ts';
+import type { PassphraseSealed } from '../../crypto/secrets/passphrase-key.ts';
 
 /** Bytes of the page, the size of SQLite's own. */
 export const pageSize = 4096;

@@ -1,8 +1,8 @@
 /** What a change of a certificate does to its row. */
 
-import { isSameRequest, readSigningRequest } from '../../crypto/signing-request.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
-import type { IssuerRow } from '../../db/tables/issuers.ts';
+import { isSameRequest, readSigningRequest } from '../../crypto/x509/signing-request.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
+import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import type { UpdateCertificateInput } from '../inputs.ts';
 import { hasOtherLeaf, leafColumns, leafSettings } from '../private-ca/leaf-settings.ts';
 import { ownKeyType } from './client-keys.ts';

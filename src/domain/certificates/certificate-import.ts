@@ -1,19 +1,23 @@
 /** Imports of certificates issued elsewhere: the first import creates the certificate, each further one adds a version. */
 import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
-import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
-import { type CertificateFacts, certificateFacts } from '../../crypto/certificate-facts.ts';
+import type { CertificateBundle } from '../../crypto/bundles/certificate-bundle.ts';
 import { encodePem } from '../../crypto/pem.ts';
+import { type CertificateFacts, certificateFacts } from '../../crypto/x509/certificate-facts.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { findCertificate, insertCertificate, updateCertificate } from '../../db/tables/certificates.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import {
+  findCertificate,
+  insertCertificate,
+  updateCertificate,
+} from '../../db/tables/certificates/certificates.ts';
 import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
+import { neverRenewed } from '../schedule/renewal-plan.ts';
 import { refuseOwned } from '../versions/certificate-owners.ts';
-import { neverRenewed } from '../versions/renewal-plan.ts';
 import { addVersion } from '../versions/versions.ts';
 
 /** The files to import, with their names for error messages. `force` adds a version that equals the current one. */

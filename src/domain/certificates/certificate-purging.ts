@@ -1,14 +1,14 @@
 /** Destroys deleted certificates with their private keys: on request, and when they have been kept long enough. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Writer } from '../../db/database.ts';
-import { deleteOldestVersions } from '../../db/tables/certificate-versions.ts';
+import { deleteOldestVersions } from '../../db/tables/certificates/certificate-versions.ts';
 import {
   type DeletedCertificateRow,
   deleteDeletedCertificate,
   findDeletedCertificate,
   listDeletedBefore,
-} from '../../db/tables/deleted-certificates.ts';
-import { deleteNextKey } from '../../db/tables/next-keys.ts';
+} from '../../db/tables/certificates/deleted-certificates.ts';
+import { deleteNextKey } from '../../db/tables/certificates/next-keys.ts';
 import { type Actor, record, system } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { countPrunedVersions } from '../versions/version-pruning.ts';

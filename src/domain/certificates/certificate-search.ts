@@ -9,13 +9,13 @@ import {
   nextSpan,
   pageCertificates,
   type SearchSpan,
-} from '../../db/tables/certificate-search.ts';
+} from '../../db/tables/certificates/certificate-search.ts';
 import {
   countByStatus,
   pageWatched,
   statusOrder,
   type WatchedRow,
-} from '../../db/tables/certificate-statuses.ts';
+} from '../../db/tables/certificates/certificate-statuses.ts';
 import type { TimedContext } from '../contexts.ts';
 import { inMatchedPortions, inPortions, rangesOf } from '../portions.ts';
 import type { CertificateStatus } from './certificate-status.ts';

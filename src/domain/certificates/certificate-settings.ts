@@ -2,7 +2,7 @@
 import { formatLifetime } from '../../base/duration.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { findIssuerById } from '../../db/tables/issuers.ts';
+import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import { leafInProfile } from '../private-ca/profile-rules.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';

@@ -1,6 +1,6 @@
 /** The status of a certificate, derived from the clock and its current version, never stored. */
 import { day } from '../../base/duration.ts';
-import { isNotYetValid } from '../versions/validity.ts';
+import { isNotYetValid } from '../schedule/validity.ts';
 
 export const certificateStatuses = [
   'pending',

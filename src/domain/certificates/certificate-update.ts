@@ -3,14 +3,19 @@ import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { generatePrivateKey } from '../../crypto/key-pair.ts';
-import { isSameRequest, readSigningRequest } from '../../crypto/signing-request.ts';
+import { isSameRequest, readSigningRequest } from '../../crypto/x509/signing-request.ts';
 import type { Writer } from '../../db/database.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { type CertificateRow, findCertificate, updateCertificate } from '../../db/tables/certificates.ts';
-import { findIssuer, findIssuerById, type IssuerRow } from '../../db/tables/issuers.ts';
-import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import {
+  type CertificateRow,
+  findCertificate,
+  updateCertificate,
+} from '../../db/tables/certificates/certificates.ts';
+import { findIssuer, findIssuerById, type IssuerRow } from '../../db/tables/issuance/issuers.ts';
+import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals/renewals.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
+import { refuseWildcardsWithoutZone, type ZoneContext } from '../dns-providers/wildcard-zones.ts';
 import type { UpdateCertificateInput } from '../inputs.ts';
 import {
   refuseProfileFallback,
@@ -18,15 +23,14 @@ import {
   refuseUnpermitted,
   refuseUnsuitable,
   requireIssuer,
-} from '../issuance/issuers.ts';
-import { refuseWildcardsWithoutZone, type ZoneContext } from '../issuance/wildcard-zones.ts';
+} from '../issuers/issuers.ts';
 import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';
 import { supersedeRunning } from '../renewals/renewal-outcome.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
+import { nextRenewalAt } from '../schedule/renewal-plan.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { refuseOwned } from '../versions/certificate-owners.ts';
 import { cancelRotation, isNextKeyScheduled, scheduleNextKey } from '../versions/next-key.ts';
-import { nextRenewalAt } from '../versions/renewal-plan.ts';
 import { changesFor, issuanceSettings } from './certificate-changes.ts';
 import { refuseUnsuitableFallback } from './certificates.ts';
 import {

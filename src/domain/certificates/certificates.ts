@@ -5,18 +5,24 @@ import { Problem } from '../../base/problem.ts';
 import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/api-key-certificates.ts';
-import { findOwner } from '../../db/tables/certificate-owners.ts';
-import { deleteCertificateRow, findCertificate, insertCertificate } from '../../db/tables/certificates.ts';
-import type { IssuerRow } from '../../db/tables/issuers.ts';
+import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/access/api-key-certificates.ts';
+import { findOwner } from '../../db/tables/certificates/certificate-owners.ts';
+import {
+  deleteCertificateRow,
+  findCertificate,
+  insertCertificate,
+} from '../../db/tables/certificates/certificates.ts';
+import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
+import { refuseWildcardsWithoutZone, type ZoneContext } from '../dns-providers/wildcard-zones.ts';
 import {
   type CreateCertificateInput,
   type NewCertificate,
   newCertificateName,
   parseInput,
 } from '../inputs.ts';
+import { neededForHttps, type ServingServer, servingServers } from '../instance/served-settings.ts';
 import {
   privateSettings,
   refuseProfileFallback,
@@ -26,10 +32,8 @@ import {
   requireIssuer,
   sentence,
   usualKeyType,
-} from '../issuance/issuers.ts';
-import { refuseWildcardsWithoutZone, type ZoneContext } from '../issuance/wildcard-zones.ts';
+} from '../issuers/issuers.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
-import { neededForHttps, type ServingServer, servingServers } from '../presence/served-settings.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
 import { type LeafSettings, leafColumns } from '../private-ca/leaf-settings.ts';
 import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';

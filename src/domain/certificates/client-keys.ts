@@ -4,13 +4,13 @@
  */
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
-import { readSigningRequest, type SigningRequest } from '../../crypto/signing-request.ts';
+import { readSigningRequest, type SigningRequest } from '../../crypto/x509/signing-request.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
-import type { IssuerRow } from '../../db/tables/issuers.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
+import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import type { NewCertificate, UpdateCertificateInput } from '../inputs.ts';
-import { sentence } from '../issuance/issuers.ts';
-import { servingServers } from '../presence/served-settings.ts';
+import { servingServers } from '../instance/served-settings.ts';
+import { sentence } from '../issuers/issuers.ts';
 import { isRevokedKey, revokedKey } from '../renewals/renewal-key.ts';
 
 /** A certificate to create, with the names and the type of key that it will have. */

@@ -1,6 +1,6 @@
 /** What is shown of deleted certificates. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { listDeletedCertificates } from '../../db/tables/deleted-certificates.ts';
+import { listDeletedCertificates } from '../../db/tables/certificates/deleted-certificates.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import type { DeletedFacts } from './deleted-certificates.ts';
 

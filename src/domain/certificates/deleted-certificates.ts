@@ -7,25 +7,29 @@ import { parseNewCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { findOwner } from '../../db/tables/certificate-owners.ts';
-import { countVersions, findVersion, listVersions } from '../../db/tables/certificate-versions.ts';
+import { findOwner } from '../../db/tables/certificates/certificate-owners.ts';
+import {
+  countVersions,
+  findVersion,
+  listVersions,
+} from '../../db/tables/certificates/certificate-versions.ts';
 import {
   type CertificateRow,
   findCertificate,
   insertCertificate,
   updateCertificate,
-} from '../../db/tables/certificates.ts';
+} from '../../db/tables/certificates/certificates.ts';
 import {
   type DeletedCertificateRow,
   deleteDeletedCertificate,
   findDeletedCertificate,
   findDeletedNamed,
   insertDeletedCertificate,
-} from '../../db/tables/deleted-certificates.ts';
-import { findIssuer, findIssuerById } from '../../db/tables/issuers.ts';
+} from '../../db/tables/certificates/deleted-certificates.ts';
+import { findIssuer, findIssuerById } from '../../db/tables/issuance/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext, WorldContext } from '../contexts.ts';
-import { nextRenewalAt } from '../versions/renewal-plan.ts';
+import { nextRenewalAt } from '../schedule/renewal-plan.ts';
 import { moveBack } from './deleted-versions.ts';
 
 /** How long deleted certificates are kept by default, in days. */

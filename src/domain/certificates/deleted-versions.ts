@@ -1,9 +1,12 @@
 /** The versions of certificates that vaults before schema 22 deleted, and their next keys: sealed under an owner of their own. */
 import type { Writer } from '../../db/database.ts';
-import { findAcmeAccount } from '../../db/tables/acme-accounts.ts';
-import { type CertificateVersionRow, insertVersion } from '../../db/tables/certificate-versions.ts';
-import { listDeletedVersions } from '../../db/tables/deleted-certificates.ts';
-import { insertNextKey, type NextKeyRow } from '../../db/tables/next-keys.ts';
+import {
+  type CertificateVersionRow,
+  insertVersion,
+} from '../../db/tables/certificates/certificate-versions.ts';
+import { listDeletedVersions } from '../../db/tables/certificates/deleted-certificates.ts';
+import { insertNextKey, type NextKeyRow } from '../../db/tables/certificates/next-keys.ts';
+import { findAcmeAccount } from '../../db/tables/issuance/acme-accounts.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { deletedKeyOwner, nextKeyOwner, openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
 import { holdsKey } from '../versions/versions.ts';

@@ -1,6 +1,6 @@
 /** Issues a certificate for a CSR that its client sends: at once from the private CA, through an order from an ACME CA. */
-import { isSameRequest, readSigningRequest } from '../../crypto/signing-request.ts';
-import { findOpenRenewal } from '../../db/tables/renewals.ts';
+import { isSameRequest, readSigningRequest } from '../../crypto/x509/signing-request.ts';
+import { findOpenRenewal } from '../../db/tables/renewals/renewals.ts';
 import { profileOf } from '../access/profile-confinement.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { WorldContext } from '../contexts.ts';

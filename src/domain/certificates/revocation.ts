@@ -9,14 +9,17 @@ import { revokeCertificate } from '../../acme/revocation.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { findAcmeAccount } from '../../db/tables/acme-accounts.ts';
-import { type CertificateVersionRow, setVersionRevoked } from '../../db/tables/certificate-versions.ts';
-import { updateCertificate } from '../../db/tables/certificates.ts';
-import { findCaOfDirectory } from '../../db/tables/issuers.ts';
+import {
+  type CertificateVersionRow,
+  setVersionRevoked,
+} from '../../db/tables/certificates/certificate-versions.ts';
+import { updateCertificate } from '../../db/tables/certificates/certificates.ts';
+import { findAcmeAccount } from '../../db/tables/issuance/acme-accounts.ts';
+import { findCaOfDirectory } from '../../db/tables/issuance/issuers.ts';
+import { ownAccount, settleRollover, unusableStatus } from '../acme-accounts/acme-account.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
-import { ownAccount, settleRollover, unusableStatus } from '../issuance/acme-account.ts';
-import type { CaContext } from '../issuance/issuance-contexts.ts';
+import type { CaContext } from '../issuance-contexts.ts';
 import { privateIssuer, putOnCrl } from '../private-ca/revoked-certificates.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';

@@ -12,7 +12,7 @@ import { Database } from '../../db/database.ts';
 import { DatabaseCopy } from '../../db/database-copy.ts';
 import { DatabaseFile } from '../../db/database-file.ts';
 import type { ServerOptions } from '../../db/engine.ts';
-import { markPath } from '../presence/vault-mark.ts';
+import { markPath } from '../instance/vault-mark.ts';
 
 export type CopyTarget = {
   readonly db: Database;

@@ -7,9 +7,9 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { deleteSettings, putSetting } from '../../db/tables/settings.ts';
 import { localCli, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
-import { markMoved, movedTo, refuseMoved, unmarkMoved } from '../presence/moved-vault.ts';
-import { recordedNodes, silenceOfNodes } from '../presence/nodes.ts';
-import { ensureVaultIdentity, vaultIdentity } from '../presence/vault-identity.ts';
+import { markMoved, movedTo, refuseMoved, unmarkMoved } from '../instance/moved-vault.ts';
+import { ensureVaultIdentity, vaultIdentity } from '../instance/vault-identity.ts';
+import { recordedNodes, silenceOfNodes } from '../nodes/nodes.ts';
 import type { CopyTarget } from './copy-target.ts';
 import { type CopiedVault, fillDatabase, refuseFilled } from './filled-database.ts';
 

@@ -6,7 +6,7 @@ import type { Integrity } from '../../base/integrity.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
-import { SealError } from '../../crypto/sealing.ts';
+import { SealError } from '../../crypto/secrets/sealing.ts';
 import type { Database, Reader, Writer } from '../../db/database.ts';
 import { copyRows, differingTables, digestRows, type TableDigests } from '../../db/table-rows.ts';
 import { isEmptyVault } from '../../db/tables/empty-vault.ts';
@@ -14,8 +14,8 @@ import { listBlobsOfOtherKeys, type SealedPlace, sealedPlaceNames } from '../../
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { verifyChain } from '../audit/audit-verification.ts';
 import type { SealingContext, SecretsContext } from '../contexts.ts';
+import { unfinishedCopyOf } from '../instance/moved-vault.ts';
 import { blobOwner } from '../master-key/resealing.ts';
-import { unfinishedCopyOf } from '../presence/moved-vault.ts';
 import { openFor } from '../sealed-secrets.ts';
 
 /** What a copy holds. */

@@ -1,6 +1,6 @@
 /** Makes the vault hold the ACME clients of a desired state. */
 import type { Writer } from '../../db/database.ts';
-import { findAcmeClientByName } from '../../db/tables/acme-clients.ts';
+import { findAcmeClientByName } from '../../db/tables/acme-server/acme-clients.ts';
 import { storeAcmeClientChange } from '../acme-server/clients/acme-client-change.ts';
 import type { CreateAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
 import { createAcmeClientKey } from '../acme-server/clients/acme-client-keys.ts';

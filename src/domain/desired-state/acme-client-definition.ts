@@ -1,7 +1,7 @@
 /** ACME clients as the document of `vault apply` has them: their rights, never their keys. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader } from '../../db/database.ts';
-import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-clients.ts';
+import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-server/acme-clients.ts';
 import type { CreateAcmeClientInput, ValidationType } from '../acme-server/clients/acme-client-inputs.ts';
 import { gatewayRate } from '../acme-server/clients/acme-clients.ts';
 import type { NamePattern } from '../acme-server/clients/name-patterns.ts';

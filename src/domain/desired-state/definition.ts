@@ -1,7 +1,7 @@
 /** The settings of one object as the document of `vault apply` writes them. */
 
 import { formatLifetime } from '../../base/duration.ts';
-import { settingsOfInput } from '../issuance/private-issuers.ts';
+import { settingsOfInput } from '../issuers/private-issuers.ts';
 import { type CaSettings, usualSettings } from '../private-ca/ca-settings.ts';
 import type { CreatePrivateCaInput } from '../private-ca/private-ca-inputs.ts';
 

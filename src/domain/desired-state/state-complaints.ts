@@ -3,7 +3,7 @@ import { newCertNameRule, parseNewCertName } from '../../base/cert-name.ts';
 import { comparableLabel } from '../../base/label.ts';
 import { Problem } from '../../base/problem.ts';
 import { completeCertificate } from '../certificates/client-keys.ts';
-import { knownDirectories, refuseUnsuitable } from '../issuance/issuers.ts';
+import { knownDirectories, refuseUnsuitable } from '../issuers/issuers.ts';
 import { usualSettings } from '../private-ca/ca-settings.ts';
 import { localCaName } from '../private-ca/local-ca.ts';
 import {

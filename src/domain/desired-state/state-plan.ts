@@ -1,9 +1,9 @@
 /** The changes that lead from the state of a vault to the desired state, field by field in the terms of the document. */
 import { formatLifetime } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { certificateFacts } from '../../crypto/certificate-facts.ts';
-import { sameSecrets } from '../../crypto/constant-time.ts';
 import { encodePem } from '../../crypto/pem.ts';
+import { sameSecrets } from '../../crypto/secrets/constant-time.ts';
+import { certificateFacts } from '../../crypto/x509/certificate-facts.ts';
 import { completeCertificate } from '../certificates/client-keys.ts';
 import { localCaName } from '../private-ca/local-ca.ts';
 import { wantedAcmeClient } from './acme-client-definition.ts';

@@ -3,21 +3,21 @@
  * first versions issued.
  */
 import { Secret } from '../../base/secret.ts';
-import { type ApiKeyToken, createToken } from '../../crypto/api-key-token.ts';
+import { type ApiKeyToken, createToken } from '../../crypto/secrets/api-key-token.ts';
 import { firstVersion } from '../certificates/certificates.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
+import { dnsProviderSecret } from '../dns-providers/dns-provider-change.ts';
+import { checkDnsProvider, requireDnsProvider } from '../dns-providers/dns-providers.ts';
 import type { NewCertificate } from '../inputs.ts';
-import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
-import { checkDnsProvider, requireDnsProvider } from '../issuance/dns-providers.ts';
-import type { CaContext, DnsProviderContext } from '../issuance/issuance-contexts.ts';
+import type { CaContext, DnsProviderContext } from '../issuance-contexts.ts';
 import {
   type CheckedIssuer,
   type CheckedIssuerChange,
   checkIssuer,
   checkIssuerChange,
-} from '../issuance/issuer-changes.ts';
-import { issuerNamed } from '../issuance/issuers.ts';
-import { type DraftedPrivateCa, draftPrivateCa } from '../issuance/private-issuers.ts';
+} from '../issuers/issuer-changes.ts';
+import { issuerNamed } from '../issuers/issuers.ts';
+import { type DraftedPrivateCa, draftPrivateCa } from '../issuers/private-issuers.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
 import type { Change } from './state-plan.ts';
 import type { WantedState } from './wanted-state.ts';

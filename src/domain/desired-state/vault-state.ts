@@ -7,20 +7,20 @@ import type { KeyType } from '../../base/key-type.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader } from '../../db/database.ts';
-import { allowlistsOf } from '../../db/tables/api-key-certificates.ts';
-import { type ListedApiKeyRow, listApiKeys, listApiKeysNamed } from '../../db/tables/api-keys.ts';
+import { allowlistsOf } from '../../db/tables/access/api-key-certificates.ts';
+import { type ListedApiKeyRow, listApiKeys, listApiKeysNamed } from '../../db/tables/access/api-keys.ts';
 import {
   type CertificateSummaryRow,
   findCertificateSummary,
   pagesOfSummaries,
-} from '../../db/tables/certificate-summaries.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
-import { listProfiles } from '../../db/tables/issuance-profiles.ts';
-import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuers.ts';
+} from '../../db/tables/certificates/certificate-summaries.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
+import { listProfiles } from '../../db/tables/issuance/issuance-profiles.ts';
+import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuance/issuers.ts';
 import type { KeyringContext, SealingContext } from '../contexts.ts';
+import { dnsProviderSecret } from '../dns-providers/dns-provider-change.ts';
 import { longestLabel } from '../input-strings.ts';
-import { dnsProviderSecret } from '../issuance/dns-provider-change.ts';
 import { settingsOfCa } from '../private-ca/ca-settings.ts';
 import { leafSettings } from '../private-ca/leaf-settings.ts';
 import { profileIn } from '../private-ca/profile-settings.ts';

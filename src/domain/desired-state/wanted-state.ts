@@ -1,6 +1,6 @@
 /** The document of `vault apply` after its references were resolved. */
 import type { Secret } from '../../base/secret.ts';
-import type { CertificateBundle } from '../../crypto/certificate-bundle.ts';
+import type { CertificateBundle } from '../../crypto/bundles/certificate-bundle.ts';
 import type { CreateAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
 import type {
   CreateApiKeyInput,
@@ -8,7 +8,7 @@ import type {
   CreateIssuerInput,
   NewCertificate,
 } from '../inputs.ts';
-import type { IssuerSecrets } from '../issuance/issuers.ts';
+import type { IssuerSecrets } from '../issuers/issuers.ts';
 import type { CreatePrivateCaInput } from '../private-ca/private-ca-inputs.ts';
 
 /** The document, checked and with what its references lead to. */

@@ -1,8 +1,8 @@
 /** ACME clients that will fail to order: they expire soon, or an issuer or profile that they name is gone. */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-clients.ts';
-import { listIssuers } from '../../db/tables/issuers.ts';
+import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-server/acme-clients.ts';
+import { listIssuers } from '../../db/tables/issuance/issuers.ts';
 import type { TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 

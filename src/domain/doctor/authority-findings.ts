@@ -4,8 +4,8 @@
  */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { findRoot } from '../../db/tables/ca-certificates.ts';
-import { longestLifetime } from '../../db/tables/certificates.ts';
+import { longestLifetime } from '../../db/tables/certificates/certificates.ts';
+import { findRoot } from '../../db/tables/issuance/ca-certificates.ts';
 import type { TimedContext } from '../contexts.ts';
 import { holdsKey, issuingIntermediate } from '../private-ca/authorities.ts';
 import { importRootKey } from '../private-ca/authority-refusals.ts';

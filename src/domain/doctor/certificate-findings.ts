@@ -1,10 +1,13 @@
 /** Findings about certificates and their renewals: one per certificate with a problem, and one for all the others. */
 import { hour, minute, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type CertificateSummaryRow, pagesOfSummaries } from '../../db/tables/certificate-summaries.ts';
-import { nextMoment } from '../../db/tables/certificates.ts';
-import { findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
-import { findNeglectedRenewal } from '../../db/tables/waiting-renewals.ts';
+import {
+  type CertificateSummaryRow,
+  pagesOfSummaries,
+} from '../../db/tables/certificates/certificate-summaries.ts';
+import { nextMoment } from '../../db/tables/certificates/certificates.ts';
+import { findAcmeIssuer, listIssuers } from '../../db/tables/issuance/issuers.ts';
+import { findNeglectedRenewal } from '../../db/tables/renewals/waiting-renewals.ts';
 import { certificateStatus } from '../certificates/certificate-status.ts';
 import type { TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';

@@ -1,8 +1,8 @@
 /** Whether private CAs under the root of a company can go on issuing: only the company's CA issues the next intermediate. */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import type { CaCertificateRow } from '../../db/tables/ca-certificates.ts';
-import { longestLifetime } from '../../db/tables/certificates.ts';
+import { longestLifetime } from '../../db/tables/certificates/certificates.ts';
+import type { CaCertificateRow } from '../../db/tables/issuance/ca-certificates.ts';
 import type { TimedContext } from '../contexts.ts';
 import { issuingIntermediate } from '../private-ca/authorities.ts';
 import { settingsOfCa } from '../private-ca/ca-settings.ts';

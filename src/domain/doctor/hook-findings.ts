@@ -1,11 +1,11 @@
 /** Findings about hooks that other users can change: the vault refuses to run them, and a renewal is a bad time to learn it. */
 import { judgePath } from '../../base/paths/trusted-path.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
+import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { hookUse } from '../../net/hook-trust.ts';
 import type { DatabaseContext } from '../contexts.ts';
-import { programsOf } from '../issuance/dns-records.ts';
-import type { DnsProviderContext } from '../issuance/issuance-contexts.ts';
+import { programsOf } from '../dns-providers/dns-records.ts';
+import type { DnsProviderContext } from '../issuance-contexts.ts';
 import { viewChannels } from '../notifications/notification-views.ts';
 import type { Finding } from './finding.ts';
 import { pathFindings } from './path-findings.ts';

@@ -3,7 +3,7 @@
 import { AcmeError } from '../../acme/acme-error.ts';
 import { readDirectory } from '../../acme/directory.ts';
 import { minute, second } from '../../base/duration.ts';
-import { type AcmeIssuerRow, findAcmeIssuer, listIssuers } from '../../db/tables/issuers.ts';
+import { type AcmeIssuerRow, findAcmeIssuer, listIssuers } from '../../db/tables/issuance/issuers.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';

@@ -1,8 +1,8 @@
 /** Findings about public keys that clients may pin: scheduled rotations, and an own certificate that changes its key. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { findCertificate } from '../../db/tables/certificates.ts';
-import { listNextKeys } from '../../db/tables/next-keys.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import { findCertificate } from '../../db/tables/certificates/certificates.ts';
+import { listNextKeys } from '../../db/tables/certificates/next-keys.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import { keyPins } from '../versions/next-key.ts';
 import type { Finding } from './finding.ts';

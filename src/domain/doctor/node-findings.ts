@@ -2,10 +2,10 @@
 import { second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { DatabaseContext } from '../contexts.ts';
-import type { SharedContext } from '../presence/database-clock.ts';
-import { leaderAt } from '../presence/leadership.ts';
-import { recordedNodes, type ServingNode, silenceOfNodes } from '../presence/nodes.ts';
-import type { ServedSettings } from '../presence/server-record.ts';
+import type { SharedContext } from '../nodes/database-clock.ts';
+import { leaderAt } from '../nodes/leadership.ts';
+import { recordedNodes, type ServingNode, silenceOfNodes } from '../nodes/nodes.ts';
+import type { ServedSettings } from '../nodes/server-record.ts';
 import type { Finding } from './finding.ts';
 
 const check = 'nodes';

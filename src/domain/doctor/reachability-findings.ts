@@ -4,12 +4,12 @@
  */
 import { isIPv6 } from 'node:net';
 import { second } from '../../base/duration.ts';
-import { pagesOfSummaries } from '../../db/tables/certificate-summaries.ts';
-import { listIssuers } from '../../db/tables/issuers.ts';
+import { pagesOfSummaries } from '../../db/tables/certificates/certificate-summaries.ts';
+import { listIssuers } from '../../db/tables/issuance/issuers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../../net/outbound-http.ts';
-import { placeOf } from '../issuance/dns-records.ts';
-import type { DnsLookupContext } from '../issuance/issuance-contexts.ts';
+import { placeOf } from '../dns-providers/dns-records.ts';
+import type { DnsLookupContext } from '../issuance-contexts.ts';
 import type { Finding } from './finding.ts';
 
 const timeout = 5 * second;

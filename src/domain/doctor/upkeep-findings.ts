@@ -5,8 +5,8 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { lastAuditEvent } from '../../db/audit/audit-events.ts';
 import { listRefusedRows } from '../../db/audit/row-list.ts';
-import { hasAdministrators } from '../../db/tables/administrators.ts';
-import { listApiKeys, listSharedNames } from '../../db/tables/api-keys.ts';
+import { hasAdministrators } from '../../db/tables/access/administrators.ts';
+import { listApiKeys, listSharedNames } from '../../db/tables/access/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
 import {

@@ -1,16 +1,16 @@
 /** What the vault holds and what it has to do, counted: for its metrics and for administrators. */
 
-import { countApiKeys } from '../../db/tables/api-keys.ts';
+import { countApiKeys } from '../../db/tables/access/api-keys.ts';
 import { lastGivenId } from '../../db/tables/assigned-ids.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
-import { listIssuers } from '../../db/tables/issuers.ts';
-import { countUntaken } from '../../db/tables/notification-deliveries.ts';
-import { countOpenRenewals } from '../../db/tables/renewals.ts';
+import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
+import { listIssuers } from '../../db/tables/issuance/issuers.ts';
+import { countUntaken } from '../../db/tables/notifications/notification-deliveries.ts';
+import { countOpenRenewals } from '../../db/tables/renewals/renewals.ts';
+import { listAccounts } from '../acme-accounts/acme-accounts.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
 import { countCertificates } from '../certificates/certificate-search.ts';
 import type { CertificateStatus } from '../certificates/certificate-status.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
-import { listAccounts } from '../issuance/acme-accounts.ts';
 
 export type Holdings = {
   certificates: Record<CertificateStatus, number>;

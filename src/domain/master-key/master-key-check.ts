@@ -6,9 +6,9 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
-import { IntegrityKey, integritySecretSize } from '../../crypto/integrity-key.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
-import { type BlobOwner, SealError, seal, sealedBy } from '../../crypto/sealing.ts';
+import { IntegrityKey, integritySecretSize } from '../../crypto/secrets/integrity-key.ts';
+import type { MasterKey } from '../../crypto/secrets/master-key.ts';
+import { type BlobOwner, SealError, seal, sealedBy } from '../../crypto/secrets/sealing.ts';
 import { chainBeginning } from '../../db/audit/audit-chain.ts';
 import { writeAuditMark } from '../../db/audit/audit-mark.ts';
 import type { Reader, Writer } from '../../db/database.ts';

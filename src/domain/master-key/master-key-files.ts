@@ -8,15 +8,21 @@ import { syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 import type { World } from '../../base/world.ts';
-import { type Keyring, keyFilesBeside, nextKeyPath, pastKeyPath, realPath } from '../../crypto/keyring.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
+import {
+  type Keyring,
+  keyFilesBeside,
+  nextKeyPath,
+  pastKeyPath,
+  realPath,
+} from '../../crypto/secrets/keyring.ts';
+import type { MasterKey } from '../../crypto/secrets/master-key.ts';
 import {
   keyFileContent,
   keyIn,
   newMasterKey,
   readKeyFile,
   writeKeyFile,
-} from '../../crypto/master-key-file.ts';
+} from '../../crypto/secrets/master-key-file.ts';
 import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 

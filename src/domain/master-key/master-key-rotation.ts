@@ -3,8 +3,8 @@
  * secrets, and retires the old key. A rotation that is stopped in between is resumed from there.
  */
 import { OperatorError } from '../../base/operator-error.ts';
-import { keyFilesBeside } from '../../crypto/keyring.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
+import { keyFilesBeside } from '../../crypto/secrets/keyring.ts';
+import type { MasterKey } from '../../crypto/secrets/master-key.ts';
 import type { Reader } from '../../db/database.ts';
 import {
   currentMasterKey,

@@ -1,10 +1,15 @@
 /** Seals and unseals the key files. Each file is replaced as a whole, so an interrupted run leaves sealed and unsealed ones. */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
-import { keyFilesBeside, realPath } from '../../crypto/keyring.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
-import { type KeyFile, keyFileContent, readKeyFile, writeKeyFile } from '../../crypto/master-key-file.ts';
-import type { PassphraseKey } from '../../crypto/passphrase-key.ts';
+import { keyFilesBeside, realPath } from '../../crypto/secrets/keyring.ts';
+import type { MasterKey } from '../../crypto/secrets/master-key.ts';
+import {
+  type KeyFile,
+  keyFileContent,
+  readKeyFile,
+  writeKeyFile,
+} from '../../crypto/secrets/master-key-file.ts';
+import type { PassphraseKey } from '../../crypto/secrets/passphrase-key.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { refuseDuringRotation } from './master-key-rotation.ts';

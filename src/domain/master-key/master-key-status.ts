@@ -4,7 +4,7 @@ import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
-import { keyFilesBeside } from '../../crypto/keyring.ts';
+import { keyFilesBeside } from '../../crypto/secrets/keyring.ts';
 import type { Database, Reader } from '../../db/database.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { countSealedBlobs, type SealedPlace } from '../../db/tables/sealed-blobs.ts';

@@ -3,7 +3,7 @@
  * interruption loses nothing.
  */
 import type { Secret } from '../../base/secret.ts';
-import { type BlobOwner, SealError, sealedBy } from '../../crypto/sealing.ts';
+import { type BlobOwner, SealError, sealedBy } from '../../crypto/secrets/sealing.ts';
 import type { Database, Writer } from '../../db/database.ts';
 import { currentMasterKey, listMasterKeys } from '../../db/tables/master-keys.ts';
 import {

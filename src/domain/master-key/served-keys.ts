@@ -4,13 +4,13 @@
  */
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { nextKeyPath } from '../../crypto/keyring.ts';
-import type { MasterKey } from '../../crypto/master-key.ts';
-import { readKeyFile } from '../../crypto/master-key-file.ts';
+import { nextKeyPath } from '../../crypto/secrets/keyring.ts';
+import type { MasterKey } from '../../crypto/secrets/master-key.ts';
+import { readKeyFile } from '../../crypto/secrets/master-key-file.ts';
 import type { Reader } from '../../db/database.ts';
 import type { KeyringContext, SecretsContext } from '../contexts.ts';
-import { liveNodes, type ServingNode } from '../presence/nodes.ts';
-import { ownServedSettings } from '../presence/served-settings.ts';
+import { ownServedSettings } from '../instance/served-settings.ts';
+import { liveNodes, type ServingNode } from '../nodes/nodes.ts';
 
 /** A node says every five seconds which keys it finds. */
 const patience = 12 * second;

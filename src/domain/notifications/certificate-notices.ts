@@ -2,11 +2,11 @@
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import type { Writer } from '../../db/database.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
-import { findIssuerById } from '../../db/tables/issuers.ts';
-import { findAlarm } from '../../db/tables/notification-alarms.ts';
-import { listChannels } from '../../db/tables/notification-channels.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
+import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
+import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
+import { listChannels } from '../../db/tables/notifications/notification-channels.ts';
 import { together } from '../../db/together.ts';
 import { closeAlarm, raiseAlarm } from './notification-alarms.ts';
 import type { NoticeEvent } from './notification-events.ts';

@@ -9,7 +9,7 @@ import {
   findAlarm,
   insertAlarm,
   updateAlarm,
-} from '../../db/tables/notification-alarms.ts';
+} from '../../db/tables/notifications/notification-alarms.ts';
 import type { AlarmEvent, Notice } from './notification-events.ts';
 import { notify } from './notification-queue.ts';
 

@@ -15,8 +15,8 @@ import {
   insertChannel,
   listChannels,
   updateChannel,
-} from '../../db/tables/notification-channels.ts';
-import { findDelivery, updateDelivery } from '../../db/tables/notification-deliveries.ts';
+} from '../../db/tables/notifications/notification-channels.ts';
+import { findDelivery, updateDelivery } from '../../db/tables/notifications/notification-deliveries.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';

@@ -2,16 +2,16 @@
 import { day, minute } from '../../base/duration.ts';
 import { channelTypes, isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
-import { type ChannelRow, findChannelById } from '../../db/tables/notification-channels.ts';
+import { type ChannelRow, findChannelById } from '../../db/tables/notifications/notification-channels.ts';
 import {
   type DeliveryRow,
   type DueDeliveryRow,
   listDueDeliveries,
   updateDelivery,
-} from '../../db/tables/notification-deliveries.ts';
-import { channelsFailingSince } from '../../db/tables/notification-pace.ts';
+} from '../../db/tables/notifications/notification-deliveries.ts';
+import { channelsFailingSince } from '../../db/tables/notifications/notification-pace.ts';
 import type { TimedContext } from '../contexts.ts';
-import type { OwnersContext } from '../presence/lease-owners.ts';
+import type { OwnersContext } from '../nodes/lease-owners.ts';
 import { mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
 import { gatheredFor } from './notification-queue.ts';
 

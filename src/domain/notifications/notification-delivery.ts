@@ -8,7 +8,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { ChannelError, type Message } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
-import { type ChannelRow, updateChannel } from '../../db/tables/notification-channels.ts';
+import { type ChannelRow, updateChannel } from '../../db/tables/notifications/notification-channels.ts';
 import {
   type DeliveryChanges,
   type DeliveryRow,
@@ -16,15 +16,15 @@ import {
   expireDeliveries,
   oldDeliveries,
   updateLeasedDelivery,
-} from '../../db/tables/notification-deliveries.ts';
-import { wasQueuedLater } from '../../db/tables/notification-pace.ts';
-import { listNotifications, type NotificationRow } from '../../db/tables/notifications.ts';
+} from '../../db/tables/notifications/notification-deliveries.ts';
+import { wasQueuedLater } from '../../db/tables/notifications/notification-pace.ts';
+import { listNotifications, type NotificationRow } from '../../db/tables/notifications/notifications.ts';
 import type { OutboundGuard } from '../../net/outbound-guard.ts';
 import type { Outbound } from '../../net/outbound-http.ts';
 import { record, system } from '../audit/audit.ts';
 import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
-import type { OwnersContext } from '../presence/lease-owners.ts';
-import { servingServers } from '../presence/served-settings.ts';
+import { servingServers } from '../instance/served-settings.ts';
+import type { OwnersContext } from '../nodes/lease-owners.ts';
 import { channelSettingsOwner, openFor } from '../sealed-secrets.ts';
 import type { ClaimedDelivery } from './notification-claim.ts';
 import { supersedingEvents } from './notification-events.ts';

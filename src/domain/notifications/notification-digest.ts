@@ -1,20 +1,20 @@
 /** Daily digests: what was issued since the last one, what fails and what expires soon. An empty digest is not sent. */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { findAlarm } from '../../db/tables/notification-alarms.ts';
+import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
 import {
   type ChannelRow,
   findChannelById,
   listChannels,
   updateChannel,
-} from '../../db/tables/notification-channels.ts';
+} from '../../db/tables/notifications/notification-channels.ts';
 import {
   apiKeysExpiringBefore,
   certificatesExpiringBefore,
   certificatesIssuedSince,
   failingCertificates,
   type Upcoming,
-} from '../../db/tables/notification-watch.ts';
+} from '../../db/tables/notifications/notification-watch.ts';
 import type { TimedContext } from '../contexts.ts';
 import { rangesOf } from '../portions.ts';
 import { matchesFilter } from './notification-events.ts';

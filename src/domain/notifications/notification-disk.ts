@@ -1,6 +1,6 @@
 /** The alarm for low disk space. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { findAlarm } from '../../db/tables/notification-alarms.ts';
+import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
 import type { TimedContext } from '../contexts.ts';
 import { type DiskSpace, spaceState } from '../health/disk-space.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';

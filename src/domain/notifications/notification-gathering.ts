@@ -8,8 +8,8 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Message } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import type { Reader } from '../../db/database.ts';
-import { channelsNotifiedSince } from '../../db/tables/notification-pace.ts';
-import type { NotificationRow } from '../../db/tables/notifications.ts';
+import { channelsNotifiedSince } from '../../db/tables/notifications/notification-pace.ts';
+import type { NotificationRow } from '../../db/tables/notifications/notifications.ts';
 import type { NoticeEvent } from './notification-events.ts';
 import { messageText, section, signed } from './notification-text.ts';
 

@@ -1,6 +1,6 @@
 /** The alarm for private CAs that stop issuing unless a person acts: at most once for each level of urgency. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { findAlarm } from '../../db/tables/notification-alarms.ts';
+import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
 import type { TimedContext } from '../contexts.ts';
 import { type CaExpiry, caExpiries, listPrivateCas } from '../private-ca/ca-expiry.ts';
 import type { PrivateCa } from '../private-ca/rotation.ts';

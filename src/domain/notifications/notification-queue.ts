@@ -3,9 +3,9 @@ import { day, second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import { isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
-import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
-import { insertDelivery } from '../../db/tables/notification-deliveries.ts';
-import { insertNotification } from '../../db/tables/notifications.ts';
+import { type ChannelRow, listChannels } from '../../db/tables/notifications/notification-channels.ts';
+import { insertDelivery } from '../../db/tables/notifications/notification-deliveries.ts';
+import { insertNotification } from '../../db/tables/notifications/notifications.ts';
 import { matchesFilter, type Notice, subscribedEvent } from './notification-events.ts';
 
 /** A notice that is still undelivered after this time is abandoned. */

@@ -1,12 +1,12 @@
 /** Notification channels and their log as administrators see them, without credentials. */
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type ChannelRow, listChannels } from '../../db/tables/notification-channels.ts';
+import { type ChannelRow, listChannels } from '../../db/tables/notifications/notification-channels.ts';
 import {
   countOpen,
   type DeliveryPage,
   listDeliveries,
   type NamedDeliveryRow,
-} from '../../db/tables/notification-deliveries.ts';
+} from '../../db/tables/notifications/notification-deliveries.ts';
 import type { DatabaseContext } from '../contexts.ts';
 
 export type ChannelView = {

@@ -2,21 +2,21 @@
 import { hour } from '../../base/duration.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { allowlistsOf } from '../../db/tables/api-key-certificates.ts';
+import { allowlistsOf } from '../../db/tables/access/api-key-certificates.ts';
 import { type IdRange, nextRange } from '../../db/tables/id-ranges.ts';
-import { findAlarm } from '../../db/tables/notification-alarms.ts';
+import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
 import {
   type ExpiringApiKey,
   type ExpiringCertificate,
   listExpiringApiKeys,
   listExpiringCertificates,
   nearness,
-} from '../../db/tables/notification-watch.ts';
+} from '../../db/tables/notifications/notification-watch.ts';
 import { lastBackupAt } from '../backup/backup-age.ts';
 import type { BackupHealth } from '../backup/backup-health.ts';
 import type { BackupPlan } from '../backup/backup-schedule.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
-import { isNotYetValid } from '../versions/validity.ts';
+import { isNotYetValid } from '../schedule/validity.ts';
 import { closeAlarm, isReminderDue, raiseAlarm } from './notification-alarms.ts';
 import { notify } from './notification-queue.ts';
 

@@ -5,7 +5,7 @@
 import { day, minute } from '../../base/duration.ts';
 import type { Secret } from '../../base/secret.ts';
 import { generatePrivateKey, publicKeyOf } from '../../crypto/key-pair.ts';
-import { issueIntermediate, issueRoot, type X509Issuer } from '../../crypto/x509-issuance.ts';
+import { issueIntermediate, issueRoot, type X509Issuer } from '../../crypto/x509/x509-issuance.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import {
   type CaCertificateRow,
@@ -15,7 +15,7 @@ import {
   insertCaCertificate,
   listIntermediates,
   setCaPrivateKey,
-} from '../../db/tables/ca-certificates.ts';
+} from '../../db/tables/issuance/ca-certificates.ts';
 import type { KeyringContext, SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { authorityKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
 import { intermediateExpired, rootKeyMissing } from './authority-refusals.ts';

@@ -2,8 +2,8 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import type { CaCertificateRow } from '../../db/tables/ca-certificates.ts';
-import { findIssuerById } from '../../db/tables/issuers.ts';
+import type { CaCertificateRow } from '../../db/tables/issuance/ca-certificates.ts';
+import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
 
 /** Only the root's key helps, which was exported. */

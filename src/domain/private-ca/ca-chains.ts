@@ -3,7 +3,11 @@ import { X509Certificate } from 'node:crypto';
 import { DerReader, derTags } from '../../crypto/der-reader.ts';
 import { encodePem } from '../../crypto/pem.ts';
 import type { Reader } from '../../db/database.ts';
-import { type CaCertificateRow, listIntermediates, listRoots } from '../../db/tables/ca-certificates.ts';
+import {
+  type CaCertificateRow,
+  listIntermediates,
+  listRoots,
+} from '../../db/tables/issuance/ca-certificates.ts';
 import type { IssuingAuthority } from './authorities.ts';
 
 /**

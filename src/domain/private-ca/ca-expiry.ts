@@ -4,9 +4,9 @@
  */
 import { day } from '../../base/duration.ts';
 import type { Reader } from '../../db/database.ts';
-import { type CaCertificateRow, findRoot } from '../../db/tables/ca-certificates.ts';
-import { longestLifetime } from '../../db/tables/certificates.ts';
-import { listIssuers } from '../../db/tables/issuers.ts';
+import { longestLifetime } from '../../db/tables/certificates/certificates.ts';
+import { type CaCertificateRow, findRoot } from '../../db/tables/issuance/ca-certificates.ts';
+import { listIssuers } from '../../db/tables/issuance/issuers.ts';
 import type { TimedContext } from '../contexts.ts';
 import { holdsKey, issuingIntermediate } from './authorities.ts';
 import { importRootKey } from './authority-refusals.ts';

@@ -1,10 +1,10 @@
 /** Asks the CA of a company for an intermediate: a new key, which stays pending in the vault, and the CSR for it. */
 import { createPublicKey } from 'node:crypto';
-import { authorityRequest } from '../../crypto/authority-request.ts';
 import { generatePrivateKey, publicKeyOf } from '../../crypto/key-pair.ts';
 import { encodePem } from '../../crypto/pem.ts';
 import { publicKeyPin } from '../../crypto/public-key-pin.ts';
-import { type CaRequestRow, findCaRequest, putCaRequest } from '../../db/tables/ca-requests.ts';
+import { authorityRequest } from '../../crypto/x509/authority-request.ts';
+import { type CaRequestRow, findCaRequest, putCaRequest } from '../../db/tables/issuance/ca-requests.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { requestedAuthorityKeyOwner, sealFor } from '../sealed-secrets.ts';

@@ -1,9 +1,9 @@
 /** The settings of a private CA, as they are stored and as certificates of CAs state them. */
 import { day } from '../../base/duration.ts';
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
-import type { AuthorityLimits } from '../../crypto/x509-issuance.ts';
+import type { AuthorityLimits } from '../../crypto/x509/x509-issuance.ts';
 import type { Reader } from '../../db/database.ts';
-import { findPrivateCa, type PrivateCaRow } from '../../db/tables/private-cas.ts';
+import { findPrivateCa, type PrivateCaRow } from '../../db/tables/issuance/private-cas.ts';
 import { parseIpNetwork } from '../../net/ip-network.ts';
 
 export type CaSettings = {

@@ -1,8 +1,12 @@
 /** The CA certificates of a private CA as administrators see them, without their keys. */
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { certificateFacts } from '../../crypto/certificate-facts.ts';
 import { encodePem } from '../../crypto/pem.ts';
-import { type CaCertificateRow, listIntermediates, listRoots } from '../../db/tables/ca-certificates.ts';
+import { certificateFacts } from '../../crypto/x509/certificate-facts.ts';
+import {
+  type CaCertificateRow,
+  listIntermediates,
+  listRoots,
+} from '../../db/tables/issuance/ca-certificates.ts';
 import type { TimedContext } from '../contexts.ts';
 import { holdsKey, issuingIntermediate } from './authorities.ts';
 import { neededUntil } from './ca-chains.ts';

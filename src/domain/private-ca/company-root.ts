@@ -4,9 +4,9 @@
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
-import { certificateFacts } from '../../crypto/certificate-facts.ts';
+import { type ReturnedAuthority, readReturnedAuthority } from '../../crypto/bundles/returned-authority.ts';
 import { publicKeyOf } from '../../crypto/key-pair.ts';
-import { type ReturnedAuthority, readReturnedAuthority } from '../../crypto/returned-authority.ts';
+import { certificateFacts } from '../../crypto/x509/certificate-facts.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import {
   type CaCertificateRow,
@@ -15,8 +15,8 @@ import {
   insertCaCertificate,
   listRoots,
   setGeneration,
-} from '../../db/tables/ca-certificates.ts';
-import { type CaRequestRow, deleteCaRequest, findCaRequest } from '../../db/tables/ca-requests.ts';
+} from '../../db/tables/issuance/ca-certificates.ts';
+import { type CaRequestRow, deleteCaRequest, findCaRequest } from '../../db/tables/issuance/ca-requests.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { openFor, requestedAuthorityKeyOwner } from '../sealed-secrets.ts';

@@ -1,10 +1,13 @@
 /** Signs the CRLs of CA certificates whose keys the vault holds. */
 import { day, minute } from '../../base/duration.ts';
-import { crlEntry, issueCrl } from '../../crypto/certificate-revocation-list.ts';
+import { crlEntry, issueCrl } from '../../crypto/x509/certificate-revocation-list.ts';
 import type { Writer } from '../../db/database.ts';
-import { type CaCertificateRow, findCaCertificateById } from '../../db/tables/ca-certificates.ts';
-import { findCrlHead, replaceCrl } from '../../db/tables/crls.ts';
-import { deleteExpiredRevocations, listRevokedCertificates } from '../../db/tables/revoked-certificates.ts';
+import { type CaCertificateRow, findCaCertificateById } from '../../db/tables/issuance/ca-certificates.ts';
+import { findCrlHead, replaceCrl } from '../../db/tables/issuance/crls.ts';
+import {
+  deleteExpiredRevocations,
+  listRevokedCertificates,
+} from '../../db/tables/issuance/revoked-certificates.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { signingAuthority } from './signing-authorities.ts';
 

@@ -13,9 +13,9 @@ import {
   findCaCertificateById,
   listCaCertificateIds,
   listIntermediates,
-} from '../../db/tables/ca-certificates.ts';
-import { type CrlHeadRow, findCrlHead, findSignedCrl } from '../../db/tables/crls.ts';
-import type { IssuerRow } from '../../db/tables/issuers.ts';
+} from '../../db/tables/issuance/ca-certificates.ts';
+import { type CrlHeadRow, findCrlHead, findSignedCrl } from '../../db/tables/issuance/crls.ts';
+import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { holdsKey, issuingIntermediate, requireRoot } from './authorities.ts';
 import { settingsOfCa } from './ca-settings.ts';

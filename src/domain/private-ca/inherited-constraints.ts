@@ -5,9 +5,12 @@
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { usages as allUsages, parseEmail, parseSubjectField, type Usage } from '../../base/leaf-names.ts';
 import { Problem } from '../../base/problem.ts';
-import { type AuthorityCertificate, readAuthorityCertificate } from '../../crypto/authority-certificate.ts';
-import { titleOf } from '../../crypto/certificate-facts.ts';
-import type { ConstrainedNames, ConstrainedNetwork } from '../../crypto/constrained-names.ts';
+import {
+  type AuthorityCertificate,
+  readAuthorityCertificate,
+} from '../../crypto/x509/authority-certificate.ts';
+import { titleOf } from '../../crypto/x509/certificate-facts.ts';
+import type { ConstrainedNames, ConstrainedNetwork } from '../../crypto/x509/constrained-names.ts';
 import { parseIpAddress } from '../../net/ip-network.ts';
 import { type CertifiedNames, hostLike, hostOfUri } from './permitted-names.ts';
 

@@ -1,6 +1,6 @@
 /** What only the private CA issues: usage, URIs, email addresses and fields of the subject, as they are stored and changed. */
 import type { Usage } from '../../base/leaf-names.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 
 /** Undefined for the usual: both usages, no such names, and the first domain as subject. */
 export type LeafSettings = {

@@ -1,6 +1,6 @@
 /** Certificates whose renewals would fail after a change of their private CA. */
 import type { Reader } from '../../db/database.ts';
-import { pageCertificatesOfIssuer } from '../../db/tables/certificates.ts';
+import { pageCertificatesOfIssuer } from '../../db/tables/certificates/certificates.ts';
 import { leafSettings } from './leaf-settings.ts';
 import type { CertifiedNames } from './permitted-names.ts';
 

@@ -1,5 +1,5 @@
 /** The built-in private CA: it is created at the first start, so that a vault is useful without a network. */
-import { findIssuer, type IssuerRow, insertIssuer } from '../../db/tables/issuers.ts';
+import { findIssuer, type IssuerRow, insertIssuer } from '../../db/tables/issuance/issuers.ts';
 import { record, system } from '../audit/audit.ts';
 import type { DatabaseContext, SecretsContext, TimedContext } from '../contexts.ts';
 import { draftAuthorities, insertAuthorities } from './authorities.ts';

@@ -6,9 +6,9 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { day } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
-import { signsFor } from '../../crypto/certificate-chain.ts';
-import { encryptedKeyPem, openEncryptedKey } from '../../crypto/encrypted-key.ts';
+import { encryptedKeyPem, openEncryptedKey } from '../../crypto/bundles/encrypted-key.ts';
 import { publicKeyPin } from '../../crypto/public-key-pin.ts';
+import { signsFor } from '../../crypto/x509/certificate-chain.ts';
 import type { Reader } from '../../db/database.ts';
 import {
   type CaCertificateRow,
@@ -16,8 +16,8 @@ import {
   findRoot,
   listIntermediates,
   setCaPrivateKey,
-} from '../../db/tables/ca-certificates.ts';
-import { findIssuer, type IssuerRow } from '../../db/tables/issuers.ts';
+} from '../../db/tables/issuance/ca-certificates.ts';
+import { findIssuer, type IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { authorityKeyOwner, sealFor } from '../sealed-secrets.ts';

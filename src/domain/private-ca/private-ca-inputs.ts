@@ -1,7 +1,7 @@
 /** Input schemas of private CAs, shared by the API and the command line. */
 import { z } from 'zod';
 import { identifierPattern, isAddress, parseIdentifier } from '../../base/identifier.ts';
-import { longestReturnedFile } from '../../crypto/returned-authority.ts';
+import { longestReturnedFile } from '../../crypto/bundles/returned-authority.ts';
 import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../../net/ip-network.ts';
 import { controlCharacters, issuerName, keyType, lifetime, parsed, quoted } from '../input-strings.ts';
 

@@ -8,7 +8,7 @@ import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { parseSubjectField } from '../../base/leaf-names.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
-import { findProfile } from '../../db/tables/issuance-profiles.ts';
+import { findProfile } from '../../db/tables/issuance/issuance-profiles.ts';
 import type { LeafColumns, LeafSettings } from './leaf-settings.ts';
 import { leafSettings } from './leaf-settings.ts';
 import { forbiddenName, permittedText } from './permitted-names.ts';

@@ -3,7 +3,11 @@ import { isKeyType, type KeyType } from '../../base/key-type.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
-import { findProfile, type IssuanceProfileRow, listProfiles } from '../../db/tables/issuance-profiles.ts';
+import {
+  findProfile,
+  type IssuanceProfileRow,
+  listProfiles,
+} from '../../db/tables/issuance/issuance-profiles.ts';
 import { didYouMean } from '../closest-names.ts';
 
 /** The kinds of names that a profile can tell apart. */

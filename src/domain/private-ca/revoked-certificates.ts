@@ -1,10 +1,10 @@
 /** Puts certificates of the private CA onto the CRL of the CA certificate that issued them. */
 import { X509Certificate } from 'node:crypto';
 import type { Writer } from '../../db/database.ts';
-import { findSameCaCertificate } from '../../db/tables/ca-certificates.ts';
-import type { CertificateVersionRow } from '../../db/tables/certificate-versions.ts';
-import { countRevocation } from '../../db/tables/crls.ts';
-import { insertRevokedCertificate } from '../../db/tables/revoked-certificates.ts';
+import type { CertificateVersionRow } from '../../db/tables/certificates/certificate-versions.ts';
+import { findSameCaCertificate } from '../../db/tables/issuance/ca-certificates.ts';
+import { countRevocation } from '../../db/tables/issuance/crls.ts';
+import { insertRevokedCertificate } from '../../db/tables/issuance/revoked-certificates.ts';
 import type { DatabaseContext } from '../contexts.ts';
 
 /** The id of the private CA's certificate that issued a version; undefined if another CA issued it. */

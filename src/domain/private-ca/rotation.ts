@@ -5,9 +5,13 @@
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../base/operator-error.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { certificateFacts } from '../../crypto/certificate-facts.ts';
-import { issueCrossCertificate, pathLengthOf } from '../../crypto/x509-issuance.ts';
-import { type CaCertificateRow, findRoot, setCrossCertificate } from '../../db/tables/ca-certificates.ts';
+import { certificateFacts } from '../../crypto/x509/certificate-facts.ts';
+import { issueCrossCertificate, pathLengthOf } from '../../crypto/x509/x509-issuance.ts';
+import {
+  type CaCertificateRow,
+  findRoot,
+  setCrossCertificate,
+} from '../../db/tables/issuance/ca-certificates.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import {

@@ -1,8 +1,8 @@
 /** The CA certificates that sign, kept open: opening a key and its certificate takes as long as a fast signature. */
 import { LRUCache } from 'lru-cache';
-import type { Keyring } from '../../crypto/keyring.ts';
-import { SigningAuthority } from '../../crypto/signing-authority.ts';
-import type { CaCertificateRow } from '../../db/tables/ca-certificates.ts';
+import type { Keyring } from '../../crypto/secrets/keyring.ts';
+import { SigningAuthority } from '../../crypto/x509/signing-authority.ts';
+import type { CaCertificateRow } from '../../db/tables/issuance/ca-certificates.ts';
 import type { KeyringContext } from '../contexts.ts';
 import { authority } from './authorities.ts';
 

@@ -1,6 +1,6 @@
 /** Rotates a private CA and moves its certificates to the new root. */
 import type { Reader } from '../../db/database.ts';
-import { pageCertificatesOfIssuer } from '../../db/tables/certificates.ts';
+import { pageCertificatesOfIssuer } from '../../db/tables/certificates/certificates.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
 import { type CaRotation, type PrivateCa, rotateRoot } from '../private-ca/rotation.ts';

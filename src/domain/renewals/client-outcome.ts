@@ -6,8 +6,8 @@ import { isIP } from 'node:net';
 import { AcmeError } from '../../acme/acme-error.ts';
 import type { AcmeProblem } from '../../acme/acme-types.ts';
 import type { Writer } from '../../db/database.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
-import { updateWaitingOrders } from '../../db/tables/upstream-orders.ts';
+import { updateWaitingOrders } from '../../db/tables/acme-server/upstream-orders.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 
 import { type Actor, system } from '../audit/audit.ts';
 

@@ -1,12 +1,17 @@
 /** Claims renewals under a lease, keeps the lease fresh and releases it. */
 import { minute, second } from '../../base/duration.ts';
-import { type Lane, type LaneHead, listLaneHeads, listLeftRenewals } from '../../db/tables/renewal-lanes.ts';
-import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
+import {
+  type Lane,
+  type LaneHead,
+  listLaneHeads,
+  listLeftRenewals,
+} from '../../db/tables/renewals/renewal-lanes.ts';
+import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals/renewals.ts';
 import type { DatabaseContext, LoggedContext, TimedContext } from '../contexts.ts';
-import type { ClaimedRenewal } from '../issuance/attempt.ts';
-import { holdOn } from '../issuance/issuance-limits.ts';
-import type { OwnersContext } from '../presence/lease-owners.ts';
-import { longestPause } from '../versions/renewal-policy.ts';
+import type { OwnersContext } from '../nodes/lease-owners.ts';
+import type { ClaimedRenewal } from '../orders/attempt.ts';
+import { holdOn } from '../orders/issuance-limits.ts';
+import { longestPause } from '../schedule/renewal-policy.ts';
 
 /**
  * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. Where the death of

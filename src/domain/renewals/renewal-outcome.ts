@@ -1,21 +1,25 @@
 /** The outcomes of a renewal. Each one updates renewal and certificate and records the audit event in one transaction. */
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import { hour, minute } from '../../base/duration.ts';
-import { isSameRequest } from '../../crypto/signing-request.ts';
+import { isSameRequest } from '../../crypto/x509/signing-request.ts';
 import type { Writer } from '../../db/database.ts';
 import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { type CertificateRow, findCertificateById, updateCertificate } from '../../db/tables/certificates.ts';
-import { storeHold } from '../../db/tables/issuance-holds.ts';
-import { findAcmeIssuer, updateAcmeIssuer } from '../../db/tables/issuers.ts';
-import { findOpenRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals.ts';
-import { listEndedRenewals } from '../../db/tables/waiting-renewals.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import {
+  type CertificateRow,
+  findCertificateById,
+  updateCertificate,
+} from '../../db/tables/certificates/certificates.ts';
+import { storeHold } from '../../db/tables/issuance/issuance-holds.ts';
+import { findAcmeIssuer, updateAcmeIssuer } from '../../db/tables/issuance/issuers.ts';
+import { findOpenRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals/renewals.ts';
+import { listEndedRenewals } from '../../db/tables/renewals/waiting-renewals.ts';
 import { record, system } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
-import type { Attempt } from '../issuance/attempt.ts';
 import { notifyFailed, notifyIssued } from '../notifications/certificate-notices.ts';
-import { nextRenewalAt } from '../versions/renewal-plan.ts';
-import { longestPause } from '../versions/renewal-policy.ts';
+import type { Attempt } from '../orders/attempt.ts';
+import { nextRenewalAt } from '../schedule/renewal-plan.ts';
+import { longestPause } from '../schedule/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
 import {
   actorOfRenewal,

@@ -2,10 +2,10 @@
 import type { Identifier } from '../../base/identifier.ts';
 import type { Signal } from '../../base/signal.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { type CertificateRow, findCertificateById } from '../../db/tables/certificates.ts';
-import { listDnsProviders } from '../../db/tables/dns-providers.ts';
-import { findAcmeIssuer } from '../../db/tables/issuers.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import { type CertificateRow, findCertificateById } from '../../db/tables/certificates/certificates.ts';
+import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
+import { findAcmeIssuer } from '../../db/tables/issuance/issuers.ts';
 import {
   findOpenRenewal,
   findRenewal,
@@ -14,14 +14,14 @@ import {
   type QueuedRenewal,
   type RenewalRow,
   updateRenewal,
-} from '../../db/tables/renewals.ts';
-import { listWaitingRenewals } from '../../db/tables/waiting-renewals.ts';
+} from '../../db/tables/renewals/renewals.ts';
+import { listWaitingRenewals } from '../../db/tables/renewals/waiting-renewals.ts';
 import { challengeName, longestZone } from '../../dns/resolver/zones.ts';
 import { type Actor, record, system } from '../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
-import { nameSetOf } from '../issuance/issuance-limits.ts';
-import { renewalFacts } from '../versions/renewal-plan.ts';
-import { isNearExpiry, turnOf, urgentAt } from '../versions/renewal-policy.ts';
+import { nameSetOf } from '../orders/issuance-limits.ts';
+import { renewalFacts } from '../schedule/renewal-plan.ts';
+import { isNearExpiry, turnOf, urgentAt } from '../schedule/renewal-policy.ts';
 
 /** Queues renewals, and rings for the worker of this process. */
 export type QueueContext = TimedContext & { readonly renewalQueued: Signal };

@@ -1,14 +1,18 @@
 /** Reschedules all renewals after a start and after the clock jumped, because times computed by a wrong clock may be wrong. */
 import { day } from '../../base/duration.ts';
 import type { Writer } from '../../db/database.ts';
-import { listPlanned, type PlannedRow, pagePlanned } from '../../db/tables/certificate-summaries.ts';
-import { updateCertificate } from '../../db/tables/certificates.ts';
-import { shortenHolds } from '../../db/tables/issuance-holds.ts';
-import { shortenPauses } from '../../db/tables/issuers.ts';
-import { shortenLeases } from '../../db/tables/renewals.ts';
+import {
+  listPlanned,
+  type PlannedRow,
+  pagePlanned,
+} from '../../db/tables/certificates/certificate-summaries.ts';
+import { updateCertificate } from '../../db/tables/certificates/certificates.ts';
+import { shortenHolds } from '../../db/tables/issuance/issuance-holds.ts';
+import { shortenPauses } from '../../db/tables/issuance/issuers.ts';
+import { shortenLeases } from '../../db/tables/renewals/renewals.ts';
 import type { TimedContext } from '../contexts.ts';
-import { nextRenewalAt } from '../versions/renewal-plan.ts';
-import { longestPause } from '../versions/renewal-policy.ts';
+import { nextRenewalAt } from '../schedule/renewal-plan.ts';
+import { longestPause } from '../schedule/renewal-policy.ts';
 import { leaseDuration } from './renewal-claim.ts';
 import { longestIssuerPause } from './renewal-outcome.ts';
 

@@ -10,15 +10,17 @@ import type { Identifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
-import { listRenewalChallenges } from '../../db/tables/acme-challenges.ts';
-import { findOwner } from '../../db/tables/certificate-owners.ts';
-import { findCertificateById } from '../../db/tables/certificates.ts';
-import { findIssuerById } from '../../db/tables/issuers.ts';
-import { listOrdersOf } from '../../db/tables/upstream-orders.ts';
+import { listOrdersOf } from '../../db/tables/acme-server/upstream-orders.ts';
+import { findOwner } from '../../db/tables/certificates/certificate-owners.ts';
+import { findCertificateById } from '../../db/tables/certificates/certificates.ts';
+import { listRenewalChallenges } from '../../db/tables/issuance/acme-challenges.ts';
+import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
 import type { LogContext, WorldContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
-import { issueFromAcme, mayStillIssue } from '../issuance/acme-order.ts';
+import type { ChallengeContext, OrderContext } from '../issuance-contexts.ts';
+import type { OwnersContext } from '../nodes/lease-owners.ts';
+import { issueFromAcme, mayStillIssue } from '../orders/acme-order.ts';
 import {
   type Attempt,
   type ClaimedRenewal,
@@ -26,11 +28,9 @@ import {
   type StopReason,
   Superseded,
   stepsOf,
-} from '../issuance/attempt.ts';
-import { beginRemoval } from '../issuance/challenge-removal.ts';
-import type { ChallengeContext, OrderContext } from '../issuance/issuance-contexts.ts';
-import { sharedHold } from '../issuance/issuance-limits.ts';
-import type { OwnersContext } from '../presence/lease-owners.ts';
+} from '../orders/attempt.ts';
+import { beginRemoval } from '../orders/challenge-removal.ts';
+import { sharedHold } from '../orders/issuance-limits.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
 import { leafSettings } from '../private-ca/leaf-settings.ts';
 import type { VersionMaterial } from '../versions/versions.ts';

@@ -1,10 +1,10 @@
 /** Renewals of many certificates at once, spread over time, so that no CA gets all their orders together. */
 import { day, minute } from '../../base/duration.ts';
 import type { Writer } from '../../db/database.ts';
-import { type CertificateRow, findCertificate } from '../../db/tables/certificates.ts';
-import { findAcmeIssuer } from '../../db/tables/issuers.ts';
-import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals.ts';
-import { lastHold } from '../../db/tables/waiting-renewals.ts';
+import { type CertificateRow, findCertificate } from '../../db/tables/certificates/certificates.ts';
+import { findAcmeIssuer } from '../../db/tables/issuance/issuers.ts';
+import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals/renewals.ts';
+import { lastHold } from '../../db/tables/renewals/waiting-renewals.ts';
 import type { Actor } from '../audit/audit.ts';
 import { type QueueContext, queueRenewal, spreadReason } from './renewal-queue.ts';
 

@@ -1,7 +1,11 @@
 /** Requests and look-ups of renewals: queued on request or because they are due, at most one open per certificate. */
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
-import { type CertificateRow, listDueCertificates, nextMoment } from '../../db/tables/certificates.ts';
+import {
+  type CertificateRow,
+  listDueCertificates,
+  nextMoment,
+} from '../../db/tables/certificates/certificates.ts';
 import {
   findNamedRenewal,
   findOpenRenewal,
@@ -13,7 +17,7 @@ import {
   type QueuedRenewal,
   type RenewalPage,
   type RenewalRow,
-} from '../../db/tables/renewals.ts';
+} from '../../db/tables/renewals/renewals.ts';
 import { type Actor, system } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { inMatchedPortions, inPortions } from '../portions.ts';

@@ -1,6 +1,6 @@
 /** The artifacts of a certificate: file names, required scope and content. */
 import type { Scope } from '../../base/scope.ts';
-import type { HandedOutRow } from '../../db/tables/certificate-versions.ts';
+import type { HandedOutRow } from '../../db/tables/certificates/certificate-versions.ts';
 
 export type ArtifactContent = 'certificate' | 'chain' | 'fullchain' | 'private_key';
 

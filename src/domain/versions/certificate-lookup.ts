@@ -2,8 +2,15 @@
 import { parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
-import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
-import { type CertificateRow, findCertificate, listCertificateNames } from '../../db/tables/certificates.ts';
+import {
+  type CertificateSummaryRow,
+  findCertificateSummary,
+} from '../../db/tables/certificates/certificate-summaries.ts';
+import {
+  type CertificateRow,
+  findCertificate,
+  listCertificateNames,
+} from '../../db/tables/certificates/certificates.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { DatabaseContext } from '../contexts.ts';
 

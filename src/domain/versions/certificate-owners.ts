@@ -1,8 +1,8 @@
 /** What only the ACME client that owns a certificate may do: renew it, and say what is in it. */
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
-import { findOwner } from '../../db/tables/certificate-owners.ts';
-import type { CertificateRow } from '../../db/tables/certificates.ts';
+import { findOwner } from '../../db/tables/certificates/certificate-owners.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 
 /** Throws `not_renewable` for a certificate of an ACME client: what the vault issued itself would never reach the client. */
 export async function refuseOwned(

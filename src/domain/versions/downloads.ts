@@ -6,12 +6,15 @@
 import { LRUCache } from 'lru-cache';
 import { type CertName, parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
-import { sealedSize } from '../../crypto/sealing.ts';
-import { type CertificateSummaryRow, findCertificateSummary } from '../../db/tables/certificate-summaries.ts';
-import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificate-versions.ts';
+import { sealedSize } from '../../crypto/secrets/sealing.ts';
+import {
+  type CertificateSummaryRow,
+  findCertificateSummary,
+} from '../../db/tables/certificates/certificate-summaries.ts';
+import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificates/certificate-versions.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { AuditBatch } from '../audit/audit-batch.ts';
-import { FreshCache, type Freshness } from '../changes/freshness.ts';
+import { FreshCache, type Freshness } from '../cache/freshness.ts';
 import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
 import type { FileName } from './formats.ts';

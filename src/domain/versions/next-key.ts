@@ -7,8 +7,8 @@ import type { Secret } from '../../base/secret.ts';
 import { keyObject, keyTypeOf } from '../../crypto/key-pair.ts';
 import { publicKeyPin } from '../../crypto/public-key-pin.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { findVersion } from '../../db/tables/certificate-versions.ts';
-import { deleteNextKey, findNextKey, insertNextKey } from '../../db/tables/next-keys.ts';
+import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import { deleteNextKey, findNextKey, insertNextKey } from '../../db/tables/certificates/next-keys.ts';
 import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
 import { nextKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
 

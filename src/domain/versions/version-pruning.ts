@@ -7,7 +7,7 @@ import {
   listPastVersions,
   type PruningCandidate,
   pageWithVersions,
-} from '../../db/tables/past-versions.ts';
+} from '../../db/tables/certificates/past-versions.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { record, system } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';

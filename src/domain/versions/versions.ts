@@ -6,8 +6,8 @@ import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
-import { type CertificateFacts, certificateFacts } from '../../crypto/certificate-facts.ts';
 import { encodePem } from '../../crypto/pem.ts';
+import { type CertificateFacts, certificateFacts } from '../../crypto/x509/certificate-facts.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import {
   type CertificateVersionRow,
@@ -16,13 +16,13 @@ import {
   lastVersionNumber,
   listVersions,
   type VersionSummaryRow,
-} from '../../db/tables/certificate-versions.ts';
-import { updateCertificate } from '../../db/tables/certificates.ts';
+} from '../../db/tables/certificates/certificate-versions.ts';
+import { updateCertificate } from '../../db/tables/certificates/certificates.ts';
 import { together } from '../../db/together.ts';
 import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
+import { nextRenewalAt, type PlannedCertificate } from '../schedule/renewal-plan.ts';
 import { openFor, sealFor, versionKeyOwner } from '../sealed-secrets.ts';
 import { endRotation } from './next-key.ts';
-import { nextRenewalAt, type PlannedCertificate } from './renewal-plan.ts';
 
 export type VersionMaterial = {
   readonly source: CertificateVersionRow['source'];

@@ -5,11 +5,11 @@ import {
   newAccountInput,
   requestAccount,
   updateAccount,
-} from '../../domain/acme-server/accounts.ts';
-import { AcmeProblem } from '../../domain/acme-server/acme-problem.ts';
-import { changeKey } from '../../domain/acme-server/key-change.ts';
-import { nothingHere, pageOrders } from '../../domain/acme-server/orders.ts';
-import { parseObject } from '../../domain/acme-server/signed-messages.ts';
+} from '../../domain/acme-server/accounts/accounts.ts';
+import { changeKey } from '../../domain/acme-server/accounts/key-change.ts';
+import { nothingHere, pageOrders } from '../../domain/acme-server/orders/orders.ts';
+import { AcmeProblem } from '../../domain/acme-server/protocol/acme-problem.ts';
+import { parseObject } from '../../domain/acme-server/protocol/signed-messages.ts';
 import { json } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { answerHeaders, signedRoute } from './acme-protocol.ts';

@@ -7,10 +7,14 @@ import type { IncomingMessage } from 'node:http';
 import { second } from '../../base/duration.ts';
 import { escapedJson } from '../../base/printable-text.ts';
 import { Problem } from '../../base/problem.ts';
-import { AcmeProblem, type AcmeProblemType, acmeProblemUrn } from '../../domain/acme-server/acme-problem.ts';
-import { KeyInUse } from '../../domain/acme-server/key-change.ts';
-import { writtenIdentifier } from '../../domain/acme-server/order-identifiers.ts';
-import { parseObject } from '../../domain/acme-server/signed-messages.ts';
+import { KeyInUse } from '../../domain/acme-server/accounts/key-change.ts';
+import { writtenIdentifier } from '../../domain/acme-server/orders/order-identifiers.ts';
+import {
+  AcmeProblem,
+  type AcmeProblemType,
+  acmeProblemUrn,
+} from '../../domain/acme-server/protocol/acme-problem.ts';
+import { parseObject } from '../../domain/acme-server/protocol/signed-messages.ts';
 import { clientOriginOf } from '../request/base-url.ts';
 import type { WholeReply } from '../request/reply.ts';
 import { readRawBody } from '../request/request-body.ts';

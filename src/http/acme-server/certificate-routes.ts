@@ -1,11 +1,12 @@
 /** Certificates that ACME clients ordered: downloaded with each chain (RFC 8555 §7.4.2), and revoked (§7.6). */
-import { downloadedChains } from '../../domain/acme-server/certificate-download.ts';
+
 import {
   revocationInput,
   revokeByAccount,
   revokeByKey,
-} from '../../domain/acme-server/certificate-revocation.ts';
-import { nothingHere } from '../../domain/acme-server/orders.ts';
+} from '../../domain/acme-server/certificates/certificate-revocation.ts';
+import { downloadedChains } from '../../domain/acme-server/orders/certificate-download.ts';
+import { nothingHere } from '../../domain/acme-server/orders/orders.ts';
 import type { WholeReply } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { answerHeaders, signedRoute } from './acme-protocol.ts';

@@ -1,8 +1,8 @@
 /** The directory of each issuer (RFC 8555 §7.1.1), and nonces (§7.2). */
 import { second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
+import { adviseRenewal } from '../../domain/acme-server/certificates/renewal-info.ts';
 import { directoryProfiles } from '../../domain/acme-server/directory-profiles.ts';
-import { adviseRenewal } from '../../domain/acme-server/renewal-info.ts';
 import { json } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { acmeProtocol } from './acme-protocol.ts';

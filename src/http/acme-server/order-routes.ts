@@ -1,23 +1,23 @@
 /** Orders, authorizations and challenges of ACME clients (RFC 8555 §7.4, §7.5). */
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
-import { AcmeProblem } from '../../domain/acme-server/acme-problem.ts';
-import { authorizationsOf, type StoredChallenge } from '../../domain/acme-server/authorizations.ts';
-import { finalizeInput, finalizeOrder } from '../../domain/acme-server/finalization.ts';
-import { pauseOf } from '../../domain/acme-server/gateway-orders.ts';
-import { requireCaa } from '../../domain/acme-server/order-caa.ts';
+import { authorizationsOf, type StoredChallenge } from '../../domain/acme-server/orders/authorizations.ts';
+import { finalizeInput, finalizeOrder } from '../../domain/acme-server/orders/finalization.ts';
+import { pauseOf } from '../../domain/acme-server/orders/gateway-orders.ts';
+import { requireCaa } from '../../domain/acme-server/orders/order-caa.ts';
 import {
   deactivateAuthorization,
   requireAuthorization,
   requireChallenge,
-} from '../../domain/acme-server/order-changes.ts';
+} from '../../domain/acme-server/orders/order-changes.ts';
 import {
   createOrder,
   newOrderInput,
   requireOrder,
   type ShownOrder,
-} from '../../domain/acme-server/orders.ts';
-import { resumeValidations, startValidation } from '../../domain/acme-server/validation-start.ts';
+} from '../../domain/acme-server/orders/orders.ts';
+import { resumeValidations, startValidation } from '../../domain/acme-server/orders/validation-start.ts';
+import { AcmeProblem } from '../../domain/acme-server/protocol/acme-problem.ts';
 import { json, type WholeReply } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
 import { answerHeaders, signedRoute } from './acme-protocol.ts';

@@ -1,10 +1,10 @@
 /** Accounts, orders, authorizations and challenges as ACME clients see them (RFC 8555 §7.1). */
 import type { z } from 'zod';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import type { ShownAccount } from '../../domain/acme-server/accounts.ts';
-import type { StoredAuthorization, StoredChallenge } from '../../domain/acme-server/authorizations.ts';
-import { writtenIdentifier } from '../../domain/acme-server/order-identifiers.ts';
-import { identifiersOf, type ShownOrder, shownStatus } from '../../domain/acme-server/orders.ts';
+import type { ShownAccount } from '../../domain/acme-server/accounts/accounts.ts';
+import type { StoredAuthorization, StoredChallenge } from '../../domain/acme-server/orders/authorizations.ts';
+import { writtenIdentifier } from '../../domain/acme-server/orders/order-identifiers.ts';
+import { identifiersOf, type ShownOrder, shownStatus } from '../../domain/acme-server/orders/orders.ts';
 import type { accountSchema, authorizationSchema, challengeSchema, orderSchema } from './acme-schemas.ts';
 import type { AcmeUrls } from './acme-urls.ts';
 

@@ -1,16 +1,16 @@
 /** Signed requests (RFC 8555 §6.2 to §6.5): who sent them, and what their payload asks for. */
 import type { z } from 'zod';
 import { second } from '../../base/duration.ts';
-import { refuseOtherAlgorithm } from '../../domain/acme-server/account-keys.ts';
-import { AcmeProblem, type AcmeProblemType } from '../../domain/acme-server/acme-problem.ts';
 import {
   type AcmeCaller,
   ClientRefused,
   findDirectoryIssuer,
   requireCaller,
   type SignedRequest,
-} from '../../domain/acme-server/callers.ts';
-import { parseObject, readMessage } from '../../domain/acme-server/signed-messages.ts';
+} from '../../domain/acme-server/accounts/callers.ts';
+import { refuseOtherAlgorithm } from '../../domain/acme-server/protocol/account-keys.ts';
+import { AcmeProblem, type AcmeProblemType } from '../../domain/acme-server/protocol/acme-problem.ts';
+import { parseObject, readMessage } from '../../domain/acme-server/protocol/signed-messages.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import type { Reply } from '../request/reply.ts';
 import type { Call } from '../request/route.ts';

@@ -20,7 +20,7 @@ import { type ClientOrigin, clientOriginOf } from '../request/base-url.ts';
 import type { RequestContext } from '../request/request-log.ts';
 import type { Access, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
-import type { ServerContext } from '../server/server-context.ts';
+import type { ServerContext } from '../request/server-context.ts';
 import { readBearer } from './bearer.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';

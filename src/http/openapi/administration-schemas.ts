@@ -5,8 +5,8 @@ import { scopes } from '../../base/scope.ts';
 import type { ApiKeyView } from '../../domain/access/api-keys.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { createDnsProviderInput } from '../../domain/inputs.ts';
-import type { IssuerOffer } from '../../domain/issuance/issuer-offer.ts';
-import type { DnsProviderView, IssuerView } from '../../domain/issuance/issuer-views.ts';
+import type { IssuerOffer } from '../../domain/issuers/issuer-offer.ts';
+import type { DnsProviderView, IssuerView } from '../../domain/issuers/issuer-views.ts';
 import { digits, limit, time } from './schemas.ts';
 
 const name = z.string().max(128).meta({ pattern: issuerNamePattern }).optional();

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { keyTypes } from '../../base/key-type.ts';
 import { usages } from '../../base/leaf-names.ts';
-import type { ProfileView } from '../../domain/issuance/issuer-profiles.ts';
+import type { ProfileView } from '../../domain/issuers/issuer-profiles.ts';
 import { nameTypes } from '../../domain/private-ca/profile-settings.ts';
 import { time } from './schemas.ts';
 

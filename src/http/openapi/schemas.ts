@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { keyTypes } from '../../base/key-type.ts';
 import { problemCodes } from '../../base/problem.ts';
 import { scopes } from '../../base/scope.ts';
-import { keystoreEncryptions } from '../../crypto/pkcs12-writer.ts';
+import { keystoreEncryptions } from '../../crypto/bundles/pkcs12-writer.ts';
+import type { AcmeAccountView } from '../../domain/acme-accounts/acme-accounts.ts';
 import { certificateStatuses } from '../../domain/certificates/certificate-status.ts';
 import type {
   CertificateView,
@@ -11,7 +12,6 @@ import type {
   VersionView,
 } from '../../domain/certificates/certificate-views.ts';
 import type { Readiness } from '../../domain/doctor/readiness.ts';
-import type { AcmeAccountView } from '../../domain/issuance/acme-accounts.ts';
 import { artifactNames } from '../../domain/versions/artifacts.ts';
 
 export const time = z.iso.datetime().describe('RFC 3339, UTC with Z');

@@ -1,7 +1,7 @@
 /** The request header `Keystore-Password`: header values are bytes, passwords are Unicode. */
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
-import { keystorePassword } from '../../crypto/keystore-password.ts';
+import { keystorePassword } from '../../crypto/secrets/keystore-password.ts';
 
 /** The name of the header, in lower case. */
 export const keystorePasswordHeader = 'keystore-password';

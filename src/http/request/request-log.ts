@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../base/log.ts';
-import type { ServerContext } from '../server/server-context.ts';
 import { addressOf } from './base-url.ts';
+import type { ServerContext } from './server-context.ts';
 
 /** What becomes known about a request while it is processed. */
 export type RequestContext = {

@@ -8,8 +8,8 @@ import type { ProblemCode } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Identity } from '../../domain/access/identity.ts';
 import type { Actor } from '../../domain/audit/audit.ts';
-import type { ServerContext } from '../server/server-context.ts';
 import type { Reply, WholeReply } from './reply.ts';
+import type { ServerContext } from './server-context.ts';
 
 /** Who may call a route. */
 export type Access =

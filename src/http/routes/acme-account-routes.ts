@@ -1,7 +1,7 @@
 /** ACME accounts for administrators: list, delete, key rollover and deactivation. */
 import { z } from 'zod';
-import { closeAccount, rolloverAccount } from '../../domain/issuance/acme-account-changes.ts';
-import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/issuance/acme-accounts.ts';
+import { closeAccount, rolloverAccount } from '../../domain/acme-accounts/acme-account-changes.ts';
+import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/acme-accounts/acme-accounts.ts';
 import { acmeAccountSchema, acmeAccountsQuery, noQuery } from '../openapi/schemas.ts';
 import { noContent } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';

@@ -3,7 +3,7 @@
  * answer them, regardless of which one has the order.
  */
 import { Problem } from '../../base/problem.ts';
-import { openHttpChallenge } from '../../domain/issuance/open-challenges.ts';
+import { openHttpChallenge } from '../../domain/orders/open-challenges.ts';
 import { type Route, route } from '../request/route.ts';
 
 /** Tokens are base64url without padding; other paths are rejected without a database query. */

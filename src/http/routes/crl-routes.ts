@@ -5,7 +5,7 @@ import { crossPemOf, privateCaNamed, rootPemOf } from '../../domain/private-ca/l
 import { noneMatch } from '../request/conditional-request.ts';
 import type { WholeReply } from '../request/reply.ts';
 import { type Call, type Route, route } from '../request/route.ts';
-import type { ServerContext } from '../server/server-context.ts';
+import type { ServerContext } from '../request/server-context.ts';
 
 const access = { kind: 'public' } as const;
 

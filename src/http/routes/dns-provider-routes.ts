@@ -8,13 +8,17 @@ import { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';
-import { addDnsProvider, removeDnsProvider, tryDnsProvider } from '../../domain/issuance/dns-providers.ts';
-import type { DnsChangeContext } from '../../domain/issuance/issuance-contexts.ts';
+import {
+  addDnsProvider,
+  removeDnsProvider,
+  tryDnsProvider,
+} from '../../domain/dns-providers/dns-providers.ts';
+import type { DnsChangeContext } from '../../domain/issuance-contexts.ts';
 import {
   type DnsProviderView,
   viewDnsProvider,
   viewDnsProviders,
-} from '../../domain/issuance/issuer-views.ts';
+} from '../../domain/issuers/issuer-views.ts';
 import {
   addDnsProviderBody,
   byNameQuery,

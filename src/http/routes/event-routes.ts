@@ -8,7 +8,7 @@ import type { AdministratorIdentity } from '../../domain/access/identity.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import type { StreamEnds } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
-import type { ServerContext } from '../server/server-context.ts';
+import type { ServerContext } from '../request/server-context.ts';
 
 /** Per person; each browser tab has one. */
 const mostListeners = 20;

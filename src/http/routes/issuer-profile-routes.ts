@@ -8,8 +8,8 @@ import {
   removeProfile,
   viewProfile,
   viewProfiles,
-} from '../../domain/issuance/issuer-profiles.ts';
-import { issuerNamed } from '../../domain/issuance/issuers.ts';
+} from '../../domain/issuers/issuer-profiles.ts';
+import { issuerNamed } from '../../domain/issuers/issuers.ts';
 import { createProfileInput, updateProfileInput } from '../../domain/private-ca/profile-inputs.ts';
 import { byNameQuery } from '../openapi/administration-schemas.ts';
 import { profileSchema } from '../openapi/profile-schemas.ts';

@@ -2,18 +2,18 @@
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';
-import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuance/issuer-changes.ts';
+import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuers/issuer-changes.ts';
 import {
   addIssuerInput,
   changeIssuerInput,
   changesFor,
   knownDirectory,
   withoutSecrets,
-} from '../../domain/issuance/issuer-inputs.ts';
-import { askIssuer } from '../../domain/issuance/issuer-offer.ts';
-import { viewIssuer, viewIssuers } from '../../domain/issuance/issuer-views.ts';
-import { type Issuer, issuerNamed } from '../../domain/issuance/issuers.ts';
-import { addPrivateCa, changePrivateCa } from '../../domain/issuance/private-issuers.ts';
+} from '../../domain/issuers/issuer-inputs.ts';
+import { askIssuer } from '../../domain/issuers/issuer-offer.ts';
+import { viewIssuer, viewIssuers } from '../../domain/issuers/issuer-views.ts';
+import { type Issuer, issuerNamed } from '../../domain/issuers/issuers.ts';
+import { addPrivateCa, changePrivateCa } from '../../domain/issuers/private-issuers.ts';
 import { byNameQuery, issuerSchema, issuerTestSchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';

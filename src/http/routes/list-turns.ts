@@ -2,8 +2,9 @@
  * Lists take turns: a page costs milliseconds of the event loop for each portion, so that many pages at the same time
  * would keep other requests waiting between two portions of each.
  */
+
+import { doInFairTurn } from '../../base/fair-turns.ts';
 import { Problem } from '../../base/problem.ts';
-import { doInFairTurn } from '../server/fair-turns.ts';
 
 /** Pages that are read at a time. */
 const mostPages = 2;

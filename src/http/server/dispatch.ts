@@ -20,8 +20,8 @@ import { logRequest, type RequestContext } from '../request/request-log.ts';
 import { pathOf, queryTextOf } from '../request/request-target.ts';
 import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
+import type { ServerContext } from '../request/server-context.ts';
 import { restInChunks } from './connection-turns.ts';
-import type { ServerContext } from './server-context.ts';
 
 /** A received request and its context. */
 export type Exchange = RequestContext & {

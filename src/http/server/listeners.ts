@@ -1,16 +1,16 @@
 /** All listeners of a vault: they start together or not at all, and stop together. */
 import type { IncomingMessage } from 'node:http';
-import { metricsRoutes } from '../metrics/metrics-routes.ts';
+import type { ListenAddress, ListenOption } from '../../net/listening.ts';
 import type { Route } from '../request/route.ts';
 import { acmeChallengeRoutes } from '../routes/acme-challenge-routes.ts';
 import type { ConsoleReply } from '../routes/console-routes.ts';
 import { crlRoutes } from '../routes/crl-routes.ts';
-import { redirectReply } from '../tls/https-redirect.ts';
+import { metricsRoutes } from '../routes/metrics-routes.ts';
 import { startTlsAlpnListener } from '../tls/tls-alpn-listener.ts';
 import type { TlsEndpoint } from '../tls/tls-endpoint.ts';
-import type { ListenAddress, ListenOption } from './listening.ts';
+import { redirectReply } from './https-redirect.ts';
+import type { ListenerContext } from './listener-context.ts';
 import { type RunningServer, startServer } from './server.ts';
-import type { ServerContext } from './server-context.ts';
 
 export type ListenSettings = {
   readonly listen: ListenAddress;
@@ -31,7 +31,7 @@ const acmeHttpOption: ListenOption = { option: '--acme-http-listen', example: '0
  * Starts every configured listener; the URL is that of the main one. Throws OperatorError if an address is unavailable.
  */
 export async function startListeners(
-  context: ServerContext,
+  context: ListenerContext,
   routes: readonly Route[],
   { listen, tls, acmeHttpListen, acmeTlsListen, metricsListen }: ListenSettings,
   pages?: ConsoleReply,

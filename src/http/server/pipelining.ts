@@ -6,6 +6,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { second } from '../../base/duration.ts';
+import { doInFairTurn } from '../../base/fair-turns.ts';
 import {
   isInChunks,
   isSending,
@@ -14,7 +15,6 @@ import {
   openAnswers,
   takeBody,
 } from './connection-turns.ts';
-import { doInFairTurn } from './fair-turns.ts';
 import { closeLingering, isLingering } from './lingering-close.ts';
 
 /** The shortest possible request, so that a run of line breaks is not split into thousands of pieces. */

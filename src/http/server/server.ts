@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Server as HttpsServer } from 'node:https';
 import { App, type Request, type Response } from '@tinyhttp/app';
 import type { ProblemCode } from '../../base/problem.ts';
+import { type ListenAddress, type ListenOption, listen } from '../../net/listening.ts';
 import type { WholeReply } from '../request/reply.ts';
 import { isDecodable, originForm, pathOf } from '../request/request-target.ts';
 import type { Route } from '../request/route.ts';
@@ -15,9 +16,8 @@ import { createHttpsServer, type HttpsOptions } from '../tls/https-server.ts';
 import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
 import { inTurn, takeTurn } from './connection-turns.ts';
 import { dispatch, type Exchange, refuse, show } from './dispatch.ts';
-import { type ListenAddress, type ListenOption, listen } from './listening.ts';
+import type { ListenerContext } from './listener-context.ts';
 import { takeOneByOne } from './pipelining.ts';
-import type { ServerContext } from './server-context.ts';
 import { connectionRefusals, refusePlain, refuseTunnel } from './unreadable-request.ts';
 
 export type RunningServer = {
@@ -41,7 +41,7 @@ export type ServerOptions = {
 
 /** Starts serving the routes. Throws OperatorError naming the option if the address is unavailable. */
 export async function startServer(
-  context: ServerContext,
+  context: ListenerContext,
   routes: readonly Route[],
   address: ListenAddress,
   options: ServerOptions = {},
@@ -71,7 +71,7 @@ export async function startServer(
 
 /** For HTTP or HTTPS. `closeGreetings` closes connections that have sent nothing yet. */
 function serverFor(
-  context: ServerContext,
+  context: ListenerContext,
   tls: HttpsOptions | undefined,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
   nextId: () => string,
@@ -87,7 +87,7 @@ function serverFor(
 }
 
 function requestListener(
-  context: ServerContext,
+  context: ListenerContext,
   routes: readonly Route[],
   { pages, pagesAre = 'console', tls }: ServerOptions,
   nextId: () => string,
@@ -175,7 +175,7 @@ function refusalOf(request: IncomingMessage): ProblemCode | undefined {
 }
 
 /** Unique ids, even across restarts: a random prefix and a counter. */
-function requestIds({ vault: { world } }: ServerContext): () => string {
+function requestIds({ vault: { world } }: ListenerContext): () => string {
   const beginning = world.randomBytes(6).toString('hex');
   let count = 0;
   return () => {
@@ -185,7 +185,7 @@ function requestIds({ vault: { world } }: ServerContext): () => string {
 }
 
 async function stop(
-  { vault: { world, log } }: ServerContext,
+  { vault: { world, log } }: ListenerContext,
   server: Server | HttpsServer,
   patience: number,
 ): Promise<void> {

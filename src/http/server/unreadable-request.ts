@@ -5,11 +5,11 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../../base/log.ts';
 import { Problem, type ProblemCode } from '../../base/problem.ts';
 import { problemReply, replyHeaders } from '../request/reply.ts';
-import { plainOnHttps } from '../tls/https-redirect.ts';
+import type { ServerContext } from '../request/server-context.ts';
 import type { Refusals } from './connection-limits.ts';
 import { afterTurns } from './connection-turns.ts';
+import { plainOnHttps } from './https-redirect.ts';
 import { closeLingering } from './lingering-close.ts';
-import type { ServerContext } from './server-context.ts';
 
 /** Problem codes of Node's errors; all others mean that the data is not HTTP. */
 const problems: Readonly<Record<string, ProblemCode>> = {

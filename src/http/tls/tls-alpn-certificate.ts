@@ -6,9 +6,9 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { day, hour } from '../../base/duration.ts';
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
-import { validationCertificate } from '../../crypto/acme-validation-certificate.ts';
+import { validationCertificate } from '../../crypto/x509/acme-validation-certificate.ts';
 import type { TimedContext } from '../../domain/contexts.ts';
-import { type OpenChallenge, openTlsAlpnChallenge } from '../../domain/issuance/open-challenges.ts';
+import { type OpenChallenge, openTlsAlpnChallenge } from '../../domain/orders/open-challenges.ts';
 
 /** The context for a client that requests this name with acme-tls/1; undefined if there is no pending challenge. */
 export type FindChallengeContext = (serverName: string) => Promise<SecureContext | undefined>;

@@ -6,7 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { second } from '../../base/duration.ts';
 import type { LogContext, LoggedContext } from '../../domain/contexts.ts';
-import { type ListenAddress, type ListenOption, listen } from '../server/listening.ts';
+import { type ListenAddress, type ListenOption, listen } from '../../net/listening.ts';
 import { readOpening } from './client-hello.ts';
 import { challengeContexts, type FindChallengeContext } from './tls-alpn-certificate.ts';
 

@@ -6,7 +6,7 @@ import type { Server } from 'node:https';
 import { hour, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
-import { ticketKeysFrom, ticketSeedSize } from '../../crypto/ticket-keys.ts';
+import { ticketKeysFrom, ticketSeedSize } from '../../crypto/secrets/ticket-keys.ts';
 import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';

@@ -5,7 +5,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { describeSystemError } from '../../base/system-error.ts';
-import { readCertificateBundle } from '../../crypto/certificate-bundle.ts';
+import { readCertificateBundle } from '../../crypto/bundles/certificate-bundle.ts';
 import { encodePem } from '../../crypto/pem.ts';
 import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';

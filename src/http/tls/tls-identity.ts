@@ -5,10 +5,10 @@ import { createSecureContext } from 'node:tls';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { describeSystemError } from '../../base/system-error.ts';
-import { factsOf } from '../../crypto/certificate-facts.ts';
 import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
 import { publicKeyPin } from '../../crypto/public-key-pin.ts';
-import { isPubliclyTrusted } from '../../crypto/public-trust.ts';
+import { factsOf } from '../../crypto/x509/certificate-facts.ts';
+import { isPubliclyTrusted } from '../../crypto/x509/public-trust.ts';
 
 export type TlsIdentity = {
   /** Leaf and intermediates, PEM. */

@@ -9,7 +9,7 @@ import {
   temporaryCertificate,
 } from '../../domain/certificates/own-certificate.ts';
 import type { SecretsContext } from '../../domain/contexts.ts';
-import type { ZoneContext } from '../../domain/issuance/wildcard-zones.ts';
+import type { ZoneContext } from '../../domain/dns-providers/wildcard-zones.ts';
 import type { QueueContext } from '../../domain/renewals/renewal-queue.ts';
 import { type TlsIdentity, tlsIdentity } from './tls-identity.ts';
 

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import type { Inspection } from '../../../src/crypto/inspection.ts';
+import type { Inspection } from '../../../src/crypto/bundles/inspection.ts';
 import { pkcs12Bomb } from '../../harness/import-bombs.ts';
 import { needs } from '../../harness/missing-program.ts';
 import { type Chain, issue, makeChain, openssl } from '../../harness/openssl-chain.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
-import { updateRenewal } from '../../../src/db/tables/renewals.ts';
+import { updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import { eventually } from '../../harness/eventually.ts';

@@ -398,7 +398,7 @@ const values: Readonly<Record<string, string>> = {
   TYPE: 'manual',
 };
 
-/** Commands that come to no vault, and the one that says of any what is wrong with it (test/cli/commands/doctor.test.ts). */
+/** Commands that come to no vault, and the one that says of any what is wrong with it (test/cli/commands/doctor/doctor.test.ts). */
 const withoutVault = [
   ...['systemd-unit', 'licenses', 'version', 'completion', 'man', 'doctor'],
   ...['demo', 'inspect', 'dns-provider types'],

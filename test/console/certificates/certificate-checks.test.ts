@@ -9,7 +9,7 @@ import {
 } from '../../../assets/console/certificates/certificate-checks.ts';
 import { Problem } from '../../../src/base/problem.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
-import { refuseUnsuitable } from '../../../src/domain/issuance/issuers.ts';
+import { refuseUnsuitable } from '../../../src/domain/issuers/issuers.ts';
 
 const good: CertificateDraft = {
   name: 'web',

@@ -4,7 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { encodePem } from '../../../src/crypto/pem.ts';
-import type { X509Issuer } from '../../../src/crypto/x509-issuance.ts';
+import type { X509Issuer } from '../../../src/crypto/x509/x509-issuance.ts';
 import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres.ts';
 import { needsPostgres } from '../../harness/postgres-binaries.ts';
 import { testPool } from '../../harness/postgres-pool.ts';

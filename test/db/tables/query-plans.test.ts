@@ -9,13 +9,16 @@ import { listAuditEvents } from '../../../src/db/audit/audit-search.ts';
 import { Database, type Reader, type Writer } from '../../../src/db/database.ts';
 import type { Schema } from '../../../src/db/schema/schema.ts';
 import { sqliteDialect } from '../../../src/db/sqlite/sqlite-dialect.ts';
+import { findAdministrator } from '../../../src/db/tables/access/administrators.ts';
+import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/access/api-key-certificates.ts';
 import {
-  findHttpChallenge,
-  findTlsAlpnChallenge,
-  listLeftoverChallenges,
-  listRenewalChallenges,
-} from '../../../src/db/tables/acme-challenges.ts';
-import { findClientAccountByKey } from '../../../src/db/tables/acme-client-accounts.ts';
+  findApiKey,
+  findApiKeyByPrefix,
+  pageApiKeys,
+  pageApiKeysOf,
+} from '../../../src/db/tables/access/api-keys.ts';
+import { findSessionByToken, listSessions } from '../../../src/db/tables/access/sessions.ts';
+import { findClientAccountByKey } from '../../../src/db/tables/acme-server/acme-client-accounts.ts';
 import {
   deleteClientOrders,
   findClientOrder,
@@ -24,37 +27,37 @@ import {
   isReplaced,
   orderedBeforeLast,
   pageClientOrders,
-} from '../../../src/db/tables/acme-client-orders.ts';
+} from '../../../src/db/tables/acme-server/acme-client-orders.ts';
 import {
   findAcmeClientByKid,
   findAcmeClientByName,
   findAcmeClientRow,
   pageAcmeClientRows,
-} from '../../../src/db/tables/acme-clients.ts';
-import { deleteNonces, firstNonceExpiry } from '../../../src/db/tables/acme-nonces.ts';
-import { findAdministrator } from '../../../src/db/tables/administrators.ts';
-import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/api-key-certificates.ts';
+} from '../../../src/db/tables/acme-server/acme-clients.ts';
+import { deleteNonces, firstNonceExpiry } from '../../../src/db/tables/acme-server/acme-nonces.ts';
 import {
-  findApiKey,
-  findApiKeyByPrefix,
-  pageApiKeys,
-  pageApiKeysOf,
-} from '../../../src/db/tables/api-keys.ts';
-import { findRoot, listIntermediates } from '../../../src/db/tables/ca-certificates.ts';
-import { matchesIn, nextSpan, pageCertificates } from '../../../src/db/tables/certificate-search.ts';
-import { countByStatus, pageWatched } from '../../../src/db/tables/certificate-statuses.ts';
+  findOpenForNames,
+  listOrdersOf,
+  updateWaitingOrders,
+} from '../../../src/db/tables/acme-server/upstream-orders.ts';
+import {
+  matchesIn,
+  nextSpan,
+  pageCertificates,
+} from '../../../src/db/tables/certificates/certificate-search.ts';
+import { countByStatus, pageWatched } from '../../../src/db/tables/certificates/certificate-statuses.ts';
 import {
   findCertificateSummary,
   listCertificateSummaries,
   listPlanned,
   pagePlanned,
-} from '../../../src/db/tables/certificate-summaries.ts';
+} from '../../../src/db/tables/certificates/certificate-summaries.ts';
 import {
   findVersion,
   lastVersionNumber,
   listVersions,
   listVersionsWithSerial,
-} from '../../../src/db/tables/certificate-versions.ts';
+} from '../../../src/db/tables/certificates/certificate-versions.ts';
 import {
   findCertificate,
   findCertificateById,
@@ -63,20 +66,30 @@ import {
   listCertificateNames,
   listDueCertificates,
   nextMoment,
-} from '../../../src/db/tables/certificates.ts';
+} from '../../../src/db/tables/certificates/certificates.ts';
 import { nextRange } from '../../../src/db/tables/id-ranges.ts';
+import {
+  findHttpChallenge,
+  findTlsAlpnChallenge,
+  listLeftoverChallenges,
+  listRenewalChallenges,
+} from '../../../src/db/tables/issuance/acme-challenges.ts';
+import { findRoot, listIntermediates } from '../../../src/db/tables/issuance/ca-certificates.ts';
 import {
   failedOrders,
   issuedForNames,
   issuedNear,
   issuedWithoutSet,
   orderedBefore,
-} from '../../../src/db/tables/issuance-holds.ts';
-import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuers.ts';
-import { endLeases, listLeaseOwners } from '../../../src/db/tables/leases.ts';
-import { listExpiringApiKeys, listExpiringCertificates } from '../../../src/db/tables/notification-watch.ts';
-import { findPrivateCa } from '../../../src/db/tables/private-cas.ts';
-import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewal-lanes.ts';
+} from '../../../src/db/tables/issuance/issuance-holds.ts';
+import { findAcmeIssuer, findIssuerById } from '../../../src/db/tables/issuance/issuers.ts';
+import { findPrivateCa } from '../../../src/db/tables/issuance/private-cas.ts';
+import { endLeases, listLeaseOwners } from '../../../src/db/tables/nodes/leases.ts';
+import {
+  listExpiringApiKeys,
+  listExpiringCertificates,
+} from '../../../src/db/tables/notifications/notification-watch.ts';
+import { listLaneHeads, listLeftRenewals } from '../../../src/db/tables/renewals/renewal-lanes.ts';
 import {
   findClaimableRenewal,
   findNamedRenewal,
@@ -86,14 +99,8 @@ import {
   pageQueuedRenewals,
   renewalsState,
   shortenLeases,
-} from '../../../src/db/tables/renewals.ts';
-import { findSessionByToken, listSessions } from '../../../src/db/tables/sessions.ts';
-import {
-  findOpenForNames,
-  listOrdersOf,
-  updateWaitingOrders,
-} from '../../../src/db/tables/upstream-orders.ts';
-import { listEndedRenewals } from '../../../src/db/tables/waiting-renewals.ts';
+} from '../../../src/db/tables/renewals/renewals.ts';
+import { listEndedRenewals } from '../../../src/db/tables/renewals/waiting-renewals.ts';
 import { bound } from '../../harness/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';

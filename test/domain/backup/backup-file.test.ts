@@ -17,7 +17,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import fc from 'fast-check';
 import { day } from '../../../src/base/duration.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { MasterKey } from '../../../src/crypto/master-key.ts';
+import { MasterKey } from '../../../src/crypto/secrets/master-key.ts';
 import {
   checkBackup,
   copyOut,

@@ -19,7 +19,7 @@ import { backupName, backupsIn } from '../../../src/domain/backup/backup-directo
 import { checkBackup, readManifestPage, sealDraft } from '../../../src/domain/backup/backup-file.ts';
 import { pageSize } from '../../../src/domain/backup/backup-manifest.ts';
 import { type BackupPlan, backUpByPlan, nextDueAt } from '../../../src/domain/backup/backup-schedule.ts';
-import { ensureIdentity } from '../../../src/domain/presence/vault-identity.ts';
+import { ensureIdentity } from '../../../src/domain/instance/vault-identity.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addCertificates } from '../../harness/marked-vault.ts';
 import { tempDir } from '../../harness/temp-dir.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem, type ProblemCode } from '../../../src/base/problem.ts';
-import type { BundleSource } from '../../../src/crypto/certificate-bundle.ts';
+import type { BundleSource } from '../../../src/crypto/bundles/certificate-bundle.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { importCertificate } from '../../../src/domain/certificates/certificate-import.ts';

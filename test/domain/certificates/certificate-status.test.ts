@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { certificateStatus } from '../../../src/domain/certificates/certificate-status.ts';
-import { renewAt } from '../../../src/domain/versions/renewal-policy.ts';
+import { renewAt } from '../../../src/domain/schedule/renewal-policy.ts';
 
 const notBefore = Date.UTC(2026, 10, 21);
 const validity = (lifetime: number) => ({ not_before: notBefore, not_after: notBefore + lifetime });

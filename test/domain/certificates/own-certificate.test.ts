@@ -6,7 +6,7 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { temporaryCertificate } from '../../../src/domain/certificates/own-certificate.ts';
 import { certName } from '../../../src/domain/input-strings.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
-import { changePrivateCa } from '../../../src/domain/issuance/private-issuers.ts';
+import { changePrivateCa } from '../../../src/domain/issuers/private-issuers.ts';
 import { requestAuthority } from '../../../src/domain/private-ca/ca-requests.ts';
 import { importAuthority } from '../../../src/domain/private-ca/company-root.ts';
 import { localCa } from '../../../src/domain/private-ca/local-ca.ts';

@@ -5,7 +5,7 @@ import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readMasterKey } from '../../../src/crypto/master-key-file.ts';
+import { readMasterKey } from '../../../src/crypto/secrets/master-key-file.ts';
 import { listMasterKeys } from '../../../src/db/tables/master-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';

@@ -4,11 +4,11 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { minute } from '../../../src/base/duration.ts';
 import { OperatorError } from '../../../src/base/operator-error.ts';
-import { nextKeyPath } from '../../../src/crypto/keyring.ts';
+import { nextKeyPath } from '../../../src/crypto/secrets/keyring.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { placeNextKey } from '../../../src/domain/master-key/master-key-files.ts';
 import { isRotating, rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';
-import { recordNode } from '../../../src/domain/presence/nodes.ts';
+import { recordNode } from '../../../src/domain/nodes/nodes.ts';
 import { openEverything, sealEverything } from '../../harness/sealed-everything.ts';
 import { ownNode, type SharedNode, sharedNodes } from '../../harness/shared-nodes.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
-import { updateChannel } from '../../../src/db/tables/notification-channels.ts';
+import { updateChannel } from '../../../src/db/tables/notifications/notification-channels.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, minute } from '../../../src/base/duration.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
-import { removeIssuer } from '../../../src/domain/issuance/issuer-changes.ts';
+import { removeIssuer } from '../../../src/domain/issuers/issuer-changes.ts';
 import { notifyPrivateCas } from '../../../src/domain/notifications/notification-private-ca.ts';
 import { localCa } from '../../../src/domain/private-ca/local-ca.ts';
 import { rotateRoot } from '../../../src/domain/private-ca/rotation.ts';

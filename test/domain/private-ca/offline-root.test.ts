@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { day, minute } from '../../../src/base/duration.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
-import { putPrivateCa } from '../../../src/db/tables/private-cas.ts';
+import { putPrivateCa } from '../../../src/db/tables/issuance/private-cas.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { authorityFindings } from '../../../src/domain/doctor/authority-findings.ts';

@@ -1,4 +1,4 @@
-/** Which names a confined CA issues for. test/crypto/name-constraints.test.ts has the same names for OpenSSL. */
+/** Which names a confined CA issues for. test/crypto/x509/name-constraints.test.ts has the same names for OpenSSL. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -9,7 +9,7 @@ import { OperatorError } from '../../../src/base/operator-error.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
-import { insertIssuer } from '../../../src/db/tables/issuers.ts';
+import { insertIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { draftAuthorities, insertAuthorities } from '../../../src/domain/private-ca/authorities.ts';
 import { usualSettings } from '../../../src/domain/private-ca/ca-settings.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
-import { SealError } from '../../../src/crypto/sealing.ts';
-import type { CaCertificateRow } from '../../../src/db/tables/ca-certificates.ts';
+import { SealError } from '../../../src/crypto/secrets/sealing.ts';
+import type { CaCertificateRow } from '../../../src/db/tables/issuance/ca-certificates.ts';
 import { authority } from '../../../src/domain/private-ca/authorities.ts';
 import { signingAuthority } from '../../../src/domain/private-ca/signing-authorities.ts';
 import { authorityKeyOwner, sealFor } from '../../../src/domain/sealed-secrets.ts';

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import { hour, second } from '../../../src/base/duration.ts';
 import { StorageError } from '../../../src/base/storage-error.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
-import { updateAcmeIssuer } from '../../../src/db/tables/issuers.ts';
+import { updateAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
-import type { ClaimedRenewal } from '../../../src/domain/issuance/attempt.ts';
+import type { ClaimedRenewal } from '../../../src/domain/orders/attempt.ts';
 import {
   type ClaimLimits,
   claimRenewal,

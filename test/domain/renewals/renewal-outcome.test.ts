@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
-import { findAcmeIssuer } from '../../../src/db/tables/issuers.ts';
-import { findRenewal, updateRenewal } from '../../../src/db/tables/renewals.ts';
-import type { Attempt } from '../../../src/domain/issuance/attempt.ts';
+import { findAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
+import { findRenewal, updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
+import type { Attempt } from '../../../src/domain/orders/attempt.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { type Failure, fail, supersede } from '../../../src/domain/renewals/renewal-outcome.ts';
 import { change, forever, makeCertificate, rowOf, silentIssuer } from '../../harness/renewal-fixtures.ts';

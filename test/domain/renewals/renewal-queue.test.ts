@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, hour } from '../../../src/base/duration.ts';
-import { findIssuer, updateAcmeIssuer } from '../../../src/db/tables/issuers.ts';
-import { findRenewal, updateRenewal } from '../../../src/db/tables/renewals.ts';
+import { findIssuer, updateAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
+import { findRenewal, updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
 import { system } from '../../../src/domain/audit/audit.ts';
 import { queueRenewal, redirectWaiting } from '../../../src/domain/renewals/renewal-queue.ts';
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
-import { findAcmeIssuer, findIssuer, updateAcmeIssuer } from '../../../src/db/tables/issuers.ts';
+import { findAcmeIssuer, findIssuer, updateAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { replanAll } from '../../../src/domain/renewals/renewal-replan.ts';

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { SealError } from '../../../src/crypto/sealing.ts';
-import { findVersion } from '../../../src/db/tables/certificate-versions.ts';
-import { findCertificateById, insertCertificate } from '../../../src/db/tables/certificates.ts';
-import { findIssuer } from '../../../src/db/tables/issuers.ts';
+import { SealError } from '../../../src/crypto/secrets/sealing.ts';
+import { findVersion } from '../../../src/db/tables/certificates/certificate-versions.ts';
+import { findCertificateById, insertCertificate } from '../../../src/db/tables/certificates/certificates.ts';
+import { findIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCaName } from '../../../src/domain/private-ca/local-ca.ts';
+import { neverRenewed, type PlannedCertificate } from '../../../src/domain/schedule/renewal-plan.ts';
+import { renewAt } from '../../../src/domain/schedule/renewal-policy.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { neverRenewed, type PlannedCertificate } from '../../../src/domain/versions/renewal-plan.ts';
-import { renewAt } from '../../../src/domain/versions/renewal-policy.ts';
 import {
   addVersion,
   openVersionKey,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { findIssuer } from '../../../src/db/tables/issuers.ts';
+import { findIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { rotateCa } from '../../../src/domain/renewals/ca-rotation.ts';
 import { AcmeTestClient, assertProblem, makeAcmeClient } from '../../harness/acme-server-client.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
-import { findClientOrder, updateClientOrder } from '../../../src/db/tables/acme-client-orders.ts';
+import { findClientOrder, updateClientOrder } from '../../../src/db/tables/acme-server/acme-client-orders.ts';
 import {
   type AcmeAnswer,
   AcmeTestClient,

@@ -6,10 +6,10 @@ import { changeAcmeClient } from '../../../src/domain/acme-server/clients/acme-c
 import { updateAcmeClientInput } from '../../../src/domain/acme-server/clients/acme-client-inputs.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
-import { addProfile } from '../../../src/domain/issuance/issuer-profiles.ts';
+import { addProfile } from '../../../src/domain/issuers/issuer-profiles.ts';
 import { createProfileInput } from '../../../src/domain/private-ca/profile-inputs.ts';
+import { serverContext } from '../../../src/http/server/listener-context.ts';
 import { startServer } from '../../../src/http/server/server.ts';
-import { serverContext } from '../../../src/http/server/server-context.ts';
 import {
   type AcmeAnswer,
   AcmeTestClient,

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { insertClientOrder } from '../../../src/db/tables/acme-client-orders.ts';
+import { insertClientOrder } from '../../../src/db/tables/acme-server/acme-client-orders.ts';
 import {
   type AcmeAnswer,
   AcmeTestClient,

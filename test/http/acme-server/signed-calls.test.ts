@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { revokeAcmeClient } from '../../../src/domain/acme-server/clients/acme-clients.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { serverContext } from '../../../src/http/server/listener-context.ts';
 import { startServer } from '../../../src/http/server/server.ts';
-import { serverContext } from '../../../src/http/server/server-context.ts';
 import {
   AcmeTestClient,
   assertProblem,

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Route } from '../../../src/http/request/route.ts';
-import { redirectReply } from '../../../src/http/tls/https-redirect.ts';
+import { redirectReply } from '../../../src/http/server/https-redirect.ts';
 import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
 import { converse, open, requestText } from '../../harness/http-raw.ts';
 import { testServer } from '../../harness/test-server.ts';

@@ -1,7 +1,7 @@
 /** http-01 challenges over the vault's own listener, for any host name, and from any process. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { deleteChallengeRow } from '../../../src/db/tables/acme-challenges.ts';
+import { deleteChallengeRow } from '../../../src/db/tables/issuance/acme-challenges.ts';
 import { putChallenge } from '../../harness/http-acme-fixtures.ts';
 import { checkedServer, codeOf } from '../../harness/http-checked.ts';
 import { converse, parseReply } from '../../harness/http-raw.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { tagApiKey } from '../../../src/db/audit/row-tags.ts';
-import { updateApiKey } from '../../../src/db/tables/api-keys.ts';
+import { updateApiKey } from '../../../src/db/tables/access/api-keys.ts';
 import { record, system } from '../../../src/domain/audit/audit.ts';
 import { administration } from '../../harness/http-administration.ts';
 import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';

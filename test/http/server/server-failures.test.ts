@@ -1,8 +1,8 @@
 /** An exception in the server's own code around a request: one response, one error in the log, and the process goes on. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { ListenerContext } from '../../../src/http/server/listener-context.ts';
 import { startServer } from '../../../src/http/server/server.ts';
-import type { ServerContext } from '../../../src/http/server/server-context.ts';
 import { routes } from '../../harness/all-routes.ts';
 import { rawRequest } from '../../harness/http-raw.ts';
 import { testServer } from '../../harness/test-server.ts';
@@ -18,7 +18,7 @@ const targets = {
 /** A server with a part of its context replaced, on an address of its own. */
 async function serverWith(
   t: Parameters<typeof testServer>[0],
-  replace: (context: ServerContext) => ServerContext,
+  replace: (context: ListenerContext) => ListenerContext,
 ) {
   const { context, log } = await testServer(t);
   const running = await startServer(replace(context), routes, { host: '127.0.0.1', port: 0 });

@@ -1,7 +1,7 @@
 /** From server names to challenge certificates: which identifier a name stands for, and what is remembered. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { deleteChallengeRow } from '../../../src/db/tables/acme-challenges.ts';
+import { deleteChallengeRow } from '../../../src/db/tables/issuance/acme-challenges.ts';
 import { challengeContexts, identifierIn } from '../../../src/http/tls/tls-alpn-certificate.ts';
 import { putChallenge } from '../../harness/http-acme-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';

@@ -4,10 +4,10 @@ import { localCli } from '../../../domain/audit/audit.ts';
 import { purgeCertificate, refuseUnknownDeleted } from '../../../domain/certificates/certificate-purging.ts';
 import { deleteCertificate } from '../../../domain/certificates/certificates.ts';
 import { undeleteCertificate } from '../../../domain/certificates/deleted-certificates.ts';
-import { neededForHttps } from '../../../domain/presence/served-settings.ts';
+import { neededForHttps } from '../../../domain/instance/served-settings.ts';
 import { command } from '../../runtime/command.ts';
+import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
 import { withVault } from '../../runtime/with-vault.ts';
-import { confirmLoss, yesOption } from '../../terminal/confirmation.ts';
 import { nameOption } from './certificate-options.ts';
 
 export const deleteCommand = command({

@@ -6,7 +6,7 @@ import {
   statusesByUrgency,
 } from '../../../domain/certificates/certificate-search.ts';
 import type { TimedContext } from '../../../domain/contexts.ts';
-import { viewIssuers } from '../../../domain/issuance/issuer-views.ts';
+import { viewIssuers } from '../../../domain/issuers/issuer-views.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 

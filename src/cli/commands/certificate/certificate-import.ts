@@ -1,8 +1,8 @@
 /** `vault certificate import`: stores a certificate issued elsewhere, or a new version of it. */
 import { printable } from '../../../base/printable-text.ts';
 import type { Secret } from '../../../base/secret.ts';
-import type { BundleSource } from '../../../crypto/certificate-bundle.ts';
-import { looksLikePkcs12 } from '../../../crypto/pkcs12.ts';
+import type { BundleSource } from '../../../crypto/bundles/certificate-bundle.ts';
+import { looksLikePkcs12 } from '../../../crypto/bundles/pkcs12.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { importCertificate } from '../../../domain/certificates/certificate-import.ts';
 import { certName } from '../../../domain/input-strings.ts';

@@ -4,8 +4,8 @@ import {
   certificateView,
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
-import { stepsOf } from '../../../domain/issuance/attempt.ts';
-import { issuerWithId } from '../../../domain/issuance/issuers.ts';
+import { issuerWithId } from '../../../domain/issuers/issuers.ts';
+import { stepsOf } from '../../../domain/orders/attempt.ts';
 import { leafInProfile } from '../../../domain/private-ca/profile-rules.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';

@@ -1,6 +1,7 @@
 /** Options for the password and the encryption of a keystore. */
-import { keystorePassword } from '../../../crypto/keystore-password.ts';
-import { type KeystoreEncryption, keystoreEncryptions } from '../../../crypto/pkcs12-writer.ts';
+
+import { type KeystoreEncryption, keystoreEncryptions } from '../../../crypto/bundles/pkcs12-writer.ts';
+import { keystorePassword } from '../../../crypto/secrets/keystore-password.ts';
 import type { Keystore } from '../../../domain/versions/formats.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import { Misuse } from '../../terminal/misuse.ts';

@@ -1,5 +1,5 @@
 /** Reads the certificate signing request of `--csr`. */
-import { requestText } from '../../../crypto/signing-request.ts';
+import { requestText } from '../../../crypto/x509/signing-request.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 

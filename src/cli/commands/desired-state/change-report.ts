@@ -1,7 +1,7 @@
 /** The changes of `vault apply` as text and as JSON. Secrets are already replaced by placeholders. */
 import { styleText } from 'node:util';
 import { escapedJson } from '../../../base/printable-text.ts';
-import { readSigningRequest } from '../../../crypto/signing-request.ts';
+import { readSigningRequest } from '../../../crypto/x509/signing-request.ts';
 import type { FieldValue } from '../../../domain/desired-state/definition.ts';
 import { type Section, usual } from '../../../domain/desired-state/desired-sections.ts';
 import type { Change, FieldChange } from '../../../domain/desired-state/state-plan.ts';

@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path';
 import { Problem } from '../../../base/problem.ts';
 import { Secret } from '../../../base/secret.ts';
 import { describeFileError } from '../../../base/system-error.ts';
-import type { CertificateBundle } from '../../../crypto/certificate-bundle.ts';
+import type { CertificateBundle } from '../../../crypto/bundles/certificate-bundle.ts';
 import type {
   Complaint,
   DesiredState,
@@ -14,7 +14,7 @@ import type {
   WantedIssuer,
   WantedState,
 } from '../../../domain/desired-state/wanted-state.ts';
-import { certificatesIn, eabKeyIn, knownDirectory } from '../../../domain/issuance/issuer-inputs.ts';
+import { certificatesIn, eabKeyIn, knownDirectory } from '../../../domain/issuers/issuer-inputs.ts';
 import { readBundleApart } from '../../../net/bundle-process.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

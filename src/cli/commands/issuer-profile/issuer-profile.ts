@@ -8,7 +8,7 @@ import {
   removeProfile,
   viewProfile,
   viewProfiles,
-} from '../../../domain/issuance/issuer-profiles.ts';
+} from '../../../domain/issuers/issuer-profiles.ts';
 import { createProfileInput, updateProfileInput } from '../../../domain/private-ca/profile-inputs.ts';
 import type { Vault } from '../../../domain/vault.ts';
 import { command, commandGroup } from '../../runtime/command.ts';

@@ -1,7 +1,7 @@
 /** Changes what an ACME client may do and keeps its key and accounts. */
 import { tagAcmeClient } from '../../../db/audit/row-tags.ts';
 import type { Writer } from '../../../db/database.ts';
-import { type AcmeClientRow, updateAcmeClientRow } from '../../../db/tables/acme-clients.ts';
+import { type AcmeClientRow, updateAcmeClientRow } from '../../../db/tables/acme-server/acme-clients.ts';
 import { refusePast } from '../../access/api-keys.ts';
 import { type Actor, record } from '../../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../../contexts.ts';

@@ -2,7 +2,7 @@
 import { Secret } from '../../../base/secret.ts';
 import type { World } from '../../../base/world.ts';
 import type { Writer } from '../../../db/database.ts';
-import { setAcmeClientKey } from '../../../db/tables/acme-clients.ts';
+import { setAcmeClientKey } from '../../../db/tables/acme-server/acme-clients.ts';
 import type { SealingContext, WorldContext } from '../../contexts.ts';
 import { acmeClientKeyOwner, sealFor } from '../../sealed-secrets.ts';
 

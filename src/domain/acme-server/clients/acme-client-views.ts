@@ -8,7 +8,7 @@ import {
   findAcmeClientRow,
   type ListedAcmeClientRow,
   pageAcmeClientRows,
-} from '../../../db/tables/acme-clients.ts';
+} from '../../../db/tables/acme-server/acme-clients.ts';
 import { didYouMean } from '../../closest-names.ts';
 import type { TimedContext } from '../../contexts.ts';
 import type { ValidationType } from './acme-client-inputs.ts';

@@ -12,13 +12,13 @@ import {
   findAcmeClientLike,
   insertAcmeClient,
   setAcmeClientRevoked,
-} from '../../../db/tables/acme-clients.ts';
-import { findProfile } from '../../../db/tables/issuance-profiles.ts';
+} from '../../../db/tables/acme-server/acme-clients.ts';
+import { findProfile } from '../../../db/tables/issuance/issuance-profiles.ts';
 import { refusePast } from '../../access/api-keys.ts';
 import { confinementText } from '../../access/profile-confinement.ts';
 import { type Actor, record } from '../../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../../contexts.ts';
-import { requireIssuer } from '../../issuance/issuers.ts';
+import { requireIssuer } from '../../issuers/issuers.ts';
 import { refuseUnfitName } from '../../new-names.ts';
 import type { CreateAcmeClientInput } from './acme-client-inputs.ts';
 import { type AcmeClientKey, createAcmeClientKey, storeAcmeClientKey } from './acme-client-keys.ts';

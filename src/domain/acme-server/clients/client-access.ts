@@ -10,12 +10,12 @@ import {
   type AcmeClientRow,
   findAcmeClientByKid,
   findAcmeClientRow,
-} from '../../../db/tables/acme-clients.ts';
+} from '../../../db/tables/acme-server/acme-clients.ts';
 import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../net/ip-network.ts';
 import { type Confinement, confinementIn } from '../../access/profile-confinement.ts';
 import type { DatabaseContext, KeyringContext, LogContext } from '../../contexts.ts';
 import { acmeClientKeyOwner, openFor } from '../../sealed-secrets.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { NamePatterns } from './name-patterns.ts';
 
 /** An ACME client of the vault as its row, which carries a valid tag, says it. */

@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import { shortened } from '../../../base/printable-text.ts';
 import { upwards } from '../../../dns/resolver/dns-name.ts';
 import type { CaaRecord } from '../../../dns/resolver/dns-resolver.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { lookedUp } from './dns-lookup.ts';
 import { baseName, type ValidationContext } from './validation-context.ts';
 

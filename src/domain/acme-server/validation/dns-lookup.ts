@@ -1,6 +1,6 @@
 /** DNS queries of a validation: they end when it does, and their failures are problems of type `dns`. */
 import { DnsProviderError } from '../../../dns/dns-provider.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 
 /** The result of a query. Throws AcmeProblem for a failed query, and the reason of the signal if that is aborted first. */
 export async function lookedUp<T>(query: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,7 +1,7 @@
 /** Validates dns-01 challenges (RFC 8555 §8.4). */
 import { hash } from 'node:crypto';
 import { shortened } from '../../../base/printable-text.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { lookedUp } from './dns-lookup.ts';
 import { baseName, type ChallengeToValidate, type ValidationContext } from './validation-context.ts';
 

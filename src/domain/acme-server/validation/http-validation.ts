@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { shortened } from '../../../base/printable-text.ts';
 import { type ValidationResponse, validationGet } from '../../../net/validation-connection.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { reach } from './reach.ts';
 import { baseName, type ChallengeToValidate, type ValidationContext } from './validation-context.ts';
 

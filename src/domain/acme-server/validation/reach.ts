@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { type ValidationAddress, ValidationFailure } from '../../../net/validation-connection.ts';
 import { ValidationRefusal } from '../../../net/validation-guard.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { lookedUp } from './dns-lookup.ts';
 import type { ValidationContext } from './validation-context.ts';
 

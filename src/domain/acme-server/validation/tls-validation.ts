@@ -1,10 +1,10 @@
 /** Validates tls-alpn-01 challenges (RFC 8737, for addresses RFC 8738). */
 import { isIP } from 'node:net';
 import type { Identifier } from '../../../base/identifier.ts';
-import { validationCertificateFault } from '../../../crypto/acme-validation-check.ts';
+import { validationCertificateFault } from '../../../crypto/x509/acme-validation-check.ts';
 import { parseIpAddress } from '../../../net/ip-network.ts';
 import { validationHandshake } from '../../../net/validation-connection.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { reach } from './reach.ts';
 import { baseName, type ChallengeToValidate, type ValidationContext } from './validation-context.ts';
 

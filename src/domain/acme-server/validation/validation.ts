@@ -1,7 +1,7 @@
 /** Validates one challenge of an ACME client: the vault connects to the client's server or asks the DNS, as a CA does. */
 import { withDeadline } from '../../../base/deadline.ts';
 import { second } from '../../../base/duration.ts';
-import { AcmeProblem } from '../acme-problem.ts';
+import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { checkCaa } from './caa.ts';
 import { validateDns } from './dns-validation.ts';
 import { validateHttp } from './http-validation.ts';

@@ -8,7 +8,7 @@ import {
   publishKeyFiles,
   recoverKeyFile,
 } from '../../../../src/cli/commands/audit/key-files.ts';
-import { createToken } from '../../../../src/crypto/api-key-token.ts';
+import { createToken } from '../../../../src/crypto/secrets/api-key-token.ts';
 import { storeApiKey } from '../../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../../../src/domain/inputs.ts';

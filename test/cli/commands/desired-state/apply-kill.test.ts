@@ -5,8 +5,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readToken } from '../../../../src/crypto/api-key-token.ts';
-import { findApiKeyByPrefix } from '../../../../src/db/tables/api-keys.ts';
+import { readToken } from '../../../../src/crypto/secrets/api-key-token.ts';
+import { findApiKeyByPrefix } from '../../../../src/db/tables/access/api-keys.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 import { fromSource, vault } from '../../../harness/vault-process.ts';

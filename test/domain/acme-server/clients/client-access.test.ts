@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Identifier } from '../../../../src/base/identifier.ts';
-import { AcmeProblem } from '../../../../src/domain/acme-server/acme-problem.ts';
 import { createAcmeClientInput } from '../../../../src/domain/acme-server/clients/acme-client-inputs.ts';
 import { viewAcmeClient } from '../../../../src/domain/acme-server/clients/acme-client-views.ts';
 import {
@@ -18,6 +17,7 @@ import {
   refusalOfNames,
 } from '../../../../src/domain/acme-server/clients/client-access.ts';
 import { NamePatterns } from '../../../../src/domain/acme-server/clients/name-patterns.ts';
+import { AcmeProblem } from '../../../../src/domain/acme-server/protocol/acme-problem.ts';
 import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../../src/domain/inputs.ts';
 import type { Vault } from '../../../../src/domain/vault.ts';

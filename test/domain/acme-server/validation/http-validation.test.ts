@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
-import { validationCertificate } from '../../../../src/crypto/acme-validation-certificate.ts';
+import { validationCertificate } from '../../../../src/crypto/x509/acme-validation-certificate.ts';
 import type { FakeRecords } from '../../../harness/fake-dns.ts';
 import { identifier } from '../../../harness/private-chain.ts';
 import { TestWorld } from '../../../harness/test-world.ts';

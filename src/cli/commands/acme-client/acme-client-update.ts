@@ -1,0 +1,71 @@
+/** `vault acme-client update`: changes what an ACME client may do and keeps its key and accounts. */
+import { changeAcmeClient } from '../../../domain/acme-server/clients/acme-client-change.ts';
+import { updateAcmeClientInput } from '../../../domain/acme-server/clients/acme-client-inputs.ts';
+import { acmeClientIdFrom, viewAcmeClient } from '../../../domain/acme-server/clients/acme-client-views.ts';
+import { localCli } from '../../../domain/audit/audit.ts';
+import { futureMoment } from '../../../domain/input-strings.ts';
+import { parseInput } from '../../../domain/inputs.ts';
+import { command } from '../../runtime/command.ts';
+import { withVault } from '../../runtime/with-vault.ts';
+import { Misuse } from '../../terminal/misuse.ts';
+import { jsonText } from '../../terminal/output.ts';
+import { jsonOption } from '../../terminal/table.ts';
+import { clientOption, clientRights, given, rateOf, validationOf } from './acme-client-options.ts';
+
+const replacing = (text: string) => `${text.split(' (default: ', 1)[0]}; replaces the current ones`;
+
+export const updateClientCommand = command({
+  name: 'acme-client update',
+  description: 'Change an ACME client; options not given stay the same',
+  examples: [
+    {
+      does: 'Let a client order two names, and no others',
+      line: 'vault acme-client update caddy --domain www.example.com --domain "*.shop.example.com"',
+    },
+    { does: 'Remove the expiry of a client', line: 'vault acme-client update caddy --expires-at none' },
+  ],
+  options: {
+    ...clientOption,
+    name: { type: 'string', valueHint: 'NAME', description: 'a new name' },
+    domain: { ...clientRights.domain, description: replacing(clientRights.domain.description) },
+    issuer: { ...clientRights.issuer, description: replacing(clientRights.issuer.description) },
+    profile: {
+      ...clientRights.profile,
+      description: 'a profile of a private CA it may use, or none for any; replaces the current ones',
+    },
+    'allow-ip': {
+      ...clientRights['allow-ip'],
+      description: 'an address or network it may connect from, or "*" for any; replaces the current ones',
+    },
+    'expires-at': {
+      ...clientRights['expires-at'],
+      description: `${clientRights['expires-at'].description.replace(' (default: never)', '')}; or none`,
+    },
+    rate: { ...clientRights.rate, description: 'new orders per hour, or none for no limit' },
+    validate: { ...clientRights.validate, description: replacing(clientRights.validate.description) },
+    ...jsonOption,
+  },
+  run: async (args, terminal) => {
+    const expiry = args['expires-at'];
+    const changes = {
+      name: args.name,
+      domains: given(args.domain),
+      issuers: given(args.issuer),
+      profiles: args.profile.length === 1 && args.profile[0] === 'none' ? [] : given(args.profile),
+      allowed_networks: given(args['allow-ip']),
+      validation: validationOf(args.validate),
+      rate: rateOf(args.rate),
+      expires_at: expiry === 'none' ? null : expiry,
+    };
+    const named = Object.entries(changes).filter(([, value]) => value !== undefined);
+    if (named.length === 0) throw new Misuse('nothing to change', 'Try: vault acme-client update --help');
+    const expires_at = futureMoment(terminal.world.now()).nullable().optional();
+    const input = parseInput(updateAcmeClientInput.extend({ expires_at }), Object.fromEntries(named));
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const id = await acmeClientIdFrom(vault, args.id);
+      const isChanged = await changeAcmeClient(vault, localCli, id, input);
+      terminal.stderr.write(isChanged ? `Updated ACME client ${id}.\n` : `ACME client ${id} is unchanged.\n`);
+      if (args.json) terminal.stdout.write(jsonText(await viewAcmeClient(vault, id)));
+    });
+  },
+});

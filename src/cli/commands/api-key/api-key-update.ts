@@ -1,0 +1,75 @@
+/** `vault api-key update`: changes what an API key may do and keeps its secret. */
+import { changeApiKey } from '../../../domain/access/api-key-change.ts';
+import { updateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
+import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
+import { localCli } from '../../../domain/audit/audit.ts';
+import { futureMoment } from '../../../domain/input-strings.ts';
+import { parseInput } from '../../../domain/inputs.ts';
+import { command } from '../../runtime/command.ts';
+import { withVault } from '../../runtime/with-vault.ts';
+import { Misuse } from '../../terminal/misuse.ts';
+import { idOption, rightsOptions } from './api-key-options.ts';
+
+/** The values of a repeatable option; undefined if it is not given. */
+function given(values: readonly string[]): readonly string[] | undefined {
+  return values.length > 0 ? values : undefined;
+}
+
+export const updateCommand = command({
+  name: 'api-key update',
+  description: 'Change an API key; options not given stay the same',
+  examples: [
+    {
+      does: 'Let a key read one certificate, and no others',
+      line: 'vault api-key update www --certificate web',
+    },
+    { does: 'Remove the expiry of a key', line: 'vault api-key update www --expires-at none' },
+    { does: 'Let a key be used from any network', line: 'vault api-key update www --allow-ip "*"' },
+  ],
+  options: {
+    ...idOption,
+    name: { type: 'string', valueHint: 'NAME', description: 'a new name' },
+    scope: {
+      ...rightsOptions.scope,
+      description: `${rightsOptions.scope.description}; the given scopes replace all current ones`,
+    },
+    certificate: {
+      ...rightsOptions.certificate,
+      description: `${rightsOptions.certificate.description}; replaces the current allowlist`,
+    },
+    'allow-ip': {
+      ...rightsOptions['allow-ip'],
+      description:
+        'an address or network the key may be used from, or "*" for any; replaces the current ones',
+    },
+    profile: {
+      ...rightsOptions.profile,
+      description:
+        'a profile of a private CA that the key signs for, or none for any; replaces the current ones',
+    },
+    'expires-at': {
+      ...rightsOptions['expires-at'],
+      description: `${rightsOptions['expires-at'].description.replace(' (default: never)', '')}; or none`,
+    },
+  },
+  run: async (args, terminal) => {
+    const expiry = args['expires-at'];
+    const changes = {
+      name: args.name,
+      scopes: given(args.scope),
+      certificates: given(args.certificate),
+      allowed_networks: given(args['allow-ip']),
+      profiles: args.profile.length === 1 && args.profile[0] === 'none' ? [] : given(args.profile),
+      expires_at: expiry === 'none' ? null : expiry,
+    };
+    const named = Object.entries(changes).filter(([, value]) => value !== undefined);
+    if (named.length === 0) throw new Misuse('nothing to change', 'Try: vault api-key update --help');
+    const expires_at = futureMoment(terminal.world.now()).nullable().optional();
+    const input = parseInput(updateApiKeyInput.extend({ expires_at }), Object.fromEntries(named));
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const id = await apiKeyIdFrom(vault, args.id, 'not revoked');
+      const isChanged = await changeApiKey(vault, localCli, id, input);
+      terminal.stderr.write(isChanged ? `Updated API key ${id}.\n` : `API key ${id} is unchanged.\n`);
+    });
+  },
+});

@@ -1,0 +1,62 @@
+/** The table `administrators`: the people who may use the console. */
+import { type Selectable, sql } from 'kysely';
+import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts';
+import { tagAdministrator } from '../../audit/row-tags.ts';
+import type { Reader, Writer } from '../../database.ts';
+import { sameWithoutCase } from '../../engine-sql.ts';
+import type { AdministratorsTable } from '../../schema/schema.ts';
+
+export type AdministratorRow = Selectable<AdministratorsTable>;
+
+const lowerName = sql<string>`lower(name)`;
+
+/** By name, ignoring case. */
+export async function findAdministrator(
+  reader: Reader,
+  name: string,
+): Promise<(AdministratorRow & Recorded) | undefined> {
+  return reader
+    .selectFrom('administrators')
+    .selectAll()
+    .select(recordedLink('administrator', 'administrators.name'))
+    .where(sameWithoutCase('name', name))
+    .executeTakeFirst();
+}
+
+/** All administrators by name. */
+export async function listAdministrators(reader: Reader): Promise<AdministratorRow[]> {
+  return reader.selectFrom('administrators').selectAll().orderBy(lowerName).execute();
+}
+
+/** Whether there are any administrators. */
+export async function hasAdministrators(reader: Reader): Promise<boolean> {
+  const any = await reader.selectFrom('administrators').select('id').limit(1).executeTakeFirst();
+  return any !== undefined;
+}
+
+export async function insertAdministrator(
+  writer: Writer,
+  row: Omit<AdministratorRow, 'id' | 'last_signed_in_at' | 'tag'>,
+): Promise<AdministratorRow> {
+  const made = await writer.insertInto('administrators').values(row).returningAll().executeTakeFirstOrThrow();
+  await tagAdministrator(writer, made.id);
+  return made;
+}
+
+export async function setPasswordHash(writer: Writer, id: number, hash: string): Promise<void> {
+  await writer.updateTable('administrators').set({ password_hash: hash }).where('id', '=', id).execute();
+  await tagAdministrator(writer, id);
+}
+
+export async function setLastSignedIn(writer: Writer, id: number, at: number): Promise<void> {
+  await writer.updateTable('administrators').set({ last_signed_in_at: at }).where('id', '=', id).execute();
+}
+
+/** Deletes the administrator and, by cascade, their sessions. */
+export async function deleteAdministratorRow(
+  writer: Writer,
+  { id, name }: Pick<AdministratorRow, 'id' | 'name'>,
+): Promise<void> {
+  await writer.deleteFrom('administrators').where('id', '=', id).execute();
+  writer.rows.set(`administrator:${name}`, goneRow);
+}

@@ -1,0 +1,138 @@
+/** The table `acme_client_orders`: what ACME clients ordered at the directories of this vault. */
+import { type Expression, type Insertable, type Selectable, sql, type Updateable } from 'kysely';
+import { compiledInsert, compiledUpdate } from '../../compiled-change.ts';
+import { compiledQuery } from '../../compiled-query.ts';
+import type { Reader, Writer } from '../../database.ts';
+import type { AcmeClientOrderStatus, AcmeClientOrdersTable } from '../../schema/schema-acme-server.ts';
+
+export type AcmeClientOrderRow = Selectable<AcmeClientOrdersTable>;
+
+/** In the words of the index of open orders, without which SQLite would not use it. */
+const isOpen = sql<boolean>`status in ('pending', 'ready', 'processing')`;
+
+const byId = compiledQuery((db, id: Expression<number>) =>
+  db.selectFrom('acme_client_orders').selectAll().where('id', '=', id),
+);
+
+export async function findClientOrder(reader: Reader, id: number): Promise<AcmeClientOrderRow | undefined> {
+  return (await byId(reader, id))[0];
+}
+
+const insertion = compiledInsert<{ readonly id: number }>('acme_client_orders', 'id');
+
+/** Adds an order and returns its id. */
+export async function insertClientOrder(
+  writer: Writer,
+  row: Insertable<AcmeClientOrdersTable>,
+): Promise<number> {
+  const inserted = await insertion(writer, row);
+  if (inserted === undefined) throw new Error('an order got no id');
+  return inserted.id;
+}
+
+const change = compiledUpdate('acme_client_orders', ['id', 'status']);
+
+/** Changes an order that still has this status; returns false if it has another one by now. */
+export async function updateClientOrder(
+  writer: Writer,
+  { id, status }: { readonly id: number; readonly status: AcmeClientOrderStatus },
+  changes: Updateable<AcmeClientOrdersTable>,
+): Promise<boolean> {
+  return change(writer, changes, id, status);
+}
+
+/** The ids of an account's orders, newest first, at most `limit`; only those below `before` where it is given. */
+export async function pageClientOrders(
+  reader: Reader,
+  accountId: number,
+  { before, limit }: { readonly before?: number | undefined; readonly limit: number },
+): Promise<number[]> {
+  let query = reader
+    .selectFrom('acme_client_orders')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .orderBy('account_id', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit);
+  if (before !== undefined) query = query.where('id', '<', before);
+  return (await query.execute()).map(({ id }) => id);
+}
+
+/** When the client's order was created that was followed by `count` - 1 others; undefined if it has had fewer. */
+export async function orderedBeforeLast(
+  reader: Reader,
+  clientId: number,
+  count: number,
+): Promise<number | undefined> {
+  const row = await reader
+    .selectFrom('acme_client_orders')
+    .select('created_at')
+    .where('acme_client_id', '=', clientId)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .offset(count - 1)
+    .executeTakeFirst();
+  return row?.created_at;
+}
+
+const openAfter = compiledQuery(
+  (db, clientId: Expression<number>, now: Expression<number>, skipped: Expression<number>) =>
+    db
+      .selectFrom('acme_client_orders')
+      .select('id')
+      .where('acme_client_id', '=', clientId)
+      .where(isOpen)
+      .where('expires_at', '>', now)
+      .orderBy('id')
+      .limit(sql.lit(1))
+      .offset(skipped),
+);
+
+/** Whether the client has at least `count` open orders that have not expired. */
+export async function hasOpenOrders(
+  reader: Reader,
+  clientId: number,
+  { count, now }: { readonly count: number; readonly now: number },
+): Promise<boolean> {
+  return (await openAfter(reader, clientId, now, count - 1)).length > 0;
+}
+
+/** Whether an order that was not in vain replaces the certificate with this identifier (RFC 9773 §4.1). */
+export async function isReplaced(reader: Reader, replaces: string, now: number): Promise<boolean> {
+  const row = await reader
+    .selectFrom('acme_client_orders')
+    .select('id')
+    .where('replaces', '=', replaces)
+    .where((where) =>
+      where.or([where('status', '=', 'valid'), where.and([isOpen, where('expires_at', '>', now)])]),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** When the first order expires, or did; undefined if there is none. */
+export async function firstOrderExpiry(reader: Reader): Promise<number | undefined> {
+  const row = await reader
+    .selectFrom('acme_client_orders')
+    .select('expires_at')
+    .orderBy('expires_at')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.expires_at;
+}
+
+/** Deletes at most `limit` orders that expired before this time, oldest first, and returns how many. */
+export async function deleteClientOrders(writer: Writer, before: number, limit: number): Promise<number> {
+  const expired = writer
+    .selectFrom('acme_client_orders')
+    .select('id')
+    .where('expires_at', '<', before)
+    .orderBy('expires_at')
+    .limit(limit);
+  const { numDeletedRows } = await writer
+    .deleteFrom('acme_client_orders')
+    .where('id', 'in', expired)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

@@ -1,0 +1,89 @@
+/**
+ * Reports that the vault or a renewal has changed, in any process. All watchers share one query of the database per second;
+ * without watchers, there is none.
+ */
+import { second } from '../../base/duration.ts';
+import type { World } from '../../base/world.ts';
+import type { Database } from '../../db/database.ts';
+import { renewalsState } from '../../db/tables/renewals/renewals.ts';
+
+/** `vault`: certificates, versions, authorities or the rights of API keys. */
+export const changeKinds = ['vault', 'renewals'] as const;
+
+export type ChangeKind = (typeof changeKinds)[number];
+
+const lookAgainAfter = second;
+
+type State = { readonly commits: number; readonly seen: Readonly<Record<ChangeKind, string>> };
+
+export class Changes {
+  readonly #db: Database;
+  readonly #world: World;
+  #state: State | undefined;
+  #watching = 0;
+  #looking: Promise<void> | undefined;
+  #unwatched = new AbortController();
+
+  constructor(db: Database, world: World) {
+    this.#db = db;
+    this.#world = world;
+  }
+
+  /**
+   * After each look, what has changed since the one before: mostly nothing. Ends when `signal` is aborted; throws what
+   * keeps the database from being read.
+   */
+  async *watch(signal: AbortSignal): AsyncGenerator<readonly ChangeKind[]> {
+    this.#watching += 1;
+    const over = Promise.withResolvers<void>();
+    const end = () => over.resolve();
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      this.#state ??= await this.#read();
+      let last = this.#state;
+      while (!signal.aborted) {
+        this.#looking ??= this.#look();
+        await Promise.race([this.#looking, over.promise]);
+        if (signal.aborted) return;
+        const { seen } = last;
+        last = this.#state ?? last;
+        yield changeKinds.filter((kind) => seen[kind] !== last.seen[kind]);
+      }
+    } finally {
+      signal.removeEventListener('abort', end);
+      this.#watching -= 1;
+      if (this.#watching === 0) this.#rest();
+    }
+  }
+
+  #rest(): void {
+    this.#unwatched.abort();
+    this.#unwatched = new AbortController();
+    this.#state = undefined;
+    this.#looking = undefined;
+  }
+
+  #look(): Promise<void> {
+    const { signal } = this.#unwatched;
+    const look = async () => {
+      await this.#world.sleep(lookAgainAfter, signal);
+      if (signal.aborted) return;
+      const state = await this.#read(this.#state);
+      if (!signal.aborted) this.#state = state;
+    };
+    const looking = look().finally(() => {
+      if (this.#looking === looking) this.#looking = undefined;
+    });
+    looking.catch(() => {
+      // The watchers get the error too, but there may be none left.
+    });
+    return looking;
+  }
+
+  async #read(before?: State): Promise<State> {
+    const commits = await this.#db.commits();
+    if (before?.commits === commits) return before;
+    const generation = await this.#db.generation();
+    return { commits, seen: { vault: String(generation), renewals: await renewalsState(this.#db.reader) } };
+  }
+}

@@ -1,0 +1,82 @@
+/** The database of a data directory: what is refused before it is opened, and how commands open it. */
+import type { Worker } from 'node:worker_threads';
+import type { World } from '../../base/world.ts';
+import type { Keyring } from '../../crypto/secrets/keyring.ts';
+import { Database } from '../../db/database.ts';
+import { DatabaseFile } from '../../db/database-file.ts';
+import type { ServerOptions } from '../../db/engine.ts';
+import { isPostgresUrl } from '../../db/postgres/url-parts.ts';
+import { refuseMoved } from './moved-vault.ts';
+import { refuseIncompleteDatabase } from './vault-mark.ts';
+
+/** What happens with a vault that was moved to another database: only few commands open it. */
+export type WhenMoved = 'refuse' | 'open';
+
+export type OpenOptions = {
+  readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
+  readonly moved?: WhenMoved | undefined;
+  /** Called after an upgrade with the path of the copy from before. */
+  readonly onUpgraded?: ((copy: string) => void) | undefined;
+};
+
+/** An open database. The caller that opens it closes it. */
+export type VaultDatabase = Database;
+
+/** The file of the database in a data directory, whether or not it exists. */
+export function databaseIn(dataDir: string): DatabaseFile {
+  return DatabaseFile.in(dataDir);
+}
+
+/** Whether a setting or an argument names the database of a server, and not a directory. */
+export function isServerUrl(text: string): boolean {
+  return isPostgresUrl(text);
+}
+
+/** Throws OperatorError where the data directory is on a file system that damages databases. */
+export function refuseUnsafePlace(dataDir: string): void {
+  DatabaseFile.in(dataDir).refuseUnsafePlace();
+}
+
+/**
+ * Throws OperatorError or StorageError where the database in the data directory, which must have content, is not the whole
+ * database of a vault. Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
+ */
+export function refuseUnusableDatabase(
+  dataDir: string,
+  keyring: Pick<Keyring, 'find'>,
+): ReturnType<typeof refuseIncompleteDatabase> {
+  const database = DatabaseFile.in(dataDir);
+  database.refuseEmpty();
+  return refuseIncompleteDatabase(database, keyring);
+}
+
+/**
+ * Opens the database in the data directory, creates it where it is missing, and migrates it. With `startThread`, all writes
+ * run on the thread that it starts. Throws as `Database.open` and `refuseMoved`.
+ */
+export async function openDatabase(
+  dataDir: string,
+  world: World,
+  { moved, ...options }: OpenOptions = {},
+): Promise<VaultDatabase> {
+  return unlessMoved(await Database.open(DatabaseFile.in(dataDir).path, world, options), moved);
+}
+
+/** Opens the database of a server, and migrates it. Rejects as `Database.connect` and `refuseMoved`. */
+export async function connectDatabase(
+  url: string,
+  { moved, ...options }: ServerOptions & Pick<OpenOptions, 'moved'>,
+): Promise<VaultDatabase> {
+  return unlessMoved(await Database.connect(url, options), moved);
+}
+
+async function unlessMoved(db: Database, moved: WhenMoved = 'refuse'): Promise<Database> {
+  if (moved === 'open') return db;
+  try {
+    await refuseMoved(db);
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}

@@ -1,0 +1,39 @@
+/** What the routes use: the vault, and the parts that keep state between requests. */
+
+import type { Authenticator } from '../../domain/access/authentication.ts';
+import type { AdministratorIdentity } from '../../domain/access/identity.ts';
+import type { KeyLimits } from '../../domain/access/key-limits.ts';
+import type { SignIn } from '../../domain/access/sign-in.ts';
+import type { AcmeServer } from '../../domain/acme-server/acme-server.ts';
+import type { Crls } from '../../domain/private-ca/crls.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Downloads } from '../../domain/versions/downloads.ts';
+import type { FormatDownloads } from '../../domain/versions/format-downloads.ts';
+import type { IpNetwork } from '../../net/ip-network.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { TlsFacts } from '../tls/tls-endpoint.ts';
+
+export type ServerContext = {
+  readonly vault: Vault;
+  readonly authenticator: Authenticator;
+  readonly keyLimits: KeyLimits;
+  readonly downloads: Downloads;
+  readonly crls: Crls;
+  readonly acme: AcmeServer;
+  readonly formats: FormatDownloads;
+  readonly signIn: SignIn;
+  /** The session with this token. */
+  readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
+  /** Whether the session with this id is active; the check does not count as use. */
+  readonly isSessionLive: (id: number) => Promise<boolean>;
+  /** The version of the product. */
+  readonly version: string;
+  /** The public URL of the vault, without a trailing slash; taken from the request's host if undefined. */
+  readonly publicUrl: string | undefined;
+  /** Proxies that are trusted to report the client. */
+  readonly trustedProxies: readonly IpNetwork[];
+  /** The vault's own HTTPS certificate; null if it serves plain HTTP. */
+  readonly tls: () => TlsFacts | null;
+  /** Undefined if metrics are disabled. */
+  readonly metrics: Metrics | undefined;
+};

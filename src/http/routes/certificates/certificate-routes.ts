@@ -1,0 +1,180 @@
+/** Certificates, their versions and their renewals: what API keys with a scope can read and trigger. */
+import { z } from 'zod';
+import { Problem } from '../../../base/problem.ts';
+import { longestRequest, requestText } from '../../../crypto/x509/signing-request.ts';
+import { findCertificates } from '../../../domain/certificates/certificate-search.ts';
+import {
+  certificateText,
+  certificateView,
+  renewalView,
+  versionView,
+} from '../../../domain/certificates/certificate-views.ts';
+import { signRequest } from '../../../domain/certificates/request-signing.ts';
+import { csr } from '../../../domain/input-strings.ts';
+import { inPortions } from '../../../domain/portions.ts';
+import { type Renewal, requestRenewal, requireRenewal } from '../../../domain/renewals/renewals.ts';
+import type { CertificateSummary } from '../../../domain/versions/certificate-lookup.ts';
+import { pageVersions, type VersionOnPage } from '../../../domain/versions/versions.ts';
+import { confinedToProfiles } from '../../auth/profile-limit.ts';
+import { requireRecordAllowance, withRenewalAllowance } from '../../auth/record-limit.ts';
+import { certificatesQuery } from '../../openapi/certificate-admin-schemas.ts';
+import {
+  certificateSchema,
+  noQuery,
+  queuedRenewalSchema,
+  renewalSchema,
+  versionSchema,
+  versionsQuery,
+} from '../../openapi/schemas.ts';
+import { json, jsonBody, type Reply } from '../../request/reply.ts';
+import { type Route, route } from '../../request/route.ts';
+import { pageReply } from '../list-reply.ts';
+import { cursorIn, cursorOf } from './certificate-cursor.ts';
+
+const read = { kind: 'scope', scope: 'certificates:read' } as const;
+const renew = { kind: 'scope', scope: 'renewals:trigger' } as const;
+const sign = { kind: 'scope', scope: 'certificates:sign' } as const;
+
+const signBody = z.strictObject({ csr });
+
+export const certificateRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates',
+    id: 'listCertificates',
+    summary: 'List certificates: those the API key may access, or all for an administrator',
+    access: read,
+    query: certificatesQuery,
+    replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
+    problems: [],
+    handle: ({ context: { vault }, identity, query, ...call }) => {
+      const { search, status, issuer, sort } = query;
+      const now = vault.world.now();
+      const rows = findCertificates(vault, {
+        now,
+        after: cursorIn(query),
+        limit: query.limit + 1,
+        allowlistOf:
+          identity?.kind === 'api-key' && identity.certificates !== 'any' ? identity.id : undefined,
+        search: search === '' ? undefined : search,
+        status,
+        issuer: issuer === '' ? null : issuer,
+        sort,
+      });
+      return pageReply(
+        rows,
+        { ...call, query },
+        (row) => certificateView(row, now, call.baseUrl),
+        (row) => cursorOf(query, row),
+        { search, status, issuer, sort: sort === 'name' ? undefined : sort },
+      );
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}',
+    id: 'getCertificate',
+    summary: 'Return the metadata of a certificate',
+    access: read,
+    query: noQuery,
+    replies: { 200: { description: 'the certificate', schema: certificateSchema } },
+    problems: ['certificate_not_found'],
+    handle: ({ context: { vault, downloads }, params, baseUrl }) => {
+      const summary = downloads.summary(params.name ?? '');
+      const show = (row: CertificateSummary) =>
+        jsonBody(200, certificateText(row, vault.world.now(), baseUrl));
+      return summary instanceof Promise ? summary.then(show) : show(summary);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/versions',
+    id: 'listVersions',
+    summary: 'List the versions of a certificate, newest first',
+    access: read,
+    query: versionsQuery,
+    replies: { 200: { description: 'a page', schema: z.array(versionSchema), headers: ['Link'] } },
+    problems: ['certificate_not_found'],
+    handle: async ({ context: { vault, downloads }, params, ...call }) => {
+      const { id, current_version } = await downloads.summary(params.name ?? '');
+      const { after, limit } = call.query;
+      return pageReply(
+        inPortions<VersionOnPage>(vault, limit + 1, (count, last) =>
+          pageVersions(vault, id, { before: last?.version ?? after, limit: count }),
+        ),
+        call,
+        (row) => versionView(row, current_version),
+        ({ version }) => version,
+      );
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates/{name}/renew',
+    id: 'renewCertificate',
+    summary: 'Queue a renewal, or return the one that is already open',
+    access: renew,
+    query: noQuery,
+    replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
+    problems: ['certificate_not_found', 'not_renewable'],
+    handle: async (call) => {
+      await requireRecordAllowance(call, 'POST');
+      const { context, actor, params } = call;
+      return queued(
+        await withRenewalAllowance(call, (count) =>
+          requestRenewal(context.vault, actor, params.name ?? '', count),
+        ),
+      );
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/certificates/{name}/sign',
+    id: 'signRequest',
+    summary:
+      'Issue the certificate for a CSR: queue a renewal with it, or return the one that is already open',
+    access: sign,
+    query: noQuery,
+    body: signBody,
+    bodyTypes: {
+      'application/x-pem-file': (bytes) => ({ csr: requestText(bytes) }),
+      'application/pkcs10': (bytes) => ({ csr: requestText(bytes) }),
+    },
+    bodyLimit: longestRequest,
+    replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
+    problems: ['certificate_not_found', 'not_renewable', 'certificate_in_use'],
+    handle: async (call) => {
+      await requireRecordAllowance(call, 'POST');
+      const { context, actor, params, body } = call;
+      return queued(
+        await withRenewalAllowance(call, (count) =>
+          confinedToProfiles(call, (check) =>
+            signRequest(context.vault, actor, params.name ?? '', body.csr, { check, count }),
+          ),
+        ),
+      );
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/certificates/{name}/renewals/{id}',
+    id: 'getRenewal',
+    summary: 'Return the status of a renewal',
+    access: { ...renew, orScope: 'certificates:sign' },
+    query: noQuery,
+    replies: { 200: { description: 'the renewal', schema: renewalSchema } },
+    problems: ['certificate_not_found', 'not_found'],
+    handle: async ({ context: { vault }, params }) => {
+      const id = params.id ?? '';
+      if (!/^[1-9]\d{0,14}$/.test(id)) throw new Problem('not_found');
+      return json(200, renewalView(await requireRenewal(vault, params.name ?? '', Number(id))));
+    },
+  }),
+];
+
+/** 202 with the renewal, and where its status is. */
+function queued(row: Renewal): Reply {
+  const { id, certificate, status, requested_at } = renewalView(row);
+  const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
+  return json(202, { id, certificate, status, requested_at }, { Location: location });
+}

@@ -1,0 +1,78 @@
+/** Puts together what a server and its routes work with. */
+
+import type { HashCost } from '../../crypto/secrets/password-hash.ts';
+import { Authenticator } from '../../domain/access/authentication.ts';
+import { KeyLimits } from '../../domain/access/key-limits.ts';
+import { Passwords } from '../../domain/access/passwords.ts';
+import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
+import { SignIn } from '../../domain/access/sign-in.ts';
+import { acmeServer } from '../../domain/acme-server/acme-server.ts';
+import { Crls } from '../../domain/private-ca/crls.ts';
+import type { Vault } from '../../domain/vault.ts';
+import { Downloads } from '../../domain/versions/downloads.ts';
+import { FormatDownloads } from '../../domain/versions/format-downloads.ts';
+import type { IpNetwork } from '../../net/ip-network.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { ServerContext } from '../request/server-context.ts';
+import type { TlsFacts } from '../tls/tls-endpoint.ts';
+import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';
+
+/** What the listeners of a vault work with. */
+export type ListenerContext = ServerContext & { readonly connectionLimits: ConnectionLimits };
+
+/** The settings of a server that can change while it runs. */
+export type LiveSettings = {
+  readonly trustedProxies: readonly IpNetwork[];
+  readonly sessionLimits: SessionLimits;
+};
+
+/** A context whose settings can be replaced. */
+export type LiveContext = ListenerContext & { readonly adopt: (settings: LiveSettings) => void };
+
+/** The context of a new server. */
+export function serverContext(
+  vault: Vault,
+  options: {
+    readonly version: string;
+    readonly publicUrl: string | undefined;
+    /** Of the ACME server: a page. */
+    readonly termsOfService?: string | undefined;
+    readonly trustedProxies?: readonly IpNetwork[];
+    readonly connectionLimits?: Partial<ConnectionLimits>;
+    /** Requests per minute for each API key, as in `KeyLimits`. */
+    readonly apiKeyRate?: number | undefined;
+    readonly sessionLimits?: SessionLimits;
+    readonly hashCost?: HashCost;
+    readonly tls?: () => TlsFacts | null;
+    readonly metrics?: Metrics | undefined;
+  },
+): LiveContext {
+  let { trustedProxies = [] } = options;
+  const downloads = new Downloads(vault);
+  const sessions = new Sessions(vault, options.sessionLimits);
+  const keyLimits = new KeyLimits(vault.world, options.apiKeyRate);
+  return {
+    vault,
+    authenticator: new Authenticator(vault),
+    keyLimits,
+    downloads,
+    crls: new Crls(vault),
+    acme: acmeServer(vault, options.termsOfService),
+    formats: new FormatDownloads(vault, downloads),
+    signIn: new SignIn(vault, new Passwords(vault.world, options.hashCost), sessions, keyLimits),
+    findSession: (token) => sessions.find(token),
+    isSessionLive: (id) => sessions.isLive(id),
+    version: options.version,
+    publicUrl: options.publicUrl,
+    get trustedProxies() {
+      return trustedProxies;
+    },
+    connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
+    tls: options.tls ?? (() => null),
+    metrics: options.metrics,
+    adopt: (settings) => {
+      trustedProxies = settings.trustedProxies;
+      sessions.limits = settings.sessionLimits;
+    },
+  };
+}

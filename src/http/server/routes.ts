@@ -1,0 +1,77 @@
+/** The table of all routes: everything that is served and described. */
+
+import { acmeServerAccountRoutes } from '../acme-server/account-routes.ts';
+import { acmeCertificateRoutes } from '../acme-server/certificate-routes.ts';
+import { acmeDirectoryRoutes } from '../acme-server/directory-routes.ts';
+import { acmeOrderRoutes } from '../acme-server/order-routes.ts';
+import { openApiDocument } from '../openapi/openapi.ts';
+import type { Route } from '../request/route.ts';
+import { aboutRoutes } from '../routes/about-routes.ts';
+import { acmeAccountRoutes } from '../routes/acme-account-routes.ts';
+import { acmeChallengeRoutes } from '../routes/acme-challenge-routes.ts';
+import { acmeClientRoutes } from '../routes/acme-client-routes.ts';
+import { administratorRoutes } from '../routes/administrator-routes.ts';
+import { apiKeyRoutes } from '../routes/api-key-routes.ts';
+import { auditRoutes } from '../routes/audit-routes.ts';
+import { artifactRoutes } from '../routes/certificates/artifact-routes.ts';
+import { certificateAdminRoutes } from '../routes/certificates/certificate-admin-routes.ts';
+import { certificateImportRoutes } from '../routes/certificates/certificate-import-routes.ts';
+import { certificateRoutes } from '../routes/certificates/certificate-routes.ts';
+import { deletedCertificateRoutes } from '../routes/certificates/deleted-certificate-routes.ts';
+import { formatRoutes } from '../routes/certificates/format-routes.ts';
+import { renewalRoutes } from '../routes/certificates/renewal-routes.ts';
+import { crlRoutes, namedCaRoutes } from '../routes/crl-routes.ts';
+import { dnsProviderRoutes } from '../routes/dns-provider-routes.ts';
+import { eventRoutes } from '../routes/event-routes.ts';
+import { type ClientScripts, installerRoutes } from '../routes/installer-routes.ts';
+import { issuerProfileRoutes } from '../routes/issuer-profile-routes.ts';
+import { issuerRoutes } from '../routes/issuer-routes.ts';
+import { notificationRoutes } from '../routes/notification-routes.ts';
+import { privateCaRoutes } from '../routes/private-ca-routes.ts';
+import { publicRoutes } from '../routes/public-routes.ts';
+import { sessionRoutes } from '../routes/session-routes.ts';
+import { setupRoutes } from '../routes/setup-routes.ts';
+import { whoamiRoutes } from '../routes/whoami-routes.ts';
+
+/** The routes of a server that serves these client scripts. */
+export function routesWith(scripts: ClientScripts): readonly Route[] {
+  const documents = new Map<string, unknown>();
+  const routes: readonly Route[] = [
+    ...publicRoutes((version) => {
+      const made = documents.get(version) ?? openApiDocument(routes, version);
+      documents.set(version, made);
+      return made;
+    }),
+    ...acmeChallengeRoutes,
+    ...acmeDirectoryRoutes,
+    ...acmeServerAccountRoutes,
+    ...acmeOrderRoutes,
+    ...acmeCertificateRoutes,
+    ...crlRoutes,
+    ...namedCaRoutes,
+    ...installerRoutes(scripts),
+    ...certificateRoutes,
+    ...certificateAdminRoutes,
+    ...certificateImportRoutes,
+    ...deletedCertificateRoutes,
+    ...artifactRoutes,
+    ...formatRoutes,
+    ...renewalRoutes,
+    ...apiKeyRoutes,
+    ...acmeClientRoutes,
+    ...issuerRoutes,
+    ...issuerProfileRoutes,
+    ...privateCaRoutes,
+    ...dnsProviderRoutes,
+    ...acmeAccountRoutes,
+    ...notificationRoutes,
+    ...auditRoutes,
+    ...eventRoutes,
+    ...aboutRoutes,
+    ...setupRoutes,
+    ...sessionRoutes,
+    ...whoamiRoutes,
+    ...administratorRoutes,
+  ];
+  return routes;
+}

@@ -1,0 +1,173 @@
+/** PKCS#12 files as openssl writes them, of today and of the 1990s, with right and wrong passwords. */
+
+import assert from 'node:assert/strict';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { Problem } from '../../../src/base/problem.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import { asArgument, looksLikePkcs12, readPkcs12 } from '../../../src/crypto/bundles/pkcs12.ts';
+import { keyObject } from '../../../src/crypto/key-pair.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
+import { needs } from '../../harness/missing-program.ts';
+import { type Chain, makeChain, openssl } from '../../harness/openssl-chain.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'pkcs12-'));
+after(() => rmSync(dir, { recursive: true }));
+
+let made: Chain | undefined;
+const chain = () => {
+  made ??= makeChain(dir);
+  return made;
+};
+const right = new Secret('correct horse');
+
+function exported(...options: string[]): Buffer {
+  const { leaf, fullchainPath } = chain();
+  const password = ['-passout', 'pass:correct horse'];
+  return openssl(
+    dir,
+    'pkcs12',
+    '-export',
+    '-in',
+    fullchainPath,
+    '-inkey',
+    leaf.keyPath,
+    ...password,
+    ...options,
+  );
+}
+
+function refused(bytes: Buffer, password: Secret<string> | undefined, name = 'site.p12'): Problem {
+  try {
+    readPkcs12(bytes, password, name);
+  } catch (error) {
+    assert.ok(error instanceof Problem);
+    assert.equal(error.code, 'invalid_request');
+    assert.match(error.message, /^[^\n]+\.$/);
+    assert.match(error.hint ?? '', /^[^\n]+\.$/);
+    assert.equal(inspect(error).includes(password?.expose() || 'correct horse'), false);
+    return error;
+  }
+  throw new assert.AssertionError({ message: 'it was read' });
+}
+
+const forms: Record<string, string[]> = {
+  'of today': [],
+  'with triple DES, as Windows wants it': [
+    '-certpbe',
+    'PBE-SHA1-3DES',
+    '-keypbe',
+    'PBE-SHA1-3DES',
+    '-macalg',
+    'sha1',
+  ],
+  'without a MAC': ['-nomac'],
+  'with names': ['-name', 'the site', '-caname', 'one'],
+};
+
+for (const [form, options] of Object.entries(forms)) {
+  test(`a file ${form} gives its certificates, the key's first, and its key`, needs('openssl'), () => {
+    const bytes = exported(...options);
+    assert.equal(looksLikePkcs12(bytes), true);
+    const { certificates, privateKey } = readPkcs12(bytes, right, 'site.p12');
+    const { leaf, intermediates } = chain();
+    const raw = (pem: string) => new X509Certificate(pem).raw;
+    assert.deepEqual(certificates[0], raw(leaf.certificatePem));
+    assert.deepEqual(
+      new Set(certificates.map((der) => der.toString('hex'))),
+      new Set([leaf, ...intermediates].map(({ certificatePem }) => raw(certificatePem).toString('hex'))),
+    );
+    assert.ok(privateKey !== undefined && keyObject(privateKey).equals(createPrivateKey(leaf.keyPem)));
+  });
+}
+
+test(
+  'a file without a key gives its certificates, one without certificates its key',
+  needs('openssl'),
+  () => {
+    const { certificates, privateKey } = readPkcs12(exported('-nokeys'), right, 'site.p12');
+    assert.deepEqual([certificates.length, privateKey], [3, undefined]);
+    const keyOnly = readPkcs12(exported('-nocerts'), right, 'site.p12');
+    assert.equal(keyOnly.certificates.length, 0);
+    assert.notEqual(keyOnly.privateKey, undefined);
+  },
+);
+
+test('an empty password needs not be given', needs('openssl'), () => {
+  const bytes = exported('-passout', 'pass:');
+  for (const password of [undefined, new Secret('')]) {
+    assert.equal(readPkcs12(bytes, password, 'site.p12').certificates.length, 3);
+  }
+});
+
+test(
+  'a missing and a wrong password are told apart, with the command that converts',
+  needs('openssl'),
+  () => {
+    for (const bytes of [exported(), exported('-nomac')]) {
+      const missing = refused(bytes, undefined);
+      assert.equal(missing.message, 'site.p12 is a PKCS#12 file that is protected by a password.');
+      assert.match(missing.hint ?? '', /`openssl pkcs12 -in site\.p12 -nodes -out converted\.pem`/);
+      for (const password of ['mistaken', 'correct horse\0', 'correct']) {
+        const wrong = refused(bytes, new Secret(password));
+        assert.equal(wrong.message, 'The password of the PKCS#12 file site.p12 is wrong.');
+      }
+    }
+  },
+);
+
+test('encryption of the 1990s is refused with the command that converts it', needs('openssl'), () => {
+  const bytes = exported('-legacy', '-certpbe', 'PBE-SHA1-RC2-40', '-keypbe', 'PBE-SHA1-RC2-40');
+  const problem = refused(bytes, right);
+  assert.match(problem.message, /site\.p12 .* not supported, such as RC2-40/);
+  assert.match(problem.hint ?? '', /`openssl pkcs12 -legacy -in site\.p12 -nodes -out converted\.pem`/);
+});
+
+test('the commands in the hints do convert', needs('openssl'), () => {
+  const { leaf, fullchainPath } = chain();
+  const source = ['-in', fullchainPath, '-inkey', leaf.keyPath, '-passout', 'pass:x'];
+  openssl(dir, 'pkcs12', '-export', '-legacy', ...source, '-out', 'old.p12');
+  openssl(dir, 'pkcs12', '-legacy', '-in', 'old.p12', '-nodes', '-out', 'converted.pem', '-passin', 'pass:x');
+  assert.match(openssl(dir, 'pkey', '-in', 'converted.pem').toString(), /BEGIN PRIVATE KEY/);
+});
+
+test('a damaged file is distinguished from a wrong password where possible', needs('openssl'), () => {
+  const bytes = exported();
+  assert.match(refused(bytes.subarray(0, 400), right).message, /but is damaged/);
+  assert.equal(looksLikePkcs12(Buffer.from('hello')), false);
+  assert.equal(looksLikePkcs12(Buffer.alloc(0)), false);
+  const { leaf } = chain();
+  assert.equal(looksLikePkcs12(new X509Certificate(leaf.certificatePem).raw), false);
+  assert.equal(
+    looksLikePkcs12(createPrivateKey(leaf.keyPem).export({ type: 'pkcs8', format: 'der' })),
+    false,
+  );
+});
+
+test('no bytes make it throw anything but a problem', needs('openssl'), () => {
+  const bytes = exported();
+  const changes = fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(changes, fc.option(fc.string(), { nil: undefined }), (positions, password) => {
+      const changed = Buffer.from(bytes);
+      for (const [at, value] of positions) changed[at] = value;
+      try {
+        readPkcs12(changed, password === undefined ? right : new Secret(password), 'site.p12');
+      } catch (error) {
+        assert.ok(error instanceof Problem);
+      }
+    }),
+    fuzzRuns(300),
+  );
+});
+
+test('a file name with shell metacharacters appears as FILE in commands', () => {
+  assert.equal(asArgument('/etc/ssl/a_b-c.d.pem'), '/etc/ssl/a_b-c.d.pem');
+  for (const name of ['my site.p12', '-in', '$(reboot).p12', 'a;b', 'é.pem', ''])
+    assert.equal(asArgument(name), 'FILE');
+});

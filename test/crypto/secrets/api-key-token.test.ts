@@ -1,0 +1,91 @@
+/** Raw API keys: their form, and that only the value itself matches what is kept of it. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { createToken, readToken, tokenMatches } from '../../../src/crypto/secrets/api-key-token.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+
+const world = new TestWorld();
+
+test('a raw value is a public prefix of 12 characters and 43 characters of secret', () => {
+  const { prefix, raw } = createToken(world);
+  assert.match(raw.expose(), /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}$/);
+  assert.equal(raw.expose().slice(0, 15), prefix);
+});
+
+test('prefix and secret are nothing but the random bytes', () => {
+  const asked: number[] = [];
+  const randomBytes = (size: number) => {
+    asked.push(size);
+    return Buffer.alloc(size, asked.length);
+  };
+  const { raw } = createToken({ ...world, randomBytes });
+  assert.deepEqual(asked, [9, 32]);
+  const [prefix, secret] = raw.expose().slice(3).split('.');
+  assert.deepEqual(Buffer.from(prefix ?? '', 'base64url'), Buffer.alloc(9, 1));
+  assert.deepEqual(Buffer.from(secret ?? '', 'base64url'), Buffer.alloc(32, 2));
+});
+
+test('a thousand keys are a thousand different prefixes and secrets', () => {
+  const tokens = Array.from({ length: 1000 }, () => createToken(world));
+  assert.equal(new Set(tokens.map(({ prefix }) => prefix)).size, 1000);
+  assert.equal(new Set(tokens.map(({ raw }) => raw.expose().slice(16))).size, 1000);
+});
+
+test('what is kept is the SHA-256 of the whole raw value', () => {
+  const { hash, raw } = createToken(world);
+  assert.deepEqual(hash, createHash('sha256').update(raw.expose()).digest());
+});
+
+test('a new token shows its secret nowhere but in expose', () => {
+  const token = createToken(world);
+  const secret = token.raw.expose().slice(16);
+  assert.equal(JSON.stringify(token).includes(secret), false);
+  assert.equal(inspect(token, { depth: null }).includes(secret), false);
+});
+
+test('a raw value is parsed to the prefix and hash it was created with', () => {
+  const { prefix, hash, raw } = createToken(world);
+  assert.deepEqual(readToken(raw.expose()), { prefix, hash });
+});
+
+const sample = `vk_${'a'.repeat(12)}.${'b'.repeat(43)}`;
+const malformed: Record<string, string> = {
+  'an empty text': '',
+  'a prefix alone': sample.slice(0, 15),
+  'a secret that is one character short': sample.slice(0, -1),
+  'a secret that is one character long': `${sample}b`,
+  'a text that begins otherwise': sample.replace('vk_', 'VK_'),
+  'a text without the dot': sample.replace('.', '_'),
+  'a character outside base64url': sample.replace('.b', '.+'),
+  'a space before': ` ${sample}`,
+  'a newline after': `${sample}\n`,
+  'the word Bearer before': `Bearer ${sample}`,
+};
+
+for (const [what, raw] of Object.entries(malformed)) {
+  test(`${what} is no raw value`, () => {
+    assert.notEqual(readToken(sample), undefined);
+    assert.equal(readToken(raw), undefined);
+  });
+}
+
+test('a token matches what is kept of it and nothing else', () => {
+  const token = createToken(world);
+  const flipped = Buffer.from(token.hash);
+  flipped[31] = (flipped[31] ?? 0) ^ 1;
+  const cases: readonly (readonly [kept: Buffer | undefined, matches: boolean])[] = [
+    [token.hash, true],
+    [Buffer.from(token.hash), true],
+    [flipped, false],
+    [createToken(world).hash, false],
+    [Buffer.alloc(32), false],
+    [undefined, false],
+  ];
+  for (const [kept, matches] of cases) assert.equal(tokenMatches(token, kept), matches);
+});
+
+test('an unknown key matches nothing, not even a hash of zeros', () => {
+  assert.equal(tokenMatches({ prefix: 'vk_', hash: Buffer.alloc(32) }, undefined), false);
+});

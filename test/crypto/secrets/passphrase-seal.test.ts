@@ -1,0 +1,80 @@
+/** What is sealed under a passphrase always opens, with that passphrase and for that purpose only. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Secret } from '../../../src/base/secret.ts';
+import type { PassphraseSealed } from '../../../src/crypto/secrets/passphrase-key.ts';
+import {
+  openUnderPassphrase,
+  passphraseCost,
+  sealUnderPassphrase,
+} from '../../../src/crypto/secrets/passphrase-seal.ts';
+import { cheapHash } from '../../harness/sign-in-fixtures.ts';
+import { TestWorld } from '../../harness/test-world.ts';
+
+const world = new TestWorld();
+const passphrase = new Secret<string>('pässphrase of four words');
+const context = 'certificate-vault v1 master key 22167d1c05b7bba4';
+const plaintext = Buffer.from([...Array(32).keys()]);
+
+/** Frozen: backups that lie in safes depend on it. */
+const frozen: PassphraseSealed = {
+  kdf: 'argon2id',
+  memory: 262144,
+  passes: 3,
+  parallelism: 4,
+  salt: 'rkExhTBmk6PFLLSnLeJy0w==',
+  cipher: 'aes-256-gcm',
+  nonce: 'gBtFe/CWEkkXmEqz',
+  sealed: 's3PVj6I10EIKatgfJFpEZg4IGKzCpALbJDF7Q5jy9nVkQhlL9iRv7MuTkf7TjM/w',
+};
+
+const sealed = () => sealUnderPassphrase(world, passphrase, context, new Secret(plaintext), cheapHash);
+const opened = async (blob: PassphraseSealed, phrase = passphrase, purpose = context) =>
+  (await openUnderPassphrase(phrase, purpose, blob))?.expose();
+
+test('what the first version sealed opens, however the umlaut is typed', async () => {
+  assert.deepEqual(await opened(frozen, new Secret('pa\u0308ssphrase of four words')), plaintext);
+});
+
+test('the cost is four times the memory of a sign-in', () => {
+  const { memory, passes, parallelism } = frozen;
+  assert.deepEqual({ memory, passes, parallelism }, passphraseCost);
+});
+
+test('a blob opens with its passphrase and for its purpose, and shows nothing', async () => {
+  const blob = await sealed();
+  assert.deepEqual(await opened(blob), plaintext);
+  assert.equal(await opened(blob, new Secret('pässphrase of four word')), undefined);
+  assert.equal(await opened(blob, new Secret('')), undefined);
+  assert.equal(await opened(blob, passphrase, 'certificate-vault v1 master key 0000000000000000'), undefined);
+  assert.equal(JSON.stringify(blob).includes(plaintext.toString('base64').slice(0, 20)), false);
+});
+
+test('two blobs of the same share neither salt nor nonce nor bytes', async () => {
+  const [one, two] = [await sealed(), await sealed()];
+  assert.notEqual(one.salt, two.salt);
+  assert.notEqual(one.nonce, two.nonce);
+  assert.notEqual(one.sealed, two.sealed);
+});
+
+test('a blob does not open where anything in it was changed', async () => {
+  const blob = await sealed();
+  const flipped = (text: string) => {
+    const bytes = Buffer.from(text, 'base64');
+    bytes[0] = (bytes[0] ?? 0) ^ 1;
+    return bytes.toString('base64');
+  };
+  for (const part of ['salt', 'nonce', 'sealed'] as const) {
+    assert.equal(await opened({ ...blob, [part]: flipped(blob[part]) }), undefined, part);
+    assert.equal(await opened({ ...blob, [part]: '' }), undefined, `no ${part}`);
+  }
+  for (const cost of ['memory', 'passes', 'parallelism'] as const) {
+    assert.equal(await opened({ ...blob, memory: 64, [cost]: blob[cost] + 1 }), undefined, cost);
+  }
+});
+
+test('costs that no vault would choose are refused before anything is computed', async () => {
+  const blob = await sealed();
+  const wild = [{ memory: 2 ** 31 }, { passes: 1000 }, { parallelism: 0 }, { memory: 1 }, { passes: -1 }];
+  for (const cost of wild) assert.equal(await opened({ ...blob, ...cost }), undefined, JSON.stringify(cost));
+});

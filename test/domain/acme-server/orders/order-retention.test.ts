@@ -1,0 +1,82 @@
+/** What goes of past orders and used nonces, when, and in which portions. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { insertClientOrder } from '../../../../src/db/tables/acme-server/acme-client-orders.ts';
+import { insertNonce } from '../../../../src/db/tables/acme-server/acme-nonces.ts';
+import { pruneNonces, pruneOrders } from '../../../../src/domain/acme-server/orders/order-retention.ts';
+import { AcmeTestClient, makeAcmeClient } from '../../../harness/acme-server-client.ts';
+import { testServer } from '../../../harness/test-server.ts';
+
+const day = 86_400_000;
+const minute = 60_000;
+
+async function opened(t: TestContext) {
+  const server = await testServer(t);
+  const { vault, world } = server;
+  const client = await AcmeTestClient.registered(server.url, await makeAcmeClient(vault));
+  assert.equal((await client.order(['www.example.test'])).status, 201);
+  const [row] = await vault.db.reader.selectFrom('acme_client_orders').selectAll().execute();
+  assert(row);
+  const { id: _, ...values } = row;
+  const stop = new AbortController();
+  t.after(() => stop.abort());
+  return {
+    ...{ server, client, vault, world, stop },
+    /** Orders with this status that expired this long ago. */
+    past: (count: number, status: 'pending' | 'valid' | 'invalid' | 'processing', ago: number) =>
+      vault.db.write(async (writer) => {
+        const expires_at = world.now() - ago;
+        for (let at = 0; at < count; at += 1)
+          await insertClientOrder(writer, { ...values, status, expires_at });
+      }),
+    count: async (table: 'acme_client_orders' | 'acme_nonces') =>
+      (await vault.db.reader.selectFrom(table).select('expires_at').execute()).length,
+  };
+}
+
+test('orders go a week after their expiry, finished or not, and others stay', async (t) => {
+  const { vault, past, count, stop } = await opened(t);
+  for (const status of ['pending', 'valid', 'invalid', 'processing'] as const) {
+    await past(2, status, 7 * day + 1);
+    await past(1, status, 7 * day - 1);
+  }
+  assert.equal(await pruneOrders(vault, stop.signal), 8);
+  assert.equal(await count('acme_client_orders'), 5);
+  assert.equal(await pruneOrders(vault, stop.signal), 0);
+});
+
+test('many orders go in portions with pauses, and the rest stays when the server stops', async (t) => {
+  const { vault, world, past, count, stop } = await opened(t);
+  await past(1600, 'valid', 30 * day);
+  const pruning = pruneOrders(vault, stop.signal);
+  await world.sleeping(1);
+  assert.equal(await count('acme_client_orders'), 1101);
+  world.advance(20);
+  await world.turn();
+  await world.sleeping(1);
+  assert.equal(await count('acme_client_orders'), 601);
+  stop.abort();
+  assert.equal(await pruning, 1000);
+  assert.equal(await count('acme_client_orders'), 601);
+});
+
+test('used nonces go as soon as no process would accept them again', async (t) => {
+  const { vault, world, count, stop } = await opened(t);
+  const before = await count('acme_nonces');
+  await vault.db.write(async (writer) => {
+    for (let at = 0; at < 10; at += 1)
+      await insertNonce(writer, Buffer.from(`nonce ${at}`), world.now() + at * minute);
+  });
+  world.advance(5 * minute);
+  assert.equal(await pruneNonces(vault, stop.signal), 4);
+  world.advance(day);
+  assert.equal(await pruneNonces(vault, stop.signal), before + 6);
+  assert.equal(await count('acme_nonces'), 0);
+});
+
+test('a vault without past orders writes nothing for them', async (t) => {
+  const { vault, stop } = await opened(t);
+  const writing = t.mock.method(vault.db, 'write');
+  assert.deepEqual([await pruneOrders(vault, stop.signal), await pruneNonces(vault, stop.signal)], [0, 0]);
+  assert.equal(writing.mock.callCount(), 0);
+});
