@@ -98,6 +98,14 @@ const forbidden = [
     from: { path: '^src/domain/' },
     to: { path: '^src/domain/', circular: true },
   },
+  ...['http', 'cli', 'crypto'].map((floor) => ({
+    name: `no-circle-of-rooms-in-${floor}`,
+    comment: 'The folders of a floor stay free of cycles.',
+    severity: 'error',
+    scope: 'folder',
+    from: { path: `^src/${floor}/` },
+    to: { path: `^src/${floor}/`, circular: true },
+  })),
   {
     name: 'ways-in-import-db',
     comment: 'Handlers and commands call domain/, never db/.',

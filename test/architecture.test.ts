@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path/posix';
+import { dirname, join } from 'node:path/posix';
 import { after, before, suite, test } from 'node:test';
 import {
   type BiomeConfig,
@@ -178,11 +178,29 @@ const brokenImports: Readonly<Record<string, readonly [rule: string, source: str
   'src/domain/a': ['no-circle-of-capabilities', ''],
   'src/domain/b': ['no-circle-of-capabilities', ''],
   'src/domain/c': ['no-circle-of-capabilities', ''],
+  'src/http/rooms/a': ['no-circle-of-rooms-in-http', ''],
+  'src/http/rooms/b': ['no-circle-of-rooms-in-http', ''],
+  'src/cli/rooms/a': ['no-circle-of-rooms-in-cli', ''],
+  'src/cli/rooms/b': ['no-circle-of-rooms-in-cli', ''],
+  'src/crypto/rooms/a': ['no-circle-of-rooms-in-crypto', ''],
+  'src/crypto/rooms/b': ['no-circle-of-rooms-in-crypto', ''],
 };
 
 /** What the sources above import, and what imports much and breaks nothing. */
 const fineImports: Sources = {
   'package.json': readFileSync('package.json', 'utf8'),
+  'src/http/rooms/a/one.ts': "import '../b/one.ts';",
+  'src/http/rooms/a/two.ts': 'export const two = 2;',
+  'src/http/rooms/b/one.ts': 'export const one = 1;',
+  'src/http/rooms/b/two.ts': "import '../a/two.ts';",
+  'src/cli/rooms/a/one.ts': "import '../b/one.ts';",
+  'src/cli/rooms/a/two.ts': 'export const two = 2;',
+  'src/cli/rooms/b/one.ts': 'export const one = 1;',
+  'src/cli/rooms/b/two.ts': "import '../a/two.ts';",
+  'src/crypto/rooms/a/one.ts': "import '../b/one.ts';",
+  'src/crypto/rooms/a/two.ts': 'export const two = 2;',
+  'src/crypto/rooms/b/one.ts': 'export const one = 1;',
+  'src/crypto/rooms/b/two.ts': "import '../a/two.ts';",
   'src/main.ts': "import manifest from '../package.json';\nimport './cli/fine.ts';",
   'src/cli/fine.ts': "import '../http/fine.ts';\nimport '../domain/vault.ts';",
   'src/http/fine.ts': "import '../domain/vault.ts';\nimport 'zod';\nexport const b = 1;",
@@ -358,6 +376,22 @@ suite('what no tool says', () => {
       return !sources.some((source) => tested === source || tested.startsWith(`${source}-`));
     });
     assert.deepEqual(lost, []);
+  });
+
+  test('a folder of the product has at most 25 files', () => {
+    // What everything uses, and what grows with each release.
+    const exempt = [
+      'src/base',
+      'src/db/sqlite/migrations',
+      'src/db/postgres/migrations',
+      'src/dns/providers',
+    ];
+    const counts = Map.groupBy(globSync('src/**/*.ts'), (path) => dirname(path));
+    const crowded = [...counts].filter(([folder, inside]) => inside.length > 25 && !exempt.includes(folder));
+    assert.deepEqual(
+      crowded.map(([folder, inside]) => `${folder}: ${inside.length}`),
+      [],
+    );
   });
 
   test('each file begins with a comment that says what it is for', () => {
