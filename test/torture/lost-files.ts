@@ -4,16 +4,7 @@
  * and no command mistakes the rest for a new vault.
  */
 import assert from 'node:assert/strict';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding, Order } from './chamber.ts';
 import { lossesOfLog } from './lost-log.ts';
@@ -180,10 +171,10 @@ async function everythingIsThere(place: Place, names: readonly string[], title: 
   assert.equal(verified.code, 0, `${title}: ${verified.stdout}`);
 }
 
-/** Sizes and contents, without the shared memory, which any read may change. */
+/** Contents by path, without the shared memory, which any read may change. */
 function picture(data: string): Record<string, string> {
-  const names = readdirSync(data).filter((name) => !name.endsWith('-shm') && existsSync(join(data, name)));
-  return Object.fromEntries(
-    names.sort().map((name) => [name, readFileSync(join(data, name)).toString('base64')]),
-  );
+  const files = readdirSync(data, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('-shm'))
+    .map(({ parentPath, name }) => join(parentPath, name));
+  return Object.fromEntries(files.sort().map((path) => [path, readFileSync(path).toString('base64')]));
 }
