@@ -161,10 +161,16 @@ async function limitOthers(
   await updateAcmeIssuer(writer, ca.issuer_id, { paused_until: until, pause_reason: reason });
 }
 
-/** How long to pause an issuer whose last renewals, of unrelated certificates, all hit a rate limit; 0 for no pause. */
+/**
+ * How long to pause an issuer whose last renewals, of unrelated certificates, all met a rate limit; 0 for no pause. A certificate that
+ * is refused again says only that its own limit still applies: some that are retried hourly would pause the CA for all others.
+ */
 async function assumedPause(writer: Writer, issuerId: number, now: number): Promise<number> {
-  const last = await listEndedRenewals(writer, issuerId, 10);
-  const lately = last.filter(({ finished_at }) => finished_at !== null && finished_at > now - hour);
+  const last = await listEndedRenewals(writer, issuerId, 20);
+  const telling = last.filter(({ limited, limited_before }) => limited === 0 || limited_before !== 1);
+  const lately = telling
+    .slice(0, 10)
+    .filter(({ finished_at }) => finished_at !== null && finished_at > now - hour);
   const others = lately.findIndex(({ limited }) => limited === 0);
   const refused = others === -1 ? lately : lately.slice(0, others);
   const unrelated = new Set(refused.map(({ domains }) => roughDomain(domains))).size;

@@ -296,6 +296,27 @@ test('one certificate that is limited delays no other; unrelated ones refused in
   assert.equal((await statusesOf(vault)).at(-1), 'failed');
 });
 
+test('certificates that the CA refuses again pause it for no others', async (t) => {
+  const { vault, ca, world } = await engine(t, { certificate: null });
+  ca.overrideAll('newOrder', tooMany('slow down'));
+  const pause = async () =>
+    (await vault.db.reader.selectFrom('acme_issuers').select('paused_until').executeTakeFirstOrThrow())
+      .paused_until;
+  const names = ['a', 'b', 'c'];
+  for (const name of names) {
+    await makeCertificate(vault, name, { issuer: 'ca', domains: [`${name}.test`] });
+    assert.equal((await workOn(vault)).status, 'failed');
+  }
+  const paused = world.now() + 5 * minute;
+  assert.equal(await pause(), paused);
+  world.advance(2 * hour);
+  for (const name of names) {
+    await requestRenewal(vault, localCli, name);
+    assert.equal((await workOn(vault)).status, 'failed');
+  }
+  assert.equal(await pause(), paused);
+});
+
 test('registered domains are found by the list of public suffixes', async () => {
   const names = ['*.a.example.co.uk', 'b.example.co.uk', 'x.github.io', '192.0.2.1', 'com', 'host.corp'];
   assert.deepEqual(await registeredDomains(names), ['example.co.uk', 'x.github.io', 'host.corp']);

@@ -81,16 +81,34 @@ export async function listWaitingRenewals(
     .execute();
 }
 
+/** How a renewal ended, and whether the attempt of its certificate before it, at the same issuer, met a limit as well. */
+export type EndedRenewal = {
+  readonly finished_at: number | null;
+  readonly limited: 0 | 1;
+  readonly limited_before: 0 | 1 | null;
+  readonly domains: string;
+};
+
 /** The results of this issuer's most recently queued renewals, last finished first. */
 export async function listEndedRenewals(
   reader: Reader,
   issuerId: number,
   limit: number,
-): Promise<{ readonly finished_at: number | null; readonly limited: 0 | 1; readonly domains: string }[]> {
+): Promise<readonly EndedRenewal[]> {
   const rows = await reader
     .selectFrom('renewals')
     .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
     .select(['renewals.finished_at', 'renewals.limited', 'certificates.domains'])
+    .select(({ selectFrom }) =>
+      selectFrom('renewals as earlier')
+        .select('earlier.limited')
+        .whereRef('earlier.certificate_id', '=', 'renewals.certificate_id')
+        .whereRef('earlier.id', '<', 'renewals.id')
+        .where('earlier.issuer_id', '=', issuerId)
+        .orderBy('earlier.id', 'desc')
+        .limit(1)
+        .as('limited_before'),
+    )
     .where('renewals.issuer_id', '=', issuerId)
     .where('renewals.finished_at', 'is not', null)
     .orderBy('renewals.id', 'desc')
