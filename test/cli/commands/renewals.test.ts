@@ -30,9 +30,9 @@ test('renewals are listed newest first, whole, by certificate, or only those tha
     stdout,
     new RegExp(
       '^ID  CERTIFICATE  STATUS     REQUESTED +FINISHED +RESULT\n' +
-        `3   api          queued     ${time}  - +-\n` +
-        `2   web          succeeded  ${time}  ${time}  version 1\n` +
-        String.raw`1   web          failed     ${time}  ${time}  not +\[1mweb\.test\n$`,
+        `3   api          queued     ${time} +- +-\n` +
+        `2   web          succeeded  ${time} +${time} +version 1\n` +
+        String.raw`1   web          failed     ${time} +${time} +not +\[1mweb\.test\n$`,
     ),
   );
   const ids = async (...options: string[]) =>
