@@ -337,8 +337,7 @@ suite('dependency-cruiser', () => {
 const testsWithoutSource = [
   ...['test/architecture', 'test/docs', 'test/operations-docs', 'test/reader-time', 'test/security-claims'],
   ...['test/words', 'test/cli/full-disk', 'test/db/tables/query-plans', 'test/http/database-attacker'],
-  ...['test/http/surface-fuzz', 'test/http/routes/artifact-version', 'test/http/routes/conditional-download'],
-  ...['test/http/routes/download-audit'],
+  'test/http/surface-fuzz',
   ...['executable', 'installer', 'screenshots', 'torture', 'docs', 'runner'].map(
     (folder) => `test/${folder}/`,
   ),

@@ -1,13 +1,13 @@
 /** The promise of downloads: nothing leaves unrecorded, records are durable before the first byte, many share a commit. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { StorageError } from '../../../src/base/storage-error.ts';
-import { artifactFiles } from '../../harness/artifact-files.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
-import { holdLog, lockAwaited, outside, refuse } from '../../harness/outside-database.ts';
-import type { TestServer } from '../../harness/test-server.ts';
-import { testedEngine } from '../../harness/tested-engine.ts';
+import { StorageError } from '../../../../src/base/storage-error.ts';
+import { artifactFiles } from '../../../harness/artifact-files.ts';
+import { checkedServer } from '../../../harness/http-checked.ts';
+import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../../harness/http-fixtures.ts';
+import { holdLog, lockAwaited, outside, refuse } from '../../../harness/outside-database.ts';
+import type { TestServer } from '../../../harness/test-server.ts';
+import { testedEngine } from '../../../harness/tested-engine.ts';
 
 const www = '/api/v1/certificates/www';
 
