@@ -1,5 +1,4 @@
 /** Certificates of another CA, which users import. */
-
 import { encodePem } from '../../src/crypto/pem.ts';
 import { certificateFacts } from '../../src/crypto/x509/certificate-facts.ts';
 import { makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
