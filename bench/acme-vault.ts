@@ -11,7 +11,7 @@ import { createAcmeClientInput } from '../src/domain/acme-server/clients/acme-cl
 import { createAcmeClient } from '../src/domain/acme-server/clients/acme-clients.ts';
 import { localCli } from '../src/domain/audit/audit.ts';
 import { parseInput } from '../src/domain/inputs.ts';
-import { identifier, makeChain } from '../test/harness/private-chain.ts';
+import { identifier, makeChain } from '../test/harness/ca/private-chain.ts';
 import { settingsFor } from '../test/harness/test-vault.ts';
 import type { AcmeServer } from './acme-client.ts';
 import { type ServerProcess, serveCommand, serverCore, startServer } from './server-process.ts';

@@ -4,8 +4,8 @@
  * reuses authorizations here. The times include the work of the proxy.
  */
 
-import { type AcmeFront, acmeFront } from '../test/harness/acme-front.ts';
-import { acmeVault, needsAcme } from '../test/harness/acme-vault.ts';
+import { type AcmeFront, acmeFront } from '../test/harness/acme/front.ts';
+import { acmeVault, needsAcme } from '../test/harness/acme/vault.ts';
 import { eventually } from '../test/harness/eventually.ts';
 import type { Figure } from './figure.ts';
 

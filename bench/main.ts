@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import '../test/harness/child-processes.ts';
+import '../test/harness/processes/child-processes.ts';
 import { measureAcme } from './acme.ts';
 import { measureAcmeOrders } from './acme-orders.ts';
 import { compared, type Figure, figureTable, markdownOf, type Table } from './figure.ts';

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PostgresServer } from '../test/harness/postgres.ts';
-import { needsPostgres } from '../test/harness/postgres-binaries.ts';
+import { needsPostgres } from '../test/harness/postgres/binaries.ts';
+import { PostgresServer } from '../test/harness/postgres/postgres.ts';
 import type { DatabaseWork } from './nodes-load.ts';
 import { processorTime } from './server-process.ts';
 

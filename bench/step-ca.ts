@@ -10,10 +10,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodePem } from '../src/crypto/pem.ts';
-import { findProgram } from '../test/harness/missing-program.ts';
-import { goFolders } from '../test/harness/pebble-files.ts';
-import { freePort } from '../test/harness/port.ts';
-import { makeChain } from '../test/harness/private-chain.ts';
+import { goFolders } from '../test/harness/ca/pebble-files.ts';
+import { makeChain } from '../test/harness/ca/private-chain.ts';
+import { findProgram } from '../test/harness/processes/missing-program.ts';
+import { freePort } from '../test/harness/processes/port.ts';
 import type { AcmeServer } from './acme-client.ts';
 import { type RunningProcess, serverCore, startProcess } from './server-process.ts';
 

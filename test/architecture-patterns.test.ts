@@ -10,7 +10,7 @@ import {
   readPatterns,
   shellBackReferences,
   slowPatterns,
-} from './harness/pattern-rules.ts';
+} from './pattern-rules.ts';
 
 const a = (text: string) => readPatterns('src/http/a.ts', `export const a = (b: string) => ${text};`);
 

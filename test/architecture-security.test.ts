@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type BiomeConfig, biomeConfig, messageOf, runBiome, writeProject } from './harness/rule-runs.ts';
-import { exposers } from './harness/secret-readers.ts';
 import { tempDir } from './harness/temp-dir.ts';
+import { type BiomeConfig, biomeConfig, messageOf, runBiome, writeProject } from './rule-runs.ts';
+import { exposers } from './secret-readers.ts';
 
 const plugin = './lint/exposed-secrets.grit';
 

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path/posix';
 import { after, before, suite, test } from 'node:test';
+import { tempDir } from './harness/temp-dir.ts';
 import {
   type BiomeConfig,
   biomeConfig,
@@ -15,8 +16,7 @@ import {
   runDependencyCruiser,
   type Sources,
   writeProject,
-} from './harness/rule-runs.ts';
-import { tempDir } from './harness/temp-dir.ts';
+} from './rule-runs.ts';
 
 process.chdir(join(import.meta.dirname, '..'));
 

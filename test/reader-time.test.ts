@@ -41,8 +41,8 @@ import { offeredProtocols } from '../src/http/tls/client-hello.ts';
 import { parseIpAddress, parseIpNetwork } from '../src/net/ip-network.ts';
 import { assertBrief, processorTimeOf, watchTurns } from './harness/event-loop-turns.ts';
 import { fuzzRuns } from './harness/fuzz-runs.ts';
-import { converse, requestText } from './harness/http-raw.ts';
-import { testServer } from './harness/test-server.ts';
+import { converse, requestText } from './harness/http/raw.ts';
+import { testServer } from './harness/http/test-server.ts';
 
 /** Milliseconds of processor time. */
 const most = 50;

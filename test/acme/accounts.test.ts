@@ -12,7 +12,7 @@ import type { AcmeError } from '../../src/acme/acme-error.ts';
 import { newOrder } from '../../src/acme/orders.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
-import { problem, scriptedAcme } from '../harness/scripted-acme.ts';
+import { problem, scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   dnsNames,
@@ -20,7 +20,7 @@ import {
   hmacKey,
   isAcmeError,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 const plain = { email: undefined, externalAccount: undefined, termsAgreed: true };
 const ofType = (type: string) => (error: AcmeError) => isAcmeError('problem')(error) && error.type === type;

@@ -20,8 +20,8 @@ import { fetchRenewalInfo, renewalInfoId } from '../../src/acme/renewal-info.ts'
 import { revokeCertificate } from '../../src/acme/revocation.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
-import { identifier } from '../harness/private-chain.ts';
-import type { AcmeKind, Override, ScriptedAcme, ScriptedReply } from '../harness/scripted-acme.ts';
+import { identifier } from '../harness/ca/private-chain.ts';
+import type { AcmeKind, Override, ScriptedAcme, ScriptedReply } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   dnsNames,
@@ -29,7 +29,7 @@ import {
   issuedOrder,
   readyOrder,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 type Step = (client: AcmeClient) => Promise<unknown>;
 type Parts = { readonly ca: ScriptedAcme; readonly client: AcmeClient; readonly account: AcmeAccount };

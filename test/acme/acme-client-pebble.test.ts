@@ -13,8 +13,14 @@ import { Secret } from '../../src/base/secret.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
-import { needsPebble, pebble } from '../harness/pebble.ts';
-import { clientOf, dnsNames, forever, isAcmeError, issuedOrder } from '../harness/scripted-acme-fixtures.ts';
+import { needsPebble, pebble } from '../harness/ca/pebble.ts';
+import {
+  clientOf,
+  dnsNames,
+  forever,
+  isAcmeError,
+  issuedOrder,
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 const plain = { email: undefined, externalAccount: undefined, termsAgreed: true };
 

@@ -13,7 +13,7 @@ import { hour } from '../../src/base/duration.ts';
 import { type KeyType, keyTypes } from '../../src/base/key-type.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
-import { type Override, problem, type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
+import { type Override, problem, type ScriptedReply, scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   dnsNames,
@@ -23,7 +23,7 @@ import {
   issuedOrder,
   recordingWorld,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 const example = { identifiers: dnsNames('example.com') };
 

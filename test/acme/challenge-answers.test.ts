@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto';
 import { test } from 'node:test';
 import { dns01Value, dnsPersistValue, keyAuthorization } from '../../src/acme/challenge-answers.ts';
 import { Secret } from '../../src/base/secret.ts';
-import { isAcmeError } from '../harness/scripted-acme-fixtures.ts';
+import { isAcmeError } from '../harness/ca/scripted-acme-fixtures.ts';
 
 /** RFC 7515, Appendix A.3; its thumbprint as openssl digests the text of RFC 7638 §3. */
 const jwk = {

@@ -8,8 +8,8 @@ import { downloadCertificate, type WantedCertificate } from '../../src/acme/issu
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
 import { issueIntermediate } from '../../src/crypto/x509/x509-issuance.ts';
-import { dates, identifier, makeChain, makeLeaf, type PrivateChain } from '../harness/private-chain.ts';
-import { type ScriptedAcme, type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
+import { dates, identifier, makeChain, makeLeaf, type PrivateChain } from '../harness/ca/private-chain.ts';
+import { type ScriptedAcme, type ScriptedReply, scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   dnsNames,
@@ -17,7 +17,7 @@ import {
   isAcmeError,
   issuedOrder,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 const mediaType = 'application/pem-certificate-chain';
 const pem = (...ders: readonly Buffer[]) => ders.map((der) => encodePem('CERTIFICATE', der)).join('');

@@ -23,8 +23,8 @@ import { day } from '../../src/base/duration.ts';
 import { realWorld, type World } from '../../src/base/world.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { certificateRequest } from '../../src/crypto/x509/certificate-request.ts';
-import { identifier } from '../harness/private-chain.ts';
-import { http01At, type Override, problem } from '../harness/scripted-acme.ts';
+import { identifier } from '../harness/ca/private-chain.ts';
+import { http01At, type Override, problem } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   dnsNames,
@@ -35,8 +35,8 @@ import {
   readyOrder,
   recordingWorld,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
-import { Refusal } from '../harness/scripted-acme-jws.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
+import { Refusal } from '../harness/ca/scripted-acme-jws.ts';
 
 test('an order leads to a certificate for names, a wildcard and addresses', async (t) => {
   const { client, account } = await registered(t);

@@ -5,15 +5,15 @@ import { downloadCertificate } from '../../src/acme/issued-certificate.ts';
 import { fetchRenewalInfo, renewalInfoId } from '../../src/acme/renewal-info.ts';
 import { hour, minute } from '../../src/base/duration.ts';
 import { readPemBlocks } from '../../src/crypto/pem.ts';
-import { makeChain } from '../harness/private-chain.ts';
-import { problem, type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
+import { makeChain } from '../harness/ca/private-chain.ts';
+import { problem, type ScriptedReply, scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   forever,
   isAcmeError,
   issuedOrder,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 /** RFC 9773, Appendix A. */
 const example = `-----BEGIN CERTIFICATE-----

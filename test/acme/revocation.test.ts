@@ -6,14 +6,14 @@ import type { AcmeError } from '../../src/acme/acme-error.ts';
 import { downloadCertificate } from '../../src/acme/issued-certificate.ts';
 import { revokeCertificate } from '../../src/acme/revocation.ts';
 import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
-import { problem } from '../harness/scripted-acme.ts';
+import { problem } from '../harness/ca/scripted-acme.ts';
 import {
   clientOf,
   forever,
   isAcmeError,
   issuedOrder,
   registered,
-} from '../harness/scripted-acme-fixtures.ts';
+} from '../harness/ca/scripted-acme-fixtures.ts';
 
 async function issued(t: Parameters<typeof registered>[0]) {
   const parts = await registered(t);

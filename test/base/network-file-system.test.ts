@@ -5,9 +5,9 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { networkFileSystem, typeOfMount } from '../../src/base/network-file-system.ts';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { fromExecutable, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { fromExecutable, vault } from '../harness/vault-process.ts';
 
 /** As the kernel writes it; the optional fields before the hyphen are none, one or several. */
 const mountinfo = `22 1 254:0 / / rw,relatime - ext4 /dev/vda rw

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { tar } from '../../src/base/tar.ts';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const files = [
   { name: 'empty', content: Buffer.alloc(0), mode: 0o644 },

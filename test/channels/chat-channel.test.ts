@@ -6,8 +6,8 @@ import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { channelTypes } from '../../src/channels/channel-types.ts';
 import { cut } from '../../src/channels/chat-message.ts';
-import { type FakeChatApi, fakeChatApi, jsonAnswer } from '../harness/fake-chat-api.ts';
 import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
+import { type FakeChatApi, fakeChatApi, jsonAnswer } from '../harness/notifications/fake-chat-api.ts';
 
 const publicUrl = 'https://vault.example.test';
 const context = {

@@ -7,7 +7,7 @@ import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type EmailChannelConfig, emailChannel } from '../../src/channels/email-channel.ts';
 import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
-import { type SmtpOptions, smtpServer } from '../harness/smtp-server.ts';
+import { type SmtpOptions, smtpServer } from '../harness/notifications/smtp-server.ts';
 
 const message: Message = {
   id: 'msg_1',

@@ -6,7 +6,7 @@ import { suite, type TestContext, test } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { execChannel } from '../../src/channels/exec-channel.ts';
-import { hookScript } from '../harness/hook-script.ts';
+import { hookScript } from '../harness/dns/hook-script.ts';
 import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 

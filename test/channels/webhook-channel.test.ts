@@ -5,8 +5,13 @@ import { hour } from '../../src/base/duration.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type WebhookChannelConfig, webhookChannel } from '../../src/channels/webhook-channel.ts';
+import {
+  isSignedWith,
+  status,
+  type WebhookReceiver,
+  webhookReceiver,
+} from '../harness/http/webhook-receiver.ts';
 import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
-import { isSignedWith, status, type WebhookReceiver, webhookReceiver } from '../harness/webhook-receiver.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const message: Message = {

@@ -5,8 +5,8 @@ import { realWorld } from '../../src/base/world.ts';
 import type { Message } from '../../src/channels/channel.ts';
 import { webhookChannel } from '../../src/channels/webhook-channel.ts';
 import { placeholders, templateProblem } from '../../src/channels/webhook-template.ts';
-import { fakeChatApi } from '../harness/fake-chat-api.ts';
 import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
+import { fakeChatApi } from '../harness/notifications/fake-chat-api.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const message: Message = {

@@ -9,9 +9,9 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import { eventually } from '../harness/eventually.ts';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { fromSource, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { fromSource, serve, vault } from '../harness/vault-process.ts';
 
 /** Runs in a namespace where $DIR is a small file system: makes a vault, fills the disk, tries, makes room, tries again. */
 const script = `

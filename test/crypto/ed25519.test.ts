@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
 import { isSignedByEd25519, publicKeyId, publicKeyPem, signEd25519 } from '../../src/crypto/ed25519.ts';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 const pkcs8 = (seed: string) => new Secret(Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex'));

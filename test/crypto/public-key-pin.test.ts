@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { publicKeyPin } from '../../src/crypto/public-key-pin.ts';
-import { needs } from '../harness/missing-program.ts';
-import { issue, openssl } from '../harness/openssl-chain.ts';
+import { issue, openssl } from '../harness/ca/openssl-chain.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 test(

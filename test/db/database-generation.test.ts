@@ -21,9 +21,9 @@ import { insertCaCertificate, setCaPrivateKey } from '../../src/db/tables/issuan
 import { insertIssuer } from '../../src/db/tables/issuance/issuers.ts';
 import { insertRenewal, updateRenewal } from '../../src/db/tables/renewals/renewals.ts';
 import { localCli, record } from '../../src/domain/audit/audit.ts';
-import { bound } from '../harness/bound-database.ts';
-import { makeDatabase } from '../harness/database-maker.ts';
-import { outside } from '../harness/outside-database.ts';
+import { bound } from '../harness/database/bound-database.ts';
+import { makeDatabase } from '../harness/database/database-maker.ts';
+import { outside } from '../harness/database/outside-database.ts';
 
 const key = (prefix: string) => ({
   name: 'key',

@@ -8,12 +8,12 @@ import { sql } from 'kysely';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { Database } from '../../src/db/database.ts';
 import { storedValue } from '../../src/db/engine-sql.ts';
-import { makeDatabase, openDatabase } from '../harness/database-maker.ts';
-import { outside } from '../harness/outside-database.ts';
-import { race, sourceUrl } from '../harness/racing-processes.ts';
+import { makeDatabase, openDatabase } from '../harness/database/database-maker.ts';
+import { outside } from '../harness/database/outside-database.ts';
+import { ensureDatabase, ofFiles, testedEngine } from '../harness/database/tested-engine.ts';
+import { race, sourceUrl } from '../harness/processes/racing-processes.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
-import { ensureDatabase, ofFiles, testedEngine } from '../harness/tested-engine.ts';
 
 const isFile = ofFiles('its file');
 
@@ -156,7 +156,7 @@ test('processes that open a new database at once all succeed and all write', asy
   const dataDir = tempDir(t);
   // Here, not in each process.
   await ensureDatabase(dataDir);
-  const maker = new URL('../harness/database-maker.ts', import.meta.url).href;
+  const maker = new URL('../harness/database/database-maker.ts', import.meta.url).href;
   const modules = [maker, sourceUrl('base/world.ts'), sourceUrl('db/engine-sql.ts')];
   const said = await race(t, 4, opener, [...modules, dataDir]);
   assert.deepEqual(said, Array(4).fill('done'));

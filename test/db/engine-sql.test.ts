@@ -13,7 +13,7 @@ import {
 } from '../../src/db/engine-sql.ts';
 import { PostgresCompiler } from '../../src/db/postgres/postgres-compiler.ts';
 import { SqliteCompiler } from '../../src/db/sqlite/sqlite-dialect.ts';
-import { makeDatabase } from '../harness/database-maker.ts';
+import { makeDatabase } from '../harness/database/database-maker.ts';
 
 const texts: Record<string, readonly [expression: Expression<unknown>, sqlite: string, second: string]> = {
   'a steady value': [steadyValue(7), '+?', '$1'],

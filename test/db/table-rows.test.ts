@@ -8,8 +8,8 @@ import { storedValue } from '../../src/db/engine-sql.ts';
 import type { Schema } from '../../src/db/schema/schema.ts';
 import { SqliteEngine } from '../../src/db/sqlite/sqlite-engine.ts';
 import { copyRows, differingTables, digestRows } from '../../src/db/table-rows.ts';
-import { postgresServer } from '../harness/postgres.ts';
-import { needsPostgres } from '../harness/postgres-binaries.ts';
+import { needsPostgres } from '../harness/postgres/binaries.ts';
+import { postgresServer } from '../harness/postgres/postgres.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

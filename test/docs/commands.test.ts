@@ -10,8 +10,17 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createServer } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
-import { bind, needsBind } from '../harness/bind.ts';
-import { confinedCompany } from '../harness/company-ca.ts';
+import { confinedCompany } from '../harness/ca/company-ca.ts';
+import { makeChain } from '../harness/ca/openssl-chain.ts';
+import { scriptedAcme } from '../harness/ca/scripted-acme.ts';
+import { Refusal } from '../harness/ca/scripted-acme-jws.ts';
+import { bind, needsBind } from '../harness/dns/bind.ts';
+import { webhookReceiver } from '../harness/http/webhook-receiver.ts';
+import { needsPostgres } from '../harness/postgres/binaries.ts';
+import { postgresServer } from '../harness/postgres/postgres.ts';
+import { needs, type Skip } from '../harness/processes/missing-program.ts';
+import { freePort } from '../harness/processes/port.ts';
+import { serve } from '../harness/processes/vault-process.ts';
 import {
   assertAsDocumented,
   type DocumentedCommand,
@@ -21,17 +30,8 @@ import {
   type Sandbox,
   type StandIn,
   sandbox,
-} from '../harness/documented-commands.ts';
-import { machine, needsNamespaces } from '../harness/documented-machine.ts';
-import { needs, type Skip } from '../harness/missing-program.ts';
-import { makeChain } from '../harness/openssl-chain.ts';
-import { freePort } from '../harness/port.ts';
-import { postgresServer } from '../harness/postgres.ts';
-import { needsPostgres } from '../harness/postgres-binaries.ts';
-import { scriptedAcme } from '../harness/scripted-acme.ts';
-import { Refusal } from '../harness/scripted-acme-jws.ts';
-import { serve } from '../harness/vault-process.ts';
-import { webhookReceiver } from '../harness/webhook-receiver.ts';
+} from './documented-commands.ts';
+import { machine, needsNamespaces } from './documented-machine.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 

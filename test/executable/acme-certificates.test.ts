@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { certificateStatus, certificatesIn, issuedBy, verify } from '../harness/acme-certificates.ts';
-import { type AcmeVault, acmeVault, needsAcme } from '../harness/acme-vault.ts';
-import { needs } from '../harness/missing-program.ts';
-import { pebble } from '../harness/pebble.ts';
+import { certificateStatus, certificatesIn, issuedBy, verify } from '../harness/acme/certificates.ts';
+import { type AcmeVault, acmeVault, needsAcme } from '../harness/acme/vault.ts';
+import { pebble } from '../harness/ca/pebble.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const web = ['--domain', 'www.example.test'];
 

@@ -1,11 +1,11 @@
 /** A certificate is disabled, deleted, changed or moved to another CA while it is being ordered. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { issuedBy } from '../harness/acme-certificates.ts';
-import type { AcmeFront } from '../harness/acme-front.ts';
-import { type AcmeVault, frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { issuedBy } from '../harness/acme/certificates.ts';
+import type { AcmeFront } from '../harness/acme/front.ts';
+import { type AcmeVault, frontedVault, needsAcme } from '../harness/acme/vault.ts';
+import { pebble } from '../harness/ca/pebble.ts';
 import { eventually } from '../harness/eventually.ts';
-import { pebble } from '../harness/pebble.ts';
 
 type Renewal = { readonly status: string; readonly error: string | null; readonly issuer_id: number | null };
 

@@ -5,10 +5,10 @@ import { suite, test } from 'node:test';
 import { silentLog } from '../../src/base/log.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { rfc2136 } from '../../src/dns/providers/rfc2136.ts';
-import { type AcmeVault, acmeVault, frontedVault, needsAcme } from '../harness/acme-vault.ts';
-import type { Bind } from '../harness/bind.ts';
+import { type AcmeVault, acmeVault, frontedVault, needsAcme } from '../harness/acme/vault.ts';
+import type { Bind } from '../harness/dns/bind.ts';
+import { fakeContext } from '../harness/dns/fake-provider.ts';
 import { eventually } from '../harness/eventually.ts';
-import { fakeContext } from '../harness/fake-provider.ts';
 
 const apex = '_acme-challenge.example.test';
 

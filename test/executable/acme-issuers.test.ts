@@ -6,11 +6,11 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { certificatesIn, verify } from '../harness/acme-certificates.ts';
-import type { Held } from '../harness/acme-front.ts';
-import { acmeVault, frontedVault, needsAcme } from '../harness/acme-vault.ts';
-import { needs } from '../harness/missing-program.ts';
-import { pebble } from '../harness/pebble.ts';
+import { certificatesIn, verify } from '../harness/acme/certificates.ts';
+import type { Held } from '../harness/acme/front.ts';
+import { acmeVault, frontedVault, needsAcme } from '../harness/acme/vault.ts';
+import { pebble } from '../harness/ca/pebble.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const eabKey = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W';
 const web = ['--domain', 'www.example.test'];

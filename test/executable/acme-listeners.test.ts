@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { acmeVault, frontedVault, needsAcme } from '../harness/acme-vault.ts';
-import { serve } from '../harness/vault-process.ts';
+import { acmeVault, frontedVault, needsAcme } from '../harness/acme/vault.ts';
+import { serve } from '../harness/processes/vault-process.ts';
 
 suite('listeners', needsAcme(), () => {
   test('http-01 and tls-alpn-01 validate names and an IP address', async (t) => {

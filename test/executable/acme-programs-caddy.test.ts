@@ -6,11 +6,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
-import { startCaddy } from '../harness/acme-programs-caddy.ts';
-import { type AcmeServer, acmeServer } from '../harness/acme-programs-vault.ts';
+import { startCaddy } from '../harness/acme/programs/caddy.ts';
+import { type AcmeServer, acmeServer } from '../harness/acme/programs/vault.ts';
 import { eventually } from '../harness/eventually.ts';
-import { visit } from '../harness/https-client.ts';
-import { findProgram, needs } from '../harness/missing-program.ts';
+import { visit } from '../harness/http/https-client.ts';
+import { findProgram, needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 const needed = ['chromium', 'certutil', 'caddy'].map((program) => needs(program));

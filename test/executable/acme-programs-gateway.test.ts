@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import type { AcmeService } from '../harness/acme-program.ts';
-import { acmePrograms } from '../harness/acme-programs.ts';
-import { kept, succeeded } from '../harness/acme-programs-vault.ts';
-import { acmeVault, needsAcme } from '../harness/acme-vault.ts';
-import { visit } from '../harness/https-client.ts';
+import type { AcmeService } from '../harness/acme/programs/program.ts';
+import { acmePrograms } from '../harness/acme/programs/programs.ts';
+import { kept, succeeded } from '../harness/acme/programs/vault.ts';
+import { acmeVault, needsAcme } from '../harness/acme/vault.ts';
+import { visit } from '../harness/http/https-client.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 // Hooks that a test adds run at its own end.

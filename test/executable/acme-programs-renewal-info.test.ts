@@ -1,8 +1,8 @@
 /** ACME clients of others that ask when to renew (RFC 9773) do so when the vault says, and not before. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { acmePrograms } from '../harness/acme-programs.ts';
-import { type AcmeServer, acmeServer, kept, succeeded } from '../harness/acme-programs-vault.ts';
+import { acmePrograms } from '../harness/acme/programs/programs.ts';
+import { type AcmeServer, acmeServer, kept, succeeded } from '../harness/acme/programs/vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 // Hooks that a test adds run at its own end.

@@ -1,7 +1,7 @@
 /** A CA that wants a certificate replaced says so (RFC 9773), and it is, as a replacement. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { acmeVault, letPass, needsAcme } from '../harness/acme-vault.ts';
+import { acmeVault, letPass, needsAcme } from '../harness/acme/vault.ts';
 import { eventually } from '../harness/eventually.ts';
 
 const hour = 3_600_000;

@@ -4,11 +4,11 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { issuedBy } from '../harness/acme-certificates.ts';
-import { type AcmeVault, acmeVault, type Client, frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { issuedBy } from '../harness/acme/certificates.ts';
+import { type AcmeVault, acmeVault, type Client, frontedVault, needsAcme } from '../harness/acme/vault.ts';
+import { opensslKeys, opensslRequest } from '../harness/ca/openssl-requests.ts';
 import { eventually } from '../harness/eventually.ts';
-import { opensslKeys, opensslRequest } from '../harness/openssl-requests.ts';
-import type { RunningVault } from '../harness/vault-process.ts';
+import type { RunningVault } from '../harness/processes/vault-process.ts';
 
 const names = 'DNS:www.example.test,DNS:mail.example.test';
 

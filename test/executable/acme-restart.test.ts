@@ -1,8 +1,8 @@
 /** The process ends in the middle of an order, asked to or not; the next one goes on with the same order. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { issuedBy } from '../harness/acme-certificates.ts';
-import { frontedVault, needsAcme } from '../harness/acme-vault.ts';
+import { issuedBy } from '../harness/acme/certificates.ts';
+import { frontedVault, needsAcme } from '../harness/acme/vault.ts';
 import { eventually } from '../harness/eventually.ts';
 
 /**

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issuedBy } from '../harness/acme-certificates.ts';
+import { issuedBy } from '../harness/acme/certificates.ts';
 import {
   acmeVault,
   type Client,
@@ -11,10 +11,10 @@ import {
   frontedVault,
   letPass,
   needsAcme,
-} from '../harness/acme-vault.ts';
+} from '../harness/acme/vault.ts';
+import { pebble } from '../harness/ca/pebble.ts';
 import { eventually } from '../harness/eventually.ts';
-import { pebble } from '../harness/pebble.ts';
-import type { RunningVault } from '../harness/vault-process.ts';
+import type { RunningVault } from '../harness/processes/vault-process.ts';
 
 /** Seconds. A certificate is renewed when half of them are over. */
 const validity = 120;

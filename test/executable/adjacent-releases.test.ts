@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { eventually } from '../harness/eventually.ts';
-import { nextMigration, nextRelease } from '../harness/next-release.ts';
-import { postgresServer } from '../harness/postgres.ts';
-import { cookieOf, fromPage, goodPassword } from '../harness/sign-in-fixtures.ts';
+import { cookieOf, fromPage, goodPassword } from '../harness/http/sign-in-fixtures.ts';
+import { postgresServer } from '../harness/postgres/postgres.ts';
+import { type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
+import { nextMigration, nextRelease } from './next-release.ts';
 
 const elected = 'node elected to run background jobs';
 const leads = ({ log }: RunningVault) => log().includes(elected) || undefined;

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { eventsOf } from '../harness/http-fixtures.ts';
-import { open, rawRequest } from '../harness/http-raw.ts';
+import { eventsOf } from '../harness/http/fixtures.ts';
+import { open, rawRequest } from '../harness/http/raw.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
 
 const path = '/api/v1/certificates/web/certificate.crt';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { acmeRecipes } from '../../src/base/acme-recipes.ts';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const browser = needs('chromium');
 

@@ -6,15 +6,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { type AcmeFront, acmeFront } from '../harness/acme-front.ts';
-import { needsAcme } from '../harness/acme-vault.ts';
-import { type Bind, bind } from '../harness/bind.ts';
-import { type Person, type Visit, visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
-import { pebble } from '../harness/pebble.ts';
-import { freePorts } from '../harness/port.ts';
+import { type AcmeFront, acmeFront } from '../harness/acme/front.ts';
+import { needsAcme } from '../harness/acme/vault.ts';
+import { pebble } from '../harness/ca/pebble.ts';
+import { type Person, type Visit, visit } from '../harness/console/visit.ts';
+import { type Bind, bind } from '../harness/dns/bind.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { freePorts } from '../harness/processes/port.ts';
+import { serve } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve } from '../harness/vault-process.ts';
 
 const missing = [needs('chromium'), needsAcme()].find(({ skip }) => skip !== undefined);
 

@@ -1,9 +1,9 @@
 /** The pages for administrators and DNS providers: adding and removing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
-import { goodPassword, otherPassword } from '../harness/sign-in-fixtures.ts';
+import { visit } from '../harness/console/visit.ts';
+import { goodPassword, otherPassword } from '../harness/http/sign-in-fixtures.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const browser = needs('chromium');
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
 import { readPkcs12 } from '../../src/crypto/bundles/pkcs12.ts';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 const chromium = needs('chromium');

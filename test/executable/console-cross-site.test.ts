@@ -9,10 +9,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
-import { type Person, type Visit, visit } from '../harness/console-visit.ts';
-import { type Attack, attacks, probes } from '../harness/cross-site-attacks.ts';
+import { type Person, type Visit, visit } from '../harness/console/visit.ts';
 import { eventually } from '../harness/eventually.ts';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { type Attack, attacks, probes } from './cross-site-attacks.ts';
 
 const chromium = needs('chromium');
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
-import { makeChain } from '../harness/openssl-chain.ts';
+import { makeChain } from '../harness/ca/openssl-chain.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 const browser = needs('chromium');

@@ -8,10 +8,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertPair, fakeSudo, finish, type Machine, machine } from '../harness/client-installer.ts';
-import { type Person, type Visit, visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
-import { type Chain, makeChain } from '../harness/openssl-chain.ts';
+import { type Chain, makeChain } from '../harness/ca/openssl-chain.ts';
+import { assertPair, fakeSudo, finish, type Machine, machine } from '../harness/client/installer.ts';
+import { type Person, type Visit, visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 const missing = [needs('chromium'), needs('openssl'), needs('curl')].find(({ skip }) => skip !== undefined);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const chromium = needs('chromium');
 

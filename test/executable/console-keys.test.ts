@@ -1,8 +1,8 @@
 /** The pages for API keys, beyond what console-journey.test.ts covers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const browser = needs('chromium');
 

@@ -1,10 +1,10 @@
 /** Notifications in the browser: adding, testing, editing and removing a channel, also by keyboard, and the delivery log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visit } from '../harness/console-visit.ts';
-import { fakeChatApi } from '../harness/fake-chat-api.ts';
-import { needs } from '../harness/missing-program.ts';
-import { isSignedWith, status, webhookReceiver } from '../harness/webhook-receiver.ts';
+import { visit } from '../harness/console/visit.ts';
+import { isSignedWith, status, webhookReceiver } from '../harness/http/webhook-receiver.ts';
+import { fakeChatApi } from '../harness/notifications/fake-chat-api.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const browser = needs('chromium');
 

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contrastViolations, violations } from '../harness/console-axe.ts';
-import { certificateTabs, outsidePaths, pagePatterns, pathOf } from '../harness/console-pages.ts';
-import { type Person, rendered, visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
+import { contrastViolations, violations } from '../harness/console/axe.ts';
+import { certificateTabs, outsidePaths, pagePatterns, pathOf } from '../harness/console/pages.ts';
+import { type Person, rendered, visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const chromium = needs('chromium');
 

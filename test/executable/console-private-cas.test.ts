@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 type Issuer = { readonly name: string; readonly private_ca: Record<string, unknown> | null };
 

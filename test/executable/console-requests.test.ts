@@ -1,9 +1,9 @@
 /** Certificates for CSRs in a real browser: created from a pasted request, and shown without files that need the key. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
-import { opensslRequest } from '../harness/openssl-requests.ts';
+import { opensslRequest } from '../harness/ca/openssl-requests.ts';
+import { visit } from '../harness/console/visit.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 test('a pasted request becomes a certificate whose key the client holds, and its page says which files that rules out', {
   ...needs('chromium'),

@@ -1,9 +1,9 @@
 /** Setup, sign-in, sign-out and sessions in a real browser against the executable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fillSetup, setupLink, signIn, visit } from '../harness/console-visit.ts';
-import { needs } from '../harness/missing-program.ts';
-import { goodPassword } from '../harness/sign-in-fixtures.ts';
+import { fillSetup, setupLink, signIn, visit } from '../harness/console/visit.ts';
+import { goodPassword } from '../harness/http/sign-in-fixtures.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const chromium = needs('chromium');
 

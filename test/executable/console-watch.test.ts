@@ -1,10 +1,10 @@
 /** Tests the harness that watches the console's pages in all other tests, with pages that break the rules. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { violations } from '../harness/console-axe.ts';
-import { visit } from '../harness/console-visit.ts';
-import { startWatch } from '../harness/console-watch.ts';
-import { needs } from '../harness/missing-program.ts';
+import { violations } from '../harness/console/axe.ts';
+import { visit } from '../harness/console/visit.ts';
+import { startWatch } from '../harness/console/watch.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const chromium = needs('chromium');
 

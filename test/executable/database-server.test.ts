@@ -7,10 +7,10 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type PostgresServer, startPostgres } from '../harness/postgres.ts';
-import { cookieOf, fromPage, goodPassword } from '../harness/sign-in-fixtures.ts';
+import { cookieOf, fromPage, goodPassword } from '../harness/http/sign-in-fixtures.ts';
+import { type PostgresServer, startPostgres } from '../harness/postgres/postgres.ts';
+import { type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 type Cluster = {
   readonly server: PostgresServer;

@@ -15,11 +15,11 @@ import type {
   RenewalView,
   VersionView,
 } from '../../src/domain/certificates/certificate-views.ts';
-import { artifactFiles } from '../harness/artifact-files.ts';
+import { type Chain, makeChain } from '../harness/ca/openssl-chain.ts';
 import { eventually } from '../harness/eventually.ts';
-import { needs } from '../harness/missing-program.ts';
-import { type Chain, makeChain } from '../harness/openssl-chain.ts';
-import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
+import { artifactFiles } from '../harness/http/artifact-files.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'first-certificate-'));
 const dir = join(folder, 'data');

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
-import { type AcmeVault, acmeVault, needsAcme } from '../harness/acme-vault.ts';
+import { type AcmeVault, acmeVault, needsAcme } from '../harness/acme/vault.ts';
 import { eventually } from '../harness/eventually.ts';
-import { visit } from '../harness/https-client.ts';
-import { serve } from '../harness/vault-process.ts';
+import { visit } from '../harness/http/https-client.ts';
+import { serve } from '../harness/processes/vault-process.ts';
 
 const name = 'vault.example.test';
 

@@ -9,11 +9,11 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { type CommandLine, commandLineWithCa, commandWords } from '../harness/command-line.ts';
+import type { AcmeKind, ScriptedAcme } from '../harness/ca/scripted-acme.ts';
 import { eventually } from '../harness/eventually.ts';
 import { loopbackSetting } from '../harness/loopback-guard.ts';
-import type { AcmeKind, ScriptedAcme } from '../harness/scripted-acme.ts';
-import { fromExecutable, serve } from '../harness/vault-process.ts';
+import { type CommandLine, commandLineWithCa, commandWords } from '../harness/processes/command-line.ts';
+import { fromExecutable, serve } from '../harness/processes/vault-process.ts';
 
 type Row = {
   readonly id: number;

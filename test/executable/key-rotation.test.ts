@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
-import { visit } from '../harness/https-client.ts';
+import { visit } from '../harness/http/https-client.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
 
 const pinText = /sha256\/\/\S{44}/g;
 

@@ -9,11 +9,11 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync }
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { commandLine } from '../harness/command-line.ts';
+import { goFolders } from '../harness/ca/pebble-files.ts';
 import { eventually } from '../harness/eventually.ts';
-import { findProgram, needs } from '../harness/missing-program.ts';
-import { goFolders } from '../harness/pebble-files.ts';
-import { serve, vault } from '../harness/vault-process.ts';
+import { commandLine } from '../harness/processes/command-line.ts';
+import { findProgram, needs } from '../harness/processes/missing-program.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 
 const program = findProgram('litestream', goFolders) ?? '';
 

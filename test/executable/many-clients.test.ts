@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { test } from 'node:test';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
 
 const clients = 500;
 

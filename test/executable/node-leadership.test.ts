@@ -8,10 +8,10 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
-import { postgresServer } from '../harness/postgres.ts';
-import { startRelay } from '../harness/postgres-relay.ts';
+import { postgresServer } from '../harness/postgres/postgres.ts';
+import { startRelay } from '../harness/postgres/relay.ts';
+import { type Outcome, type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { type Outcome, type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 type Node = RunningVault & { readonly keyFile: string };
 

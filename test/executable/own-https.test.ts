@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
+import { issue, makeChain } from '../harness/ca/openssl-chain.ts';
 import { eventually } from '../harness/eventually.ts';
-import { requestText } from '../harness/http-raw.ts';
-import { type Visit, visit } from '../harness/https-client.ts';
-import { needs } from '../harness/missing-program.ts';
-import { issue, makeChain } from '../harness/openssl-chain.ts';
+import { type Visit, visit } from '../harness/http/https-client.ts';
+import { requestText } from '../harness/http/raw.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 const run = promisify(execFile);
 const health = '/api/v1/health';

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
-import { findProgram, needs } from '../harness/missing-program.ts';
-import { openssl } from '../harness/openssl-chain.ts';
-import { startOnFreePorts } from '../harness/port.ts';
-import { startPostgres } from '../harness/postgres.ts';
-import { needsPostgres } from '../harness/postgres-binaries.ts';
-import { vault } from '../harness/vault-process.ts';
+import { openssl } from '../harness/ca/openssl-chain.ts';
+import { needsPostgres } from '../harness/postgres/binaries.ts';
+import { startPostgres } from '../harness/postgres/postgres.ts';
+import { findProgram, needs } from '../harness/processes/missing-program.ts';
+import { startOnFreePorts } from '../harness/processes/port.ts';
+import { vault } from '../harness/processes/vault-process.ts';
 
 const password = 'changeit';
 const shared = mkdtempSync(join(tmpdir(), 'vault-servers-'));

@@ -7,8 +7,8 @@ import { writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
 
 /** An answer, and when its request began, in milliseconds. */
 type Answer = { readonly began: number; readonly status: number; readonly version: string | undefined };

@@ -8,11 +8,11 @@ import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { makeChain } from '../harness/ca/openssl-chain.ts';
 import { eventually } from '../harness/eventually.ts';
-import { needs } from '../harness/missing-program.ts';
-import { makeChain } from '../harness/openssl-chain.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
 
 type Named = readonly [name: string, value: Buffer];
 

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { commandLine } from '../harness/command-line.ts';
-import { freePort } from '../harness/port.ts';
-import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
+import { commandLine } from '../harness/processes/command-line.ts';
+import { freePort } from '../harness/processes/port.ts';
+import { type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 
 const perServer = 200;
 

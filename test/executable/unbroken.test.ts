@@ -15,8 +15,8 @@ import { seal } from '../../src/crypto/secrets/sealing.ts';
 import type { RenewalView } from '../../src/domain/certificates/certificate-views.ts';
 import { renewalKeyOwner } from '../../src/domain/sealed-secrets.ts';
 import { eventually } from '../harness/eventually.ts';
+import { type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { type RunningVault, serve, vault } from '../harness/vault-process.ts';
 
 const killed = { code: null, signal: 'SIGKILL' };
 

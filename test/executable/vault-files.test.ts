@@ -8,8 +8,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupPassphrase } from '../harness/backup-fixtures.ts';
-import { tempDir } from '../harness/temp-dir.ts';
+import { backupPassphrase } from '../harness/database/backup-fixtures.ts';
 import {
   type FileState,
   fileStates,
@@ -21,8 +20,9 @@ import {
   startInside,
   type VaultFile,
   vaultFiles,
-} from '../harness/vault-files.ts';
-import { type Outcome, runInside } from '../harness/vault-process.ts';
+} from '../harness/processes/vault-files.ts';
+import { type Outcome, runInside } from '../harness/processes/vault-process.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 
 type Verdict = 'works' | RegExp;
 

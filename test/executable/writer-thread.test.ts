@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fromExecutable, serve } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { fromExecutable, serve } from '../harness/vault-process.ts';
 
 const onLinux =
   process.platform === 'linux' ? {} : { skip: 'only Linux lists the threads and libraries of a process' };

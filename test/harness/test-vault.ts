@@ -8,10 +8,10 @@ import type { Settings } from '../../src/cli/settings/settings.ts';
 import { defaultSessionLimits } from '../../src/domain/access/sessions.ts';
 import type { DatabaseNow } from '../../src/domain/nodes/database-clock.ts';
 import type { Vault } from '../../src/domain/vault.ts';
+import { databaseOf, ensureDatabase } from './database/tested-engine.ts';
 import { loopbackAllowed } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';
 import { TestWorld } from './test-world.ts';
-import { databaseOf, ensureDatabase } from './tested-engine.ts';
 
 /** The default settings of `vault serve` for a directory, and the database that a test has made for it. */
 export function settingsFor(dataDir: string): Settings {

@@ -16,10 +16,15 @@ import { verifyChain } from '../../src/domain/audit/audit-verification.ts';
 import { authenticityFindings } from '../../src/domain/doctor/upkeep-findings.ts';
 import { parseInput } from '../../src/domain/inputs.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { AcmeTestClient, makeAcmeClient } from '../harness/acme-server-client.ts';
-import { checkedServer } from '../harness/http-checked.ts';
-import { makeCertificate, makeKey } from '../harness/http-fixtures.ts';
-import { moveGeneration, outside, outsideUnchecked, putOutside } from '../harness/outside-database.ts';
+import { AcmeTestClient, makeAcmeClient } from '../harness/acme/server-client.ts';
+import {
+  moveGeneration,
+  outside,
+  outsideUnchecked,
+  putOutside,
+} from '../harness/database/outside-database.ts';
+import { checkedServer } from '../harness/http/checked.ts';
+import { makeCertificate, makeKey } from '../harness/http/fixtures.ts';
 import {
   cheapHash,
   fromPage,
@@ -27,7 +32,7 @@ import {
   makeAdministrator,
   otherPassword,
   signIn,
-} from '../harness/sign-in-fixtures.ts';
+} from '../harness/http/sign-in-fixtures.ts';
 
 const file = (name: string) => `/api/v1/certificates/${name}/private.key`;
 

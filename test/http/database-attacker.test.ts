@@ -21,15 +21,16 @@ import { localCli } from '../../src/domain/audit/audit.ts';
 import { verifyChain } from '../../src/domain/audit/audit-verification.ts';
 import { authenticityFindings } from '../../src/domain/doctor/upkeep-findings.ts';
 import { updateMark } from '../../src/domain/instance/served-vault.ts';
-import { checkedServer } from '../harness/http-checked.ts';
-import { makeCertificate, makeKey } from '../harness/http-fixtures.ts';
 import {
   moveGeneration,
   type OutsideDatabase,
   outside,
   outsideUnchecked,
   putOutside,
-} from '../harness/outside-database.ts';
+} from '../harness/database/outside-database.ts';
+import { ofFiles, testedEngine } from '../harness/database/tested-engine.ts';
+import { checkedServer } from '../harness/http/checked.ts';
+import { makeCertificate, makeKey } from '../harness/http/fixtures.ts';
 import {
   cheapHash,
   fromPage,
@@ -37,10 +38,9 @@ import {
   makeAdministrator,
   otherPassword,
   signIn,
-} from '../harness/sign-in-fixtures.ts';
+} from '../harness/http/sign-in-fixtures.ts';
 import { settingsFor, testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
-import { ofFiles, testedEngine } from '../harness/tested-engine.ts';
 
 const file = (name: string) => `/api/v1/certificates/${name}/private.key`;
 

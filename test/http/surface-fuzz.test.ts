@@ -7,10 +7,13 @@ import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { scopes as allScopes } from '../../src/base/scope.ts';
-import { type WireRequest, wireClient } from '../harness/fuzz-client.ts';
-import { type Place, requestsTo, validRequestsTo } from '../harness/fuzz-requests.ts';
+import { outsideFile } from '../harness/database/outside-database.ts';
+import { testedEngine } from '../harness/database/tested-engine.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
-import type { Words } from '../harness/fuzz-values.ts';
+import { type Answer, type ApiDocument, apiChecker, operationAt } from '../harness/http/api-checker.ts';
+import { type WireRequest, wireClient } from './fuzz-client.ts';
+import { type Place, requestsTo, validRequestsTo } from './fuzz-requests.ts';
+import type { Words } from './fuzz-values.ts';
 import {
   type Caller,
   type CallerKind,
@@ -18,10 +21,7 @@ import {
   type FuzzVault,
   fuzzVault,
   password,
-} from '../harness/fuzz-vault.ts';
-import { type Answer, type ApiDocument, apiChecker, operationAt } from '../harness/http-api-checker.ts';
-import { outsideFile } from '../harness/outside-database.ts';
-import { testedEngine } from '../harness/tested-engine.ts';
+} from './fuzz-vault.ts';
 
 /** Words that mean something to the vault, by member, by `?parameter`, and by the collection whose member a path names. */
 const fixedWords: Words = {

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, suite, type TestContext, test } from 'node:test';
+import { type Chain, makeChain } from '../harness/ca/openssl-chain.ts';
 import {
   assertPair,
   type Machine,
@@ -11,14 +12,13 @@ import {
   modeOf,
   type Shell,
   type Tool,
-} from '../harness/client-installer.ts';
-import { deadly, killedAt } from '../harness/client-kills.ts';
-import { everyTool, inEveryShell } from '../harness/client-places.ts';
-import { type Answer, relay } from '../harness/client-relay.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
-import { type Chain, makeChain } from '../harness/openssl-chain.ts';
-import { namesIn } from '../harness/trust-machine.ts';
+} from '../harness/client/installer.ts';
+import { type Answer, relay } from '../harness/client/relay.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { deadly, killedAt } from './kills.ts';
+import { everyTool, inEveryShell } from './places.ts';
+import { namesIn } from './trust-machine.ts';
 
 const shared = mkdtempSync(join(tmpdir(), 'vault-rotation-'));
 after(() => rmSync(shared, { recursive: true, force: true }));

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { machine, type Shell, type Tool } from '../harness/client-installer.ts';
-import { everyTool, inEveryShell, type Place } from '../harness/client-places.ts';
-import { type Answer, relay } from '../harness/client-relay.ts';
-import { usual } from '../harness/client-vault.ts';
-import { fullListener } from '../harness/full-listener.ts';
-import { needs } from '../harness/missing-program.ts';
-import { type Chain, type ChainOptions, makeChain } from '../harness/openssl-chain.ts';
+import { type Chain, type ChainOptions, makeChain } from '../harness/ca/openssl-chain.ts';
+import { machine, type Shell, type Tool } from '../harness/client/installer.ts';
+import { type Answer, relay } from '../harness/client/relay.ts';
+import { usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { fullListener } from './full-listener.ts';
+import { everyTool, inEveryShell, type Place } from './places.ts';
 
 const limits = {
   SERVICE_API_KEY: 'vk_public.secret',

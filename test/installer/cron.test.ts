@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
-import { withInstallerFunctions } from '../harness/client-installer.ts';
+import { withInstallerFunctions } from '../harness/client/installer.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const script = withInstallerFunctions(

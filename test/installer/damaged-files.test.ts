@@ -19,10 +19,10 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { assertPair, type Machine, machine, type Shell, shells } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
+import { assertPair, type Machine, machine, type Shell, shells } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
 import { isWhole, slice } from '../harness/slice.ts';
+import { inEveryShell } from './places.ts';
 
 const foreign = '1 2 * * * /usr/bin/keep-me\n';
 

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { installer, machine } from '../harness/client-installer.ts';
-import { usual } from '../harness/client-vault.ts';
-import { commandLine } from '../harness/command-line.ts';
-import { needs } from '../harness/missing-program.ts';
-import { outside } from '../harness/outside-database.ts';
-import { serve } from '../harness/vault-process.ts';
+import { installer, machine } from '../harness/client/installer.ts';
+import { usual } from '../harness/client/vault.ts';
+import { outside } from '../harness/database/outside-database.ts';
+import { commandLine } from '../harness/processes/command-line.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { serve } from '../harness/processes/vault-process.ts';
 
 /** A vault with the certificate `-run`, as earlier versions let it be created, and a key that may read it. */
 async function withDash(t: TestContext) {

@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client-installer.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const isRoot = process.getuid?.() === 0;
 const whenRoot = isRoot ? {} : { skip: 'only root can mount file systems' };

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { assertPair, leftovers, type Machine, machine, type Tool } from '../harness/client-installer.ts';
-import { everyTool } from '../harness/client-places.ts';
-import type { Answer, Relay } from '../harness/client-relay.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
-import { makeChain } from '../harness/openssl-chain.ts';
+import { makeChain } from '../harness/ca/openssl-chain.ts';
+import { assertPair, leftovers, type Machine, machine, type Tool } from '../harness/client/installer.ts';
+import type { Answer, Relay } from '../harness/client/relay.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { isWhole, slice } from '../harness/slice.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { everyTool } from './places.ts';
 
 type Scene = { vault: ClientVault; client: Machine; server: Relay; run: () => ReturnType<Machine['run']> };
 

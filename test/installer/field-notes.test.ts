@@ -4,9 +4,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertPair, installer, machine } from '../harness/client-installer.ts';
-import { inEveryPlace, inEveryShell } from '../harness/client-places.ts';
-import { clientVault } from '../harness/client-vault.ts';
+import { assertPair, installer, machine } from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { inEveryPlace, inEveryShell } from './places.ts';
 
 inEveryPlace(
   'the reload runs only after a change, stays pending until it succeeds, and does not need the vault',

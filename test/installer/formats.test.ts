@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
 import { readPkcs12 } from '../../src/crypto/bundles/pkcs12.ts';
-import { type Machine, machine, modeOf, shells, tools } from '../harness/client-installer.ts';
-import type { Place } from '../harness/client-places.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { type Machine, machine, modeOf, shells, tools } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import type { Place } from './places.ts';
 
 const password = ' pä"ss\\w\'or%41d $HOME `id` 🔑';
 

@@ -4,11 +4,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { cronMinutes } from '../harness/client-cron.ts';
-import { type Machine, machine, modeOf, withInstallerFunctions } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { type Machine, machine, modeOf, withInstallerFunctions } from '../harness/client/installer.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { cronMinutes } from './cron.ts';
+import { inEveryShell } from './places.ts';
 
 const curl = needs('curl');
 

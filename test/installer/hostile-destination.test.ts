@@ -18,10 +18,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become another user' };

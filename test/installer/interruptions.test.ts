@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readInstaller } from '../../src/cli/runtime/assets.ts';
-import { assertPair, type Machine, machine, type Shell } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, type Machine, machine, type Shell } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const once = { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } };
 

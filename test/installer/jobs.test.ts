@@ -11,10 +11,10 @@ import {
   machine,
   type Shell,
   shells,
-} from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+} from '../harness/client/installer.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const curl = needs('curl');
 

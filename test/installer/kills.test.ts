@@ -11,12 +11,12 @@ import {
   machine,
   type Shell,
   shells,
-} from '../harness/client-installer.ts';
-import { deadly, killedAt } from '../harness/client-kills.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+} from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { isWhole, slice } from '../harness/slice.ts';
+import { deadly, killedAt } from './kills.ts';
+import { inEveryShell } from './places.ts';
 
 const everything = ['mv', 'cp', 'rm', 'mkdir', 'ln', 'chmod', 'sync', 'curl'];
 

@@ -4,11 +4,11 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { assertPair, leftovers, machine } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { relay } from '../harness/client-relay.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, leftovers, machine } from '../harness/client/installer.ts';
+import { relay } from '../harness/client/relay.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const mebibyte = 1024 * 1024;
 const environment = { SERVICE_API_KEY: 'vk_public.secret', CERTIFICATE_VAULT_FETCH_SECONDS: '20' };

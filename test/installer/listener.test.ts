@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { assertPair, machine } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, machine } from '../harness/client/installer.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const asRoot =
   process.getuid?.() === 0 && process.platform === 'linux'

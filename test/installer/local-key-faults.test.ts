@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { assertPair, leftovers, machine, type Shell, shells } from '../harness/client-installer.ts';
-import { deadly, killedAt } from '../harness/client-kills.ts';
+import { assertPair, leftovers, machine, type Shell, shells } from '../harness/client/installer.ts';
+import type { Answer } from '../harness/client/relay.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { deadly, killedAt } from './kills.ts';
 import {
   age,
   certifiedKey,
@@ -14,11 +17,8 @@ import {
   keyFiles,
   publicKey,
   signingKey,
-} from '../harness/client-local-key.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import type { Answer } from '../harness/client-relay.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+} from './local-keys.ts';
+import { inEveryShell } from './places.ts';
 
 const openssl = needs('openssl');
 

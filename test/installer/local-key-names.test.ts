@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import type { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { assertPair, machine } from '../harness/client-installer.ts';
-import { installLocal } from '../harness/client-local-key.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import type { Answer } from '../harness/client-relay.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, machine } from '../harness/client/installer.ts';
+import type { Answer } from '../harness/client/relay.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { installLocal } from './local-keys.ts';
+import { inEveryShell } from './places.ts';
 
 // Each character that a URI or an address may have, also those with a meaning in the configuration of openssl.
 const uri = "https://host.example/a$b'c#d(e)*,;=[f]!&g%20h?i~j_k";

@@ -15,7 +15,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
 import { readPkcs12 } from '../../src/crypto/bundles/pkcs12.ts';
-import { assertPair, machine, modeOf } from '../harness/client-installer.ts';
+import { assertPair, machine, modeOf } from '../harness/client/installer.ts';
+import type { Relay } from '../harness/client/relay.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import {
   age,
   chainInVault,
@@ -25,11 +28,8 @@ import {
   publicKey,
   signingKey,
   signScopes,
-} from '../harness/client-local-key.ts';
-import { inEveryPlace } from '../harness/client-places.ts';
-import type { Relay } from '../harness/client-relay.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+} from './local-keys.ts';
+import { inEveryPlace } from './places.ts';
 
 const openssl = needs('openssl');
 const isRoot = process.getuid?.() === 0;

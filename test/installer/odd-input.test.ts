@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertPair, machine } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, machine } from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const refused: readonly [string, readonly string[], RegExp][] = [
   ['the output name ..', ['--file', 'chain.crt=..'], /"\.\." is not a plain file name/],

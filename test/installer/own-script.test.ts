@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertPair, installer, type Machine, machine, shells } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, installer, type Machine, machine, shells } from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('curl') : { skip: 'only root can make files of another user' };

@@ -5,10 +5,10 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync }
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { assertPair, installer, machine, modeOf } from '../harness/client-installer.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
-import { enterable } from '../harness/vault-process.ts';
+import { assertPair, installer, machine, modeOf } from '../harness/client/installer.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { enterable } from '../harness/processes/vault-process.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become another user' };

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readInstaller } from '../../src/cli/runtime/assets.ts';
-import { finish, type Machine, machine, modeOf } from '../harness/client-installer.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { finish, type Machine, machine, modeOf } from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 
 const doc = readFileSync(
   fileURLToPath(new URL('../../docs/reference/client-installer.md', import.meta.url)),

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertPair, leftovers, machine, modeOf, type Tool } from '../harness/client-installer.ts';
-import { inEveryPlace, inEveryShell } from '../harness/client-places.ts';
-import { clientVault, usual } from '../harness/client-vault.ts';
+import { assertPair, leftovers, machine, modeOf, type Tool } from '../harness/client/installer.ts';
+import { clientVault, usual } from '../harness/client/vault.ts';
+import { inEveryPlace, inEveryShell } from './places.ts';
 
 /** The program that each tool runs to download. */
 const carriers = {

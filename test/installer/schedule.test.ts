@@ -6,10 +6,10 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cronMinutes } from '../harness/client-cron.ts';
-import { assertPair, finish, machine, withInstallerFunctions } from '../harness/client-installer.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, finish, machine, withInstallerFunctions } from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { cronMinutes } from './cron.ts';
 
 const schedules = [
   '* * * * *',

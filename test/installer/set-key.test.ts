@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Machine, machine, type Shell, shells } from '../harness/client-installer.ts';
-import { deadly, killedAt } from '../harness/client-kills.ts';
-import { inEveryPlace, inEveryShell, type Place } from '../harness/client-places.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { type Machine, machine, type Shell, shells } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { isWhole, slice } from '../harness/slice.ts';
+import { deadly, killedAt } from './kills.ts';
+import { inEveryPlace, inEveryShell, type Place } from './places.ts';
 
 const curl = needs('curl');
 const scopes = ['--scope', 'certificates:read', '--scope', 'private_keys:read'];

@@ -1,10 +1,10 @@
 /** The life of a job in every shell and with every download tool: created, unchanged, renewed, removed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertPair, type Machine, machine, modeOf } from '../harness/client-installer.ts';
-import { inEveryPlace } from '../harness/client-places.ts';
-import { type ClientVault, clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { assertPair, type Machine, machine, modeOf } from '../harness/client/installer.ts';
+import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { inEveryPlace } from './places.ts';
 
 inEveryPlace('a job is created, updated and removed', async (t, place) => {
   await lifeOfAJob(await clientVault(t, place), machine(t, place));

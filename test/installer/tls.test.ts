@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createSecureContext, createServer } from 'node:tls';
-import { assertPair, machine, type Tool } from '../harness/client-installer.ts';
-import { everyTool } from '../harness/client-places.ts';
-import { relay } from '../harness/client-relay.ts';
-import { clientVault } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
-import { type Chain, makeChain } from '../harness/openssl-chain.ts';
+import { type Chain, makeChain } from '../harness/ca/openssl-chain.ts';
+import { assertPair, machine, type Tool } from '../harness/client/installer.ts';
+import { relay } from '../harness/client/relay.ts';
+import { clientVault } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { everyTool } from './places.ts';
 
 /** A vault behind HTTPS, with a certificate for these names. */
 async function secureVault(t: TestContext, names = 'IP:127.0.0.1') {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { inEveryShell } from '../harness/client-places.ts';
-import { administration } from '../harness/http-administration.ts';
-import { needs, type Skip } from '../harness/missing-program.ts';
-import { bundleOf, entryFor, rootNamed, trustMachine } from '../harness/trust-machine.ts';
+import { administration } from '../harness/http/administration.ts';
+import { needs, type Skip } from '../harness/processes/missing-program.ts';
+import { inEveryShell } from './places.ts';
+import { bundleOf, entryFor, rootNamed, trustMachine } from './trust-machine.ts';
 
 const openssl = needs('openssl');
 const also = (program: string): Skip => (openssl.skip === undefined ? needs(program) : openssl);

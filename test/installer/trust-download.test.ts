@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
 import { publicKeyPin } from '../../src/crypto/public-key-pin.ts';
-import type { Answer } from '../harness/client-relay.ts';
-import { needs, type Skip } from '../harness/missing-program.ts';
-import { bundleOf, fingerprintOf, rootNamed, trustMachine } from '../harness/trust-machine.ts';
+import type { Answer } from '../harness/client/relay.ts';
+import { needs, type Skip } from '../harness/processes/missing-program.ts';
+import { bundleOf, fingerprintOf, rootNamed, trustMachine } from './trust-machine.ts';
 
 const openssl = needs('openssl');
 const also = (program: string): Skip => (openssl.skip === undefined ? needs(program) : openssl);

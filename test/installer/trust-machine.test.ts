@@ -7,11 +7,11 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { finish, trustInstaller } from '../harness/client-installer.ts';
-import { findProgram, needs, type Skip } from '../harness/missing-program.ts';
+import { finish, trustInstaller } from '../harness/client/installer.ts';
+import { findProgram, needs, type Skip } from '../harness/processes/missing-program.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { entryFor, rootNamed, trustMachine } from '../harness/trust-machine.ts';
-import { serve, vault } from '../harness/vault-process.ts';
+import { entryFor, rootNamed, trustMachine } from './trust-machine.ts';
 
 const namespace = ['--mount', '--map-root-user'];
 

@@ -13,8 +13,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { modeOf, trustInstaller } from '../harness/client-installer.ts';
-import { findProgram, needs, type Skip } from '../harness/missing-program.ts';
+import { modeOf, trustInstaller } from '../harness/client/installer.ts';
+import { findProgram, needs, type Skip } from '../harness/processes/missing-program.ts';
+import { enterable } from '../harness/processes/vault-process.ts';
 import {
   bundleOf,
   entryFor,
@@ -22,8 +23,7 @@ import {
   rootNamed,
   type TrustMachine,
   trustMachine,
-} from '../harness/trust-machine.ts';
-import { enterable } from '../harness/vault-process.ts';
+} from './trust-machine.ts';
 
 const openssl = needs('openssl');
 const also = (program: string, only: Skip = {}): Skip =>

@@ -15,9 +15,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { finish, modeOf, trustInstaller } from '../harness/client-installer.ts';
-import { inEveryShell } from '../harness/client-places.ts';
-import { needs } from '../harness/missing-program.ts';
+import { finish, modeOf, trustInstaller } from '../harness/client/installer.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { enterable } from '../harness/processes/vault-process.ts';
+import { inEveryShell } from './places.ts';
 import {
   bundleOf,
   entryFor,
@@ -27,8 +28,7 @@ import {
   systems,
   type TrustMachine,
   trustMachine,
-} from '../harness/trust-machine.ts';
-import { enterable } from '../harness/vault-process.ts';
+} from './trust-machine.ts';
 
 const curl = needs('openssl').skip === undefined ? needs('curl') : needs('openssl');
 

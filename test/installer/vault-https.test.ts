@@ -6,11 +6,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Machine, machine } from '../harness/client-installer.ts';
-import { usual } from '../harness/client-vault.ts';
-import { needs } from '../harness/missing-program.ts';
+import { type Machine, machine } from '../harness/client/installer.ts';
+import { usual } from '../harness/client/vault.ts';
+import { needs } from '../harness/processes/missing-program.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { serve, vault } from '../harness/vault-process.ts';
 
 const run = promisify(execFile);
 

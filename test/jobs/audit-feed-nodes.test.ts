@@ -8,7 +8,7 @@ import { readSetting } from '../../src/db/tables/settings.ts';
 import { leadershipDuration } from '../../src/domain/nodes/leadership.ts';
 import { type AuditSink, runAuditFeed } from '../../src/jobs/audit-feed.ts';
 import { runLeader } from '../../src/jobs/leader.ts';
-import { type SharedNode, sharedNodes } from '../harness/shared-nodes.ts';
+import { type SharedNode, sharedNodes } from '../harness/database/shared-nodes.ts';
 
 /** What one node delivers. */
 class Collector implements AuditSink {

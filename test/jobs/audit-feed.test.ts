@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { putSetting } from '../../src/db/tables/settings.ts';
 import { type AuditSink, runAuditFeed } from '../../src/jobs/audit-feed.ts';
-import { outside, refuse } from '../harness/outside-database.ts';
+import { outside, refuse } from '../harness/database/outside-database.ts';
 import { type TestVault, testVault } from '../harness/test-vault.ts';
 
 /** A collector that keeps what it gets, unless it is away. */

@@ -10,8 +10,8 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { AuditEventRow } from '../../src/db/audit/audit-events.ts';
 import { auditSyslog, syslogMessage } from '../../src/jobs/audit-syslog.ts';
 import type { SyslogTarget } from '../../src/jobs/syslog-connection.ts';
-import { needs } from '../harness/missing-program.ts';
-import { makeChain } from '../harness/openssl-chain.ts';
+import { makeChain } from '../harness/ca/openssl-chain.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

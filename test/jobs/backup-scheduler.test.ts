@@ -14,8 +14,8 @@ import { backupFindings } from '../../src/domain/doctor/upkeep-findings.ts';
 import { ensureIdentity, ensureVaultIdentity } from '../../src/domain/instance/vault-identity.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { runBackupScheduler } from '../../src/jobs/backup-scheduler.ts';
+import { addCertificates } from '../harness/database/marked-vault.ts';
 import { eventually } from '../harness/eventually.ts';
-import { addCertificates } from '../harness/marked-vault.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { testVault } from '../harness/test-vault.ts';
 

@@ -10,10 +10,10 @@ import { removeDnsProvider } from '../../src/domain/dns-providers/dns-providers.
 import { OpenedDnsProviders } from '../../src/domain/dns-providers/opened-dns-providers.ts';
 import { leaseDuration } from '../../src/domain/renewals/renewal-claim.ts';
 import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
-import { cleanRounds, lookingEngine } from '../harness/engine-dns.ts';
-import { addMemoryProvider, challengeRows, memoryZone, tryWork } from '../harness/engine-vault.ts';
-import { workerOn } from '../harness/engine-worker.ts';
-import { until } from '../harness/renewal-fixtures.ts';
+import { cleanRounds, lookingEngine } from '../harness/issuance/engine-dns.ts';
+import { addMemoryProvider, challengeRows, memoryZone, tryWork } from '../harness/issuance/engine-vault.ts';
+import { workerOn } from '../harness/issuance/engine-worker.ts';
+import { until } from '../harness/issuance/renewal-fixtures.ts';
 
 test('a record that cannot be taken down does not fail the renewal; the cleaner removes it within half an hour', async (t) => {
   const { vault, zone, log, work } = await lookingEngine(t);

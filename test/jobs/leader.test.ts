@@ -8,7 +8,7 @@ import { StorageError } from '../../src/base/storage-error.ts';
 import { moveAuditCursor } from '../../src/domain/audit/audit-cursor.ts';
 import { LeaseLostError, leadershipDuration } from '../../src/domain/nodes/leadership.ts';
 import { type BeginJobs, runLeader } from '../../src/jobs/leader.ts';
-import { type SharedNode, sharedNodes } from '../harness/shared-nodes.ts';
+import { type SharedNode, sharedNodes } from '../harness/database/shared-nodes.ts';
 
 /** A node that takes part in the election. */
 type Candidate = SharedNode & {

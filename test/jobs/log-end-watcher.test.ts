@@ -6,7 +6,7 @@ import { StorageError } from '../../src/base/storage-error.ts';
 import { localCli, record } from '../../src/domain/audit/audit.ts';
 import { pruneAuditLog } from '../../src/domain/audit/audit-retention.ts';
 import { runLogEndReport, runLogEndWatcher } from '../../src/jobs/log-end-watcher.ts';
-import { outside, putOutside } from '../harness/outside-database.ts';
+import { outside, putOutside } from '../harness/database/outside-database.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 async function watched(t: TestContext) {

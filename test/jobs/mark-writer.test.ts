@@ -7,10 +7,10 @@ import { minute } from '../../src/base/duration.ts';
 import { beginServing } from '../../src/domain/instance/served-vault.ts';
 import { readMark } from '../../src/domain/instance/vault-mark.ts';
 import { runMarkWriter } from '../../src/jobs/mark-writer.ts';
+import { addCertificates } from '../harness/database/marked-vault.ts';
+import { ofFiles } from '../harness/database/tested-engine.ts';
 import { eventually } from '../harness/eventually.ts';
-import { addCertificates } from '../harness/marked-vault.ts';
 import { testVault } from '../harness/test-vault.ts';
-import { ofFiles } from '../harness/tested-engine.ts';
 
 test(
   'the mark follows the database once a minute, is written only when there is more, and comes back',

@@ -5,8 +5,8 @@ import { minute, second } from '../../src/base/duration.ts';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { recordedNodes } from '../../src/domain/nodes/nodes.ts';
 import { runNodeRecorder } from '../../src/jobs/node-recorder.ts';
-import { until } from '../harness/renewal-fixtures.ts';
-import { ownNode, sharedNodes } from '../harness/shared-nodes.ts';
+import { ownNode, sharedNodes } from '../harness/database/shared-nodes.ts';
+import { until } from '../harness/issuance/renewal-fixtures.ts';
 
 /** A node whose recorder runs. */
 async function recording(t: TestContext, skew = 0) {

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
 import { runNotificationWatcher } from '../../src/jobs/notification-watcher.ts';
 import { eventually } from '../harness/eventually.ts';
-import { addWebhook, toldIn } from '../harness/notification-fixtures.ts';
-import { makeCertificate } from '../harness/renewal-fixtures.ts';
+import { makeCertificate } from '../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, toldIn } from '../harness/notifications/fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 test('expiries, overdue backups and digests are notified within a minute, once each, by any number of watchers', async (t) => {

@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import { minute } from '../../src/base/duration.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { eventually } from '../harness/eventually.ts';
-import { addWebhook, deliveriesOf, failRenewal } from '../harness/notification-fixtures.ts';
-import { notifierProcess } from '../harness/notifier-process.ts';
-import { makeCertificate } from '../harness/renewal-fixtures.ts';
+import { isSignedWith, webhookReceiver } from '../harness/http/webhook-receiver.ts';
+import { makeCertificate } from '../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, deliveriesOf, failRenewal } from '../harness/notifications/fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
-import { isSignedWith, webhookReceiver } from '../harness/webhook-receiver.ts';
+import { notifierProcess } from './notifier-process.ts';
 
 test('a notifier that is killed while a receiver has the message loses nothing, and repeats it with the same id', async (t) => {
   const receiver = await webhookReceiver(t);

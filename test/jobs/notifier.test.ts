@@ -5,11 +5,11 @@ import { suite, type TestContext, test } from 'node:test';
 import { minute, second } from '../../src/base/duration.ts';
 import { runNotifier } from '../../src/jobs/notifier.ts';
 import { eventually } from '../harness/eventually.ts';
-import { renewCertificate } from '../harness/http-fixtures.ts';
-import { addWebhook, deliveriesOf, failRenewal } from '../harness/notification-fixtures.ts';
-import { makeCertificate } from '../harness/renewal-fixtures.ts';
+import { renewCertificate } from '../harness/http/fixtures.ts';
+import { type WebhookReceiver, webhookReceiver } from '../harness/http/webhook-receiver.ts';
+import { makeCertificate } from '../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, deliveriesOf, failRenewal } from '../harness/notifications/fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
-import { type WebhookReceiver, webhookReceiver } from '../harness/webhook-receiver.ts';
 
 async function prepared(t: TestContext, certificates = 1) {
   const receiver = await webhookReceiver(t);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour } from '../../src/base/duration.ts';
 import { runPrivateCaLog } from '../../src/jobs/private-ca-log.ts';
-import { caExpiry, exportRoot, rootExpiry, untilLeft } from '../harness/private-ca-fixtures.ts';
+import { caExpiry, exportRoot, rootExpiry, untilLeft } from '../harness/ca/private-ca-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 test('an expiring root is logged at the start and every day, with its expiry and the command', async (t) => {

@@ -5,9 +5,9 @@ import { StorageError } from '../../src/base/storage-error.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../src/domain/certificates/certificates.ts';
 import { runPruning } from '../../src/jobs/pruning.ts';
-import { eventsOf } from '../harness/http-fixtures.ts';
-import { outside } from '../harness/outside-database.ts';
-import { makeCertificate } from '../harness/renewal-fixtures.ts';
+import { outside } from '../harness/database/outside-database.ts';
+import { eventsOf } from '../harness/http/fixtures.ts';
+import { makeCertificate } from '../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

@@ -9,7 +9,7 @@ import { createCertificateInput, parseInput } from '../../src/domain/inputs.ts';
 import type { Vault } from '../../src/domain/vault.ts';
 import { requireCertificate } from '../../src/domain/versions/certificate-lookup.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
-import { change, endAll, rowOf } from '../harness/renewal-fixtures.ts';
+import { change, endAll, rowOf } from '../harness/issuance/renewal-fixtures.ts';
 import { type TestVault, testVault } from '../harness/test-vault.ts';
 
 async function vaultWith(t: TestContext, ...names: string[]) {

@@ -9,8 +9,8 @@ import { claimRenewal, leaseDuration } from '../../src/domain/renewals/renewal-c
 import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../src/jobs/renewal-worker.ts';
-import { acmeIssuer, makeCertificate, rowOf, until } from '../harness/renewal-fixtures.ts';
-import { type AcmeKind, problem, type ScriptedAcme, scriptedAcme } from '../harness/scripted-acme.ts';
+import { type AcmeKind, problem, type ScriptedAcme, scriptedAcme } from '../harness/ca/scripted-acme.ts';
+import { acmeIssuer, makeCertificate, rowOf, until } from '../harness/issuance/renewal-fixtures.ts';
 import { type TestVault, testVault } from '../harness/test-vault.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

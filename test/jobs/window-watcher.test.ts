@@ -11,9 +11,9 @@ import { parseInput, updateCertificateInput } from '../../src/domain/inputs.ts';
 import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import { requireVersion } from '../../src/domain/versions/versions.ts';
 import { runWindowWatcher } from '../../src/jobs/window-watcher.ts';
-import { countOf, type Engine, engine } from '../harness/engine-vault.ts';
-import { acmeIssuer, rowOf, until } from '../harness/renewal-fixtures.ts';
-import { type ScriptedReply, scriptedAcme } from '../harness/scripted-acme.ts';
+import { type ScriptedReply, scriptedAcme } from '../harness/ca/scripted-acme.ts';
+import { countOf, type Engine, engine } from '../harness/issuance/engine-vault.ts';
+import { acmeIssuer, rowOf, until } from '../harness/issuance/renewal-fixtures.ts';
 import { settingsFor } from '../harness/test-vault.ts';
 
 /** A certificate that was just issued, with the watcher beside it; `asked` waits until the CA was asked so often. */

@@ -7,8 +7,8 @@ import { Secret } from '../../src/base/secret.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
 import { bundleReader, readBundleApart } from '../../src/net/bundle-process.ts';
+import { makeChain, makeLeaf } from '../harness/ca/private-chain.ts';
 import { dsaBomb, pkcs12Bomb } from '../harness/import-bombs.ts';
-import { makeChain, makeLeaf } from '../harness/private-chain.ts';
 
 const password = new Secret('correct-horse-of-ours');
 

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
 import { hookFailure } from '../../src/net/hook-failure.ts';
 import { runHook } from '../../src/net/hook-process.ts';
-import { hookScript } from '../harness/hook-script.ts';
+import { hookScript } from '../harness/dns/hook-script.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 /** The text after the exit code of a hook that writes `output`, an expression in which `secret` is the secret. */

@@ -6,7 +6,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { realWorld } from '../../src/base/world.ts';
 import { type HookRun, runHook } from '../../src/net/hook-process.ts';
-import { hookScript, recordingHook } from '../harness/hook-script.ts';
+import { hookScript, recordingHook } from '../harness/dns/hook-script.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

@@ -18,8 +18,8 @@ import { systemResolver } from '../../src/dns/resolver/system-resolver.ts';
 import { parseAllowedOutbound } from '../../src/net/outbound-addresses.ts';
 import { type LookupAll, type OutboundGuard, outboundGuard } from '../../src/net/outbound-guard.ts';
 import { outboundHttp } from '../../src/net/outbound-http.ts';
-import { fakeContext } from '../harness/fake-provider.ts';
-import { forwardProxy } from '../harness/forward-proxy.ts';
+import { fakeContext } from '../harness/dns/fake-provider.ts';
+import { forwardProxy } from '../harness/http/forward-proxy.ts';
 
 const { signal } = new AbortController();
 const never = 'example.invalid';

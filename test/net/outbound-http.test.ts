@@ -9,9 +9,9 @@ import { OperatorError } from '../../src/base/operator-error.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { encodePem } from '../../src/crypto/pem.ts';
 import { OutboundError, type OutboundReason, outboundHttp } from '../../src/net/outbound-http.ts';
-import { forwardProxy } from '../harness/forward-proxy.ts';
+import { identifier, makeChain, makeLeaf } from '../harness/ca/private-chain.ts';
+import { forwardProxy } from '../harness/http/forward-proxy.ts';
 import { loopbackGuard } from '../harness/loopback-guard.ts';
-import { identifier, makeChain, makeLeaf } from '../harness/private-chain.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
 const direct = outboundHttp(realWorld, {}, 'vault-test/1', loopbackGuard);

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import '../harness/child-processes.ts';
-import { signal } from '../harness/process-tree.ts';
+import '../harness/processes/child-processes.ts';
+import { signal } from '../harness/processes/process-tree.ts';
 import { type Batch, root } from './plan.ts';
 import type { EndOfProcess, ReportLine, TestResult } from './reporter.ts';
 
@@ -83,7 +83,7 @@ async function runProcess(
     process.execPath,
     [
       ...['--test', '--test-isolation=none', '--test-timeout=300000'],
-      ...['--import', './test/harness/child-processes.ts'],
+      ...['--import', './test/harness/processes/child-processes.ts'],
       ...['--test-reporter=./test/runner/reporter.ts', `--test-reporter-destination=${note}`],
       ...files,
     ],

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { needsPostgres, type PostgresKind } from '../harness/postgres-binaries.ts';
+import { needsPostgres, type PostgresKind } from '../harness/postgres/binaries.ts';
 
 export const root = join(import.meta.dirname, '..', '..');
 
@@ -31,10 +31,10 @@ export type PlanOptions = {
 };
 
 /** What starts programs, or looks for them. */
-const starters = /from '(?:node:child_process|playwright-core|[./]*(?:harness\/)?missing-program\.ts)'/;
+const starters = /from '(?:node:child_process|playwright-core|[./]*(?:[a-z]+\/)*missing-program\.ts)'/;
 
 /** What gives vaults their engine: a test with a vault has it among what it imports. */
-const engineOfVaults = 'test/harness/tested-engine.ts';
+const engineOfVaults = 'test/harness/database/tested-engine.ts';
 
 /** Tests of the product as processes, which are long and wait for others. */
 const processFolders = /^test\/(?:docs|executable|installer|torture)\//;

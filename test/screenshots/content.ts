@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { vault } from '../harness/vault-process.ts';
+import { vault } from '../harness/processes/vault-process.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;

@@ -6,10 +6,10 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import { pagePatterns, pathOf } from '../harness/console-pages.ts';
-import { startWatch } from '../harness/console-watch.ts';
-import { findProgram } from '../harness/missing-program.ts';
-import { serve } from '../harness/vault-process.ts';
+import { pagePatterns, pathOf } from '../harness/console/pages.ts';
+import { startWatch } from '../harness/console/watch.ts';
+import { findProgram } from '../harness/processes/missing-program.ts';
+import { serve } from '../harness/processes/vault-process.ts';
 import { age, fill, person } from './content.ts';
 
 /** The moment of all pictures. */

@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Cluster } from '../harness/patroni-cluster.ts';
+import type { Cluster } from './patroni-cluster.ts';
 
 /** A connection. It may be cut while it rests, which its next query tells. */
 export async function connected(url: string): Promise<pg.Client> {

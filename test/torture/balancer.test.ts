@@ -5,7 +5,7 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { testServer } from '../harness/test-server.ts';
+import { testServer } from '../harness/http/test-server.ts';
 import { startBalancer } from './balancer.ts';
 
 type Answer = { readonly status: number; readonly text: string };

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import * as http from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeChain, type PrivateChain } from '../harness/private-chain.ts';
+import { makeChain, type PrivateChain } from '../harness/ca/private-chain.ts';
 import type { Chance } from './chamber.ts';
 import { newLeaf } from './imported-leaf.ts';
 import { type Deed, type Entry, Facts, type Ledger, type Outcome, type Said } from './ledger.ts';

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { findProgram } from '../harness/missing-program.ts';
+import { findProgram } from '../harness/processes/missing-program.ts';
 
 /** `disk-shim.c`'s operations and errors. */
 export type DiskFault = {
@@ -17,7 +17,7 @@ export type DiskFault = {
 };
 
 export type DiskShim = {
-  /** The environment that preloads it, for `serve` and `vault` of test/harness/vault-process.ts. */
+  /** The environment that preloads it, for `serve` and `vault` of test/harness/processes/vault-process.ts. */
   readonly environment: Readonly<Record<string, string>>;
   /** Replaces the faults, from the next operation on. */
   readonly fail: (...faults: readonly DiskFault[]) => void;

@@ -11,7 +11,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { patience } from '../harness/eventually.ts';
-import { type Launch, type RunningVault, serve, vault } from '../harness/vault-process.ts';
+import { type Launch, type RunningVault, serve, vault } from '../harness/processes/vault-process.ts';
 
 export type Scene = {
   /** A folder that the fault does not affect. */

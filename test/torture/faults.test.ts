@@ -1,6 +1,6 @@
 /** The short form of each fault: it begins while the executable serves, lasts a second and ends. */
 import { test } from 'node:test';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { endure, troubles } from './faults.ts';
 

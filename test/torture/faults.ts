@@ -8,7 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { type Launch, serve } from '../harness/vault-process.ts';
+import { type Launch, serve } from '../harness/processes/vault-process.ts';
 import type { Chamber, Finding } from './chamber.ts';
 import { type DiskFault, type DiskShim, diskShim } from './disk-shim.ts';
 import {

@@ -1,7 +1,7 @@
 /** The short form of the chamber of power cuts around files: only the critical moments. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { cutFiles } from './file-cuts.ts';
 import { shortOrder } from './short-order.ts';
 

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { sourceUrl } from '../harness/racing-processes.ts';
+import { sourceUrl } from '../harness/processes/racing-processes.ts';
 import type { Finding, Order } from './chamber.ts';
 import { Disk, type Loss, someLoss } from './disk.ts';
 import { diskRecords, markLog } from './disk-log.ts';

@@ -1,7 +1,7 @@
 /** The short form of the faults of single files: what a server touches is found, and a few faults, others in each commit. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needs } from '../harness/missing-program.ts';
+import { needs } from '../harness/processes/missing-program.ts';
 import { slice } from '../harness/slice.ts';
 import { cellsOf, FileScene } from './file-faults.ts';
 import { shortOrder } from './short-order.ts';

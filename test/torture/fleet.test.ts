@@ -1,7 +1,7 @@
 /** The short form of the fleet simulation. */
 import { test } from 'node:test';
 import { day, hour, second } from '../../src/base/duration.ts';
-import { simulateFleet } from '../harness/fleet.ts';
+import { simulateFleet } from '../harness/fleet/fleet.ts';
 import { checkFleet, fleetPlan } from './fleet.ts';
 
 test('a small fleet is renewed in time beside CAs and DNS providers that fail, and meets no limit', async (t) => {

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { day, hour, minute, second } from '../../src/base/duration.ts';
-import { type FleetFigures, type FleetPlan, simulateFleet } from '../harness/fleet.ts';
+import { type FleetFigures, type FleetPlan, simulateFleet } from '../harness/fleet/fleet.ts';
 import type { Chamber } from './chamber.ts';
 
 /** The whole fleet; `dueWithin` says how dense its renewals are. */

@@ -5,7 +5,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PrivateChain } from '../harness/private-chain.ts';
+import type { PrivateChain } from '../harness/ca/private-chain.ts';
 import type { Chance } from './chamber.ts';
 import { newLeaf } from './imported-leaf.ts';
 import type { Deed, Said } from './ledger.ts';

@@ -3,7 +3,7 @@
  * has acknowledged must hold at the next request to any node.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PrivateChain } from '../harness/private-chain.ts';
+import type { PrivateChain } from '../harness/ca/private-chain.ts';
 import type { Chance } from './chamber.ts';
 import { administrator } from './crowd.ts';
 import { newLeaf } from './imported-leaf.ts';

@@ -5,8 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { needsPatroni } from '../harness/patroni-member.ts';
-import { makeChain } from '../harness/private-chain.ts';
+import { makeChain } from '../harness/ca/private-chain.ts';
 import { AuditTruth } from './audit-truth.ts';
 import { startBalancer } from './balancer.ts';
 import type { Finding, Order } from './chamber.ts';
@@ -18,6 +17,7 @@ import { crowdKinds, NodeCrowd } from './node-crowd.ts';
 import { NodeDownloads } from './node-downloads.ts';
 import { type Happened, torment } from './node-events.ts';
 import { NodeShifts } from './node-shifts.ts';
+import { needsPatroni } from './patroni-member.ts';
 import { runCommand } from './running-vault.ts';
 import { ServerTruths, withRows } from './server-truths.ts';
 import {

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { needsPatroni } from '../harness/patroni-member.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { needsPatroni } from './patroni-member.ts';
 
 /** Starts a cluster, pauses its primary and waits to be killed. */
 const holder = `
-  import { startCluster } from ${JSON.stringify(join(import.meta.dirname, '../harness/patroni-cluster.ts'))};
+  import { startCluster } from ${JSON.stringify(join(import.meta.dirname, './patroni-cluster.ts'))};
   const cluster = await startCluster({ after() {} });
   await cluster.pausePrimary();
   console.log(JSON.stringify(cluster.dataFolders));

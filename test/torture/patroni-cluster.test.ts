@@ -1,9 +1,9 @@
 /** Tests the PostgreSQL cluster that chambers torture the vault on, in a switchover and in a crash of the primary. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startCluster } from '../harness/patroni-cluster.ts';
-import { needsPatroni } from '../harness/patroni-member.ts';
 import { missingRows, moreRows, query, startWriter } from './acknowledged-rows.ts';
+import { startCluster } from './patroni-cluster.ts';
+import { needsPatroni } from './patroni-member.ts';
 
 const write = 'insert into kept values (-1)';
 

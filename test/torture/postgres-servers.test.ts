@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type PostgresServer, postgresServer, startPostgres } from '../harness/postgres.ts';
-import { needsPostgres } from '../harness/postgres-binaries.ts';
+import { needsPostgres } from '../harness/postgres/binaries.ts';
+import { type PostgresServer, postgresServer, startPostgres } from '../harness/postgres/postgres.ts';
 
 /** Starts a server, pauses it and waits to be killed. */
 const holder = `
-  import { postgresServer } from ${JSON.stringify(join(import.meta.dirname, '..', 'harness', 'postgres.ts'))};
+  import { postgresServer } from ${JSON.stringify(join(import.meta.dirname, '..', 'harness', 'postgres', 'postgres.ts'))};
   const server = await postgresServer();
   server.pause();
   console.log(server.socketDir);

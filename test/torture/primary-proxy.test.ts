@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type ServerResponse } from 'node:http
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ProxiedMember, primaryProxy } from '../harness/primary-proxy.ts';
+import { type ProxiedMember, primaryProxy } from './primary-proxy.ts';
 
 type Member = ProxiedMember & {
   /** The timeline of a primary; `standby` answers so; `frozen` never answers. */

@@ -13,9 +13,9 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { patience } from '../harness/eventually.ts';
-import { needs, type Skip } from '../harness/missing-program.ts';
+import { needs, type Skip } from '../harness/processes/missing-program.ts';
+import { fromExecutable } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { fromExecutable } from '../harness/vault-process.ts';
 import { get } from './fault-scene.ts';
 
 const small = 'mount -t tmpfs -o size=6m,mode=700 tmpfs "$DIR"';

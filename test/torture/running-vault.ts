@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import * as http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { patience } from '../harness/eventually.ts';
-import '../harness/child-processes.ts';
+import '../harness/processes/child-processes.ts';
 
 export type Place = {
   readonly program: string;

@@ -1,8 +1,8 @@
 /** Short runs of chambers for `npm test`, with a random seed that the report shows. */
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import { fromExecutable } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { fromExecutable } from '../harness/vault-process.ts';
 import { chanceFrom, type Order } from './chamber.ts';
 
 /** An order for the built executable; VAULT_TORTURE_SEED repeats an earlier one. */

@@ -4,9 +4,9 @@
  */
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Cluster, startCluster } from '../harness/patroni-cluster.ts';
-import { startPostgres } from '../harness/postgres.ts';
+import { startPostgres } from '../harness/postgres/postgres.ts';
 import type { Chance } from './chamber.ts';
+import { type Cluster, startCluster } from './patroni-cluster.ts';
 
 /** One thing that happens to the database; resolves when it is over, apart from what `heal` mends. */
 export type DatabaseEvent = {

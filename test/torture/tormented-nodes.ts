@@ -2,7 +2,7 @@
 import { copyFileSync, globSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePorts } from '../harness/port.ts';
+import { freePorts } from '../harness/processes/port.ts';
 import { ask, type Place, type Server, type Started, startServer } from './running-vault.ts';
 
 /** How long a node may take until it is ready again on a busy machine, in milliseconds. */

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { test } from 'node:test';
 import { day } from '../../src/base/duration.ts';
-import { machine } from '../harness/client-installer.ts';
-import { clientVault } from '../harness/client-vault.ts';
+import { machine } from '../harness/client/installer.ts';
+import { clientVault } from '../harness/client/vault.ts';
 import { PollingClient } from './polling-client.ts';
 import { simulateYear } from './year.ts';
 

@@ -21,7 +21,7 @@ import { runKeyUseWriter } from '../../src/jobs/key-use-writer.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../src/jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../../src/jobs/window-watcher.ts';
-import { routes } from '../harness/all-routes.ts';
+import { routes } from '../harness/http/all-routes.ts';
 import { settingsFor } from '../harness/test-vault.ts';
 import type { Chamber } from './chamber.ts';
 import { PollingClient, type RunOutcome } from './polling-client.ts';

@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { goodPassword, otherPassword } from '../../harness/sign-in-fixtures.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { goodPassword, otherPassword } from '../../harness/http/sign-in-fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable, type Outcome, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, type Outcome, vault } from '../../harness/vault-process.ts';
 
 type Person = { readonly name: string; readonly last_signed_in_at: string | null };
 

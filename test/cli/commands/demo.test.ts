@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fromExecutable, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, vault } from '../../harness/vault-process.ts';
 
 /** Starts a demo in a directory for temporary files; `said` resolves when stdout or stderr has this text. */
 function demo(t: TestContext, environment: Record<string, string> = {}) {

@@ -5,9 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { commandLine, commandWords } from '../../harness/command-line.ts';
-import { fakeDns } from '../../harness/fake-dns.ts';
-import { vault } from '../../harness/vault-process.ts';
+import { fakeDns } from '../../harness/dns/fake-dns.ts';
+import { commandLine, commandWords } from '../../harness/processes/command-line.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 
 const secretHint =
   '  Write settings and credentials to a YAML or JSON file and name it with --secret-file.\n';

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Inspection } from '../../../src/crypto/bundles/inspection.ts';
+import { type Chain, issue, makeChain, openssl } from '../../harness/ca/openssl-chain.ts';
 import { pkcs12Bomb } from '../../harness/import-bombs.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { type Chain, issue, makeChain, openssl } from '../../harness/openssl-chain.ts';
-import { freePort } from '../../harness/port.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { freePort } from '../../harness/processes/port.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { vault } from '../../harness/vault-process.ts';
 
 type Printed = Inspection & { source: string; tls: { protocol: string; cipher: string } | null };
 

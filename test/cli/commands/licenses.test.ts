@@ -1,7 +1,7 @@
 /** `vault licenses` at its door; that nothing is missing in it is in test/executable/inventory.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { vault } from '../../harness/vault-process.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 
 test('"vault licenses" prints to stdout and needs no vault, nor options about one', async () => {
   const { code, stdout, stderr } = await vault(['licenses'], { environment: { HOME: '/nonexistent' } });

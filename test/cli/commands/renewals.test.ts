@@ -1,8 +1,8 @@
 /** `vault renewals list`: what was renewed, what is under way and what failed, as people and as programs want to know. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLineWithCa, commandWords } from '../../harness/command-line.ts';
-import { problem } from '../../harness/scripted-acme.ts';
+import { problem } from '../../harness/ca/scripted-acme.ts';
+import { commandLineWithCa, commandWords } from '../../harness/processes/command-line.ts';
 
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z`;
 

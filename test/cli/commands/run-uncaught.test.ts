@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fromSource, serve } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromSource, serve } from '../../harness/vault-process.ts';
 
 /** Makes each process of the vault throw, or reject without anybody listening, at a signal. */
 const throwing = `data:text/javascript,${encodeURIComponent(

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { realWorld } from '../../../src/base/world.ts';
 import { run } from '../../../src/cli/commands/run.ts';
+import { fromExecutable, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, vault } from '../../harness/vault-process.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;

@@ -9,11 +9,11 @@ import { updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { putChallenge } from '../../harness/http-acme-fixtures.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { putChallenge } from '../../harness/http/acme-fixtures.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { type RunningVault, serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { type RunningVault, serve, vault } from '../../harness/vault-process.ts';
 
 const path = '/.well-known/acme-challenge/some-token';
 const http = {

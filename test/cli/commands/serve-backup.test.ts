@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { commandLine } from '../../harness/command-line.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { fromExecutable, fromSource, serve, vault } from '../../harness/vault-process.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { fromExecutable, fromSource, serve, vault } from '../../harness/processes/vault-process.ts';
 
 for (const [form, program] of [
   ['executable', fromExecutable],

@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { commandLine } from '../../harness/command-line.ts';
-import { serve, vault } from '../../harness/vault-process.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { serve, vault } from '../../harness/processes/vault-process.ts';
 
 const refusal = (dir: string) =>
   new RegExp(

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { commandLine } from '../../harness/command-line.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { serve } from '../../harness/vault-process.ts';
-import { webhookReceiver } from '../../harness/webhook-receiver.ts';
+import { webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { serve } from '../../harness/processes/vault-process.ts';
 
 const day = 86_400_000;
 

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type CommandLine, commandLine } from '../../harness/command-line.ts';
+import { makeChain } from '../../harness/ca/openssl-chain.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { visit } from '../../harness/https-client.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { makeChain } from '../../harness/openssl-chain.ts';
+import { visit } from '../../harness/http/https-client.ts';
+import { type CommandLine, commandLine } from '../../harness/processes/command-line.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { type RunningVault, serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { type RunningVault, serve, vault } from '../../harness/vault-process.ts';
 
 type Line = { readonly msg: string; readonly level: string; readonly [field: string]: unknown };
 

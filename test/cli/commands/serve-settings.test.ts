@@ -4,10 +4,10 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { type CommandLine, commandLine } from '../../harness/command-line.ts';
-import { visit } from '../../harness/https-client.ts';
-import { goodPassword } from '../../harness/sign-in-fixtures.ts';
-import { type RunningVault, serve, vault } from '../../harness/vault-process.ts';
+import { visit } from '../../harness/http/https-client.ts';
+import { goodPassword } from '../../harness/http/sign-in-fixtures.ts';
+import { type CommandLine, commandLine } from '../../harness/processes/command-line.ts';
+import { type RunningVault, serve, vault } from '../../harness/processes/vault-process.ts';
 
 const inUse =
   /^vault: Certificate "own" is in use: the vault serves HTTPS with it\.\n {2}Clients that pin its key/;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import {
   cookieOf,
   fromPage,
@@ -12,9 +12,9 @@ import {
   otherPassword,
   pageWith,
   signIn,
-} from '../../harness/sign-in-fixtures.ts';
+} from '../../harness/http/sign-in-fixtures.ts';
+import { type RunningVault, serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { type RunningVault, serve, vault } from '../../harness/vault-process.ts';
 
 const askOf = ({ url }: RunningVault) => ({
   get: (path: string, _key?: string, init: RequestInit = {}) => fetch(new URL(path, url), init),

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { commandLine } from '../../harness/command-line.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { fromSource, serve } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromSource, serve } from '../../harness/vault-process.ts';
 
 /** Source files whose calls are short, or rare, or wait for what the database waits for too. */
 const excepted: Readonly<Record<string, string>> = {

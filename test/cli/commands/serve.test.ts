@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { eventually } from '../../harness/eventually.ts';
+import { fromExecutable, type RunningVault, serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, type RunningVault, serve, vault } from '../../harness/vault-process.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'vault-serve-'));
 after(() => rmSync(dir, { recursive: true }));

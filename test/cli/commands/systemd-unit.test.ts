@@ -4,9 +4,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { constants, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, vault } from '../../harness/vault-process.ts';
 
 const [program] = fromExecutable;
 const analyze = needs('systemd-analyze');

@@ -5,8 +5,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { needs } from '../../harness/missing-program.ts';
-import { fromExecutable, vault } from '../../harness/vault-process.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable, vault } from '../../harness/processes/vault-process.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'vault-completion-'));
 after(() => rmSync(root, { recursive: true }));

@@ -5,11 +5,11 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { readArguments } from '../../../src/cli/terminal/arguments.ts';
+import { makeChain } from '../../harness/ca/openssl-chain.ts';
 import { allCommands, type KnownCommand } from '../../harness/command-tree.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { makeChain } from '../../harness/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, vault } from '../../harness/vault-process.ts';
 
 let commands: readonly KnownCommand[] = [];
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { allCommands } from '../../harness/command-tree.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { vault } from '../../harness/vault-process.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 
 test(
   'the manual has every command with its options and examples, in sound roff',

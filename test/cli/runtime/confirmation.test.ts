@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { commandLine, commandLineWithCa, commandWords } from '../../harness/command-line.ts';
-import { type Answer, onTerminal, needsTerminal as terminal } from '../../harness/terminal-session.ts';
+import { commandLine, commandLineWithCa, commandWords } from '../../harness/processes/command-line.ts';
+import {
+  type Answer,
+  onTerminal,
+  needsTerminal as terminal,
+} from '../../harness/processes/terminal-session.ts';
 
 /** Runs the command on a terminal and types each answer once its question stands there. */
 const typing = (data: string, line: string, ...dialog: readonly Answer[]) =>

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable, type RunningVault, serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, type RunningVault, serve, vault } from '../../harness/vault-process.ts';
 
 type Line = { readonly [field: string]: unknown; readonly level: string; readonly msg: string };
 

@@ -14,11 +14,11 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { OperatorError } from '../../../src/base/operator-error.ts';
 import { masterKeyFrom } from '../../../src/cli/runtime/master-key-command.ts';
-import { commandLine } from '../../harness/command-line.ts';
-import { hookScript } from '../../harness/hook-script.ts';
+import { hookScript } from '../../harness/dns/hook-script.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { serve, vault } from '../../harness/vault-process.ts';
 
 const key = Buffer.from('3f'.repeat(16) + 'a7'.repeat(16), 'hex');
 

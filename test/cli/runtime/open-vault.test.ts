@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { type Launch, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { type Launch, vault } from '../../harness/vault-process.ts';
 
 const root = fs.mkdtempSync(join(tmpdir(), 'vault-open-'));
 after(() => fs.rmSync(root, { recursive: true }));

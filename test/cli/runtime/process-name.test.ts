@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { serve } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { serve } from '../../harness/vault-process.ts';
 
 const linux = existsSync('/proc/self/comm') ? {} : { skip: '/proc/self/comm exists on Linux only' };
 

@@ -7,9 +7,9 @@ import { before, test } from 'node:test';
 import { root } from '../../../src/cli/commands/run.ts';
 import { named } from '../../../src/cli/runtime/program-name.ts';
 import { allCommands } from '../../harness/command-tree.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable, serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromExecutable, serve, vault } from '../../harness/vault-process.ts';
 
 const dir = tempDir({ after: (end) => process.once('exit', end) });
 const link = join(dir, 'certificate-vault');

@@ -5,11 +5,11 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { commandLine } from '../../harness/command-line.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { freePort } from '../../harness/port.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { freePort } from '../../harness/processes/port.ts';
+import { serve, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { serve, vault } from '../../harness/vault-process.ts';
 
 /** Serves the certificate `web`, and creates an API key with all scopes. */
 async function servedVault(t: TestContext, ...args: readonly string[]) {

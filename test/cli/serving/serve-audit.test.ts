@@ -6,13 +6,13 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { auditJobs } from '../../../src/cli/serving/serve-audit.ts';
-import { commandLine } from '../../harness/command-line.ts';
+import { outside } from '../../harness/database/outside-database.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { type RunningVault, serve } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
-import { type RunningVault, serve } from '../../harness/vault-process.ts';
 
 async function prepared(t: TestContext) {
   const line = commandLine(t);

@@ -12,11 +12,11 @@ import { endServing } from '../../../src/domain/instance/served-vault.ts';
 import { recordedNodes } from '../../../src/domain/nodes/nodes.ts';
 import { requestRenewal, requireRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { makeCertificate, statusesOf } from '../../harness/renewal-fixtures.ts';
-import { ownNode, type SharedNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { ownNode, type SharedNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
+import { makeCertificate, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, type TestVault, testVault } from '../../harness/test-vault.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 /** Starts the jobs as a server with the id `id` does, with a copy of the audit log in `auditFile`. */
 function serving(

@@ -12,10 +12,10 @@ import BetterSqlite3 from 'better-sqlite3';
 import { supervisorIn } from '../../../src/cli/serving/supervisor.ts';
 import type { Environment } from '../../../src/cli/terminal/terminal.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { serve } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { keptLog } from '../../harness/test-vault.ts';
-import { serve } from '../../harness/vault-process.ts';
 
 const programs = { ...needs('nc'), ...needs('systemd-notify') };
 

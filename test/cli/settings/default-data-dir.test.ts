@@ -1,8 +1,8 @@
 /** The user of the service, as docs/production.md installs it: every command finds the vault without --data-dir. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machine, needsNamespaces } from '../../harness/documented-machine.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { machine, needsNamespaces } from '../../docs/documented-machine.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const asRoot = process.getuid?.() === 0 ? {} : { skip: 'this user is not root' };
 

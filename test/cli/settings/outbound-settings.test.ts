@@ -4,11 +4,11 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readSettings } from '../../../src/cli/settings/settings.ts';
-import { commandLine } from '../../harness/command-line.ts';
-import { scriptedAcme } from '../../harness/scripted-acme.ts';
-import { smtpServer } from '../../harness/smtp-server.ts';
+import { scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { smtpServer } from '../../harness/notifications/smtp-server.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 test('addresses and networks are allowed, each with a port if one is given', async (t) => {
   const dir = tempDir(t);

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { hostName } from '../../../src/cli/settings/host-name.ts';
 import { allSettingsInUse, settingsInUse } from '../../../src/cli/settings/recorded-settings.ts';
 import { recordNode } from '../../../src/domain/nodes/nodes.ts';
-import { ownNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { ownNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
 import { settingsFor } from '../../harness/test-vault.ts';
 
 const own = { ...settingsFor('/data'), publicUrl: 'https://own.test' };

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settingVariables } from '../../../src/cli/settings/setting-variables.ts';
 import { commonOptions, readSettings, serveOptions } from '../../../src/cli/settings/settings.ts';
-import { commandLine } from '../../harness/command-line.ts';
-import { serve } from '../../harness/vault-process.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { serve } from '../../harness/processes/vault-process.ts';
 
 /** What somebody who works with HashiCorp's vault has exported. */
 const hashicorp = {

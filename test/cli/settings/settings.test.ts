@@ -7,8 +7,8 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isLoopback, readSettings, type Settings } from '../../../src/cli/settings/settings.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { vault } from '../../harness/vault-process.ts';
 
 /** Four values of a setting, in the order in which they win: flag, environment, file, default. */
 type Case = {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allCommands } from '../../harness/command-tree.ts';
-import { vault } from '../../harness/vault-process.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 
 /** Words by which an option could be one that takes a secret. */
 const secretWords = /key|secret|token|password|passphrase|hmac|credential|pem|pin\b/;

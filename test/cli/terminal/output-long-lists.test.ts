@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { fromSource, vault } from '../../harness/vault-process.ts';
+import { fromSource, vault } from '../../harness/processes/vault-process.ts';
 
 type Certificate = { readonly name: string; readonly current_version: unknown };
 type ApiKey = { readonly id: number; readonly name: string; readonly certificates: readonly string[] };

@@ -7,8 +7,8 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { commandLine } from '../../harness/command-line.ts';
-import { fromExecutable, serve, vault } from '../../harness/vault-process.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { fromExecutable, serve, vault } from '../../harness/processes/vault-process.ts';
 
 const isRoot = process.getuid?.() === 0;
 const rootOnly = isRoot ? {} : { skip: 'only root can give files to another user' };

@@ -8,10 +8,16 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { makeChain } from '../../harness/ca/openssl-chain.ts';
 import { allCommands, type KnownCommand } from '../../harness/command-tree.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { makeChain } from '../../harness/openssl-chain.ts';
-import { enterable, fromExecutable, type Launch, serve, vault } from '../../harness/vault-process.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import {
+  enterable,
+  fromExecutable,
+  type Launch,
+  serve,
+  vault,
+} from '../../harness/processes/vault-process.ts';
 
 const root = fs.mkdtempSync(join(tmpdir(), 'vault-private-'));
 after(() => fs.rmSync(root, { recursive: true }));

@@ -9,9 +9,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { needs } from '../../harness/missing-program.ts';
-import { makeChain, openssl } from '../../harness/openssl-chain.ts';
-import { fromExecutable } from '../../harness/vault-process.ts';
+import { makeChain, openssl } from '../../harness/ca/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fromExecutable } from '../../harness/processes/vault-process.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'vault-prompt-'));
 after(() => rmSync(dir, { recursive: true }));

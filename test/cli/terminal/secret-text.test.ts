@@ -4,8 +4,8 @@ import { chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { secretReadings, secretText } from '../../../src/cli/terminal/secret-text.ts';
-import { commandLine } from '../../harness/command-line.ts';
-import { vault } from '../../harness/vault-process.ts';
+import { commandLine } from '../../harness/processes/command-line.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 
 const phrase = 'several wörds in a row';
 const mark = '\uFEFF';

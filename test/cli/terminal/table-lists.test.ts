@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { widthOf } from '../../../src/cli/terminal/text-width.ts';
-import { type CommandLine, commandLineWithCa, commandWords } from '../../harness/command-line.ts';
-import { problem } from '../../harness/scripted-acme.ts';
-import { needsTerminal, onTerminal } from '../../harness/terminal-session.ts';
-import { vault } from '../../harness/vault-process.ts';
+import { problem } from '../../harness/ca/scripted-acme.ts';
+import { type CommandLine, commandLineWithCa, commandWords } from '../../harness/processes/command-line.ts';
+import { needsTerminal, onTerminal } from '../../harness/processes/terminal-session.ts';
+import { vault } from '../../harness/processes/vault-process.ts';
 
 const domains = Array.from({ length: 40 }, (_, index) => `host-${index}.example.com`);
 const longName = `a-${'long-'.repeat(20)}name`;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { type InstallerErrors, installerErrors } from '../../../assets/console/installer/installer-checks.ts';
 import type { InstallerChoices } from '../../../assets/console/installer/shell-command.ts';
-import { machine } from '../../harness/client-installer.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { machine } from '../../harness/client/installer.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const sound: InstallerChoices = {
   ...{ server: 'https://vault.example', trust: 'public', pin: '', caFile: '', certificate: 'web' },

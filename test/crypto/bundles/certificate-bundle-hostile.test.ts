@@ -8,9 +8,9 @@ import fc from 'fast-check';
 import { Problem } from '../../../src/base/problem.ts';
 import { keyObject } from '../../../src/crypto/key-pair.ts';
 import { encodePem, readPemBlocks } from '../../../src/crypto/pem.ts';
-import { fixtures, now, p12, pemOf, read } from '../../harness/bundle-fixtures.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { fixtures, now, p12, pemOf, read } from './bundle-fixtures.ts';
 
 test('no bytes make it throw anything but a problem', needs('openssl'), () => {
   const f = fixtures();

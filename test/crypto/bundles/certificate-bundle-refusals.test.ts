@@ -6,19 +6,9 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { Problem } from '../../../src/base/problem.ts';
 import { encodePem, readPemBlocks } from '../../../src/crypto/pem.ts';
-import {
-  dir,
-  type Files,
-  type Fixtures,
-  fixtures,
-  now,
-  p12,
-  pemOf,
-  raw,
-  read,
-} from '../../harness/bundle-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { dir, type Files, type Fixtures, fixtures, now, p12, pemOf, raw, read } from './bundle-fixtures.ts';
 
 /** Every fixture's private key, as a message could show it. */
 function keyTraces(): string[] {

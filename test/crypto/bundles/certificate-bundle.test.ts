@@ -8,6 +8,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { keyObject } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
+import { issue, makeChain, openssl } from '../../harness/ca/openssl-chain.ts';
+import { fuzzRuns } from '../../harness/fuzz-runs.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import {
   asKey,
   dir,
@@ -20,10 +23,7 @@ import {
   raw,
   read,
   relabel,
-} from '../../harness/bundle-fixtures.ts';
-import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { issue, makeChain, openssl } from '../../harness/openssl-chain.ts';
+} from './bundle-fixtures.ts';
 
 const accepted: Record<string, (f: Fixtures) => Files> = {
   'chain and key in two files': (f) => ({ 'a.pem': pemOf(f.leaf, f.lower, f.upper), 'a.key': f.leaf.keyPem }),

@@ -16,8 +16,8 @@ import {
   writePkcs12,
 } from '../../../src/crypto/bundles/pkcs12-writer.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { type Chain, makeChain } from '../../harness/openssl-chain.ts';
+import { type Chain, makeChain } from '../../harness/ca/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'pkcs12-writer-'));
 after(() => rmSync(dir, { recursive: true }));

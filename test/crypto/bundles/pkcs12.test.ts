@@ -12,9 +12,9 @@ import { Problem } from '../../../src/base/problem.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { asArgument, looksLikePkcs12, readPkcs12 } from '../../../src/crypto/bundles/pkcs12.ts';
 import { keyObject } from '../../../src/crypto/key-pair.ts';
+import { type Chain, makeChain, openssl } from '../../harness/ca/openssl-chain.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { type Chain, makeChain, openssl } from '../../harness/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'pkcs12-'));
 after(() => rmSync(dir, { recursive: true }));

@@ -13,8 +13,8 @@ import {
   companyRoot,
   companySigns,
   usualExtensions,
-} from '../../harness/company-ca.ts';
-import { needs } from '../../harness/missing-program.ts';
+} from '../../harness/ca/company-ca.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const privateKey = await generatePrivateKey('ec384');

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { Secret } from '../../../src/base/secret.ts';
 import { Keyring, keyFilesBeside, nextKeyPath } from '../../../src/crypto/secrets/keyring.ts';
 import { MasterKey } from '../../../src/crypto/secrets/master-key.ts';
-import { sourceUrl } from '../../harness/racing-processes.ts';
+import { sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const someKey = (fill: number) => new MasterKey(new Secret(Buffer.alloc(32, fill)));

@@ -15,7 +15,7 @@ import { test } from 'node:test';
 import { OperatorError } from '../../../src/base/operator-error.ts';
 import type { MasterKey } from '../../../src/crypto/secrets/master-key.ts';
 import { createMasterKey, readMasterKey } from '../../../src/crypto/secrets/master-key-file.ts';
-import { race, sourceUrl } from '../../harness/racing-processes.ts';
+import { race, sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

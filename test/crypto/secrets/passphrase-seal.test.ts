@@ -8,7 +8,7 @@ import {
   passphraseCost,
   sealUnderPassphrase,
 } from '../../../src/crypto/secrets/passphrase-seal.ts';
-import { cheapHash } from '../../harness/sign-in-fixtures.ts';
+import { cheapHash } from '../../harness/http/sign-in-fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 const world = new TestWorld();

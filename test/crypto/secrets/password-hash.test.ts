@@ -9,7 +9,7 @@ import {
   needsRehash,
   passwordMatches,
 } from '../../../src/crypto/secrets/password-hash.ts';
-import { cheapHash } from '../../harness/sign-in-fixtures.ts';
+import { cheapHash } from '../../harness/http/sign-in-fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 const world = new TestWorld();

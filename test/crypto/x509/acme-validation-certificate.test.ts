@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { connect, createServer } from 'node:tls';
 import { readPemBlocks } from '../../../src/crypto/pem.ts';
 import { validationCertificate } from '../../../src/crypto/x509/acme-validation-certificate.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { identifier, opensslSays, pemFile } from '../../harness/private-chain.ts';
+import { identifier, opensslSays, pemFile } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const keyAuthorization = 'token.thumbprint';
 const terms = () => ({

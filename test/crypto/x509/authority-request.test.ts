@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { generatePrivateKey, publicKeyOf } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { authorityRequest } from '../../../src/crypto/x509/authority-request.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 async function request(pathLength: number) {
   const privateKey = await generatePrivateKey('ec384');

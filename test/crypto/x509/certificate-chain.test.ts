@@ -4,8 +4,8 @@ import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:cry
 import { test } from 'node:test';
 import { readPemBlocks } from '../../../src/crypto/pem.ts';
 import { signsFor } from '../../../src/crypto/x509/certificate-chain.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { issue } from '../../harness/openssl-chain.ts';
+import { issue } from '../../harness/ca/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 test('only the whole private key signs for its certificate', needs('openssl'), (t) => {

@@ -13,9 +13,9 @@ import {
   titleOf,
   validityWarnings,
 } from '../../../src/crypto/x509/certificate-facts.ts';
+import { makeChain } from '../../harness/ca/openssl-chain.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { makeChain } from '../../harness/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 type Element = { readonly tag: number; readonly content: Buffer };

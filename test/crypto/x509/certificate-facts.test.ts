@@ -14,8 +14,8 @@ import {
   titleOf,
   validityWarnings,
 } from '../../../src/crypto/x509/certificate-facts.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { type IssueOptions, issue, makeChain } from '../../harness/openssl-chain.ts';
+import { type IssueOptions, issue, makeChain } from '../../harness/ca/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'certificate-facts-'));
 after(() => rmSync(dir, { recursive: true }));

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { serialAndAuthorityKeyId } from '../../../src/crypto/x509/certificate-id.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { extensionOf, makeChain } from '../../harness/private-chain.ts';
+import { extensionOf, makeChain } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 test('both are what OpenSSL says they are', needs('openssl'), async () => {
   for (const keyType of ['ec256', 'rsa2048'] as const) {

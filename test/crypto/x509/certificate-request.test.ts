@@ -7,8 +7,8 @@ import { keyTypes } from '../../../src/base/key-type.ts';
 import { generatePrivateKey, publicKeyOf } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { certificateRequest } from '../../../src/crypto/x509/certificate-request.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 /** What `openssl req -verify` prints of the request, on both streams. */
 function openssl(request: Buffer, ...args: readonly string[]): string {

@@ -8,8 +8,8 @@ import { generatePrivateKey, publicKeyOf } from '../../../src/crypto/key-pair.ts
 import { issueLeaf, type LeafRequest } from '../../../src/crypto/x509/leaf-certificate.ts';
 import { SigningAuthority } from '../../../src/crypto/x509/signing-authority.ts';
 import type { X509Issuer } from '../../../src/crypto/x509/x509-issuance.ts';
-import { libraryLeaf, signedPart } from '../../harness/library-leaf.ts';
-import { dates, identifier, makeChain } from '../../harness/private-chain.ts';
+import { dates, identifier, makeChain } from '../../harness/ca/private-chain.ts';
+import { libraryLeaf, signedPart } from './library-leaf.ts';
 
 const longName = `${'a'.repeat(53)}.example.com`;
 const longest = `${'a.'.repeat(121)}example.com`;

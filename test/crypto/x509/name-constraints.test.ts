@@ -3,8 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LeafRequest } from '../../../src/crypto/x509/leaf-certificate.ts';
 import { parseIpNetwork } from '../../../src/net/ip-network.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { assertVerifies, extensionOf, identifier, makeChain, verify } from '../../harness/private-chain.ts';
+import {
+  assertVerifies,
+  extensionOf,
+  identifier,
+  makeChain,
+  verify,
+} from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const networks = ['10.0.0.0/8', '192.0.2.128/25', '2001:db8::/33'].map((text) => {
   const network = parseIpNetwork(text);

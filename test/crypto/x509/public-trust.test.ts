@@ -4,8 +4,8 @@ import { X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { rootCertificates } from 'node:tls';
 import { isPubliclyTrusted } from '../../../src/crypto/x509/public-trust.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { type ChainOptions, issue, makeChain } from '../../harness/openssl-chain.ts';
+import { type ChainOptions, issue, makeChain } from '../../harness/ca/openssl-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const now = Date.UTC(2026, 10, 21);

@@ -6,8 +6,8 @@ import { explicit, integer, objectIdentifier, sequence, tagged } from '../../../
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { RequestRefused } from '../../../src/crypto/x509/request-refused.ts';
 import { isSameRequest, readSigningRequest, requestText } from '../../../src/crypto/x509/signing-request.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { derOf, opensslKeys, opensslRequest, type RequestWish } from '../../harness/openssl-requests.ts';
+import { derOf, opensslKeys, opensslRequest, type RequestWish } from '../../harness/ca/openssl-requests.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const pem = (der: Buffer) => encodePem('CERTIFICATE REQUEST', der);
 const www = { names: 'DNS:www.example.test' };

@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { minute } from '../../../src/base/duration.ts';
-import { findProgram, needs } from '../../harness/missing-program.ts';
-import { goFolders } from '../../harness/pebble-files.ts';
-import { identifier, makeLeaf } from '../../harness/private-chain.ts';
-import { privateSamples, type Sample, type SampleFiles, sampleFiles } from '../../harness/private-samples.ts';
+import { goFolders } from '../../harness/ca/pebble-files.ts';
+import { identifier, makeLeaf } from '../../harness/ca/private-chain.ts';
+import { findProgram, needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
+import { privateSamples, type Sample, type SampleFiles, sampleFiles } from './private-samples.ts';
 
 const run = promisify(execFile);
 

@@ -17,8 +17,7 @@ import { generatePrivateKey, publicKeyOf } from '../../../src/crypto/key-pair.ts
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { certificateFacts } from '../../../src/crypto/x509/certificate-facts.ts';
 import { issueIntermediate } from '../../../src/crypto/x509/x509-issuance.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
 import {
   assertVerifies,
   dates,
@@ -29,7 +28,8 @@ import {
   opensslSays,
   pemFile,
   verify,
-} from '../../harness/private-chain.ts';
+} from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const longName = `${'a'.repeat(53)}.example.com`;

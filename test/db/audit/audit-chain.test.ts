@@ -15,14 +15,14 @@ import {
 import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { Database } from '../../../src/db/database.ts';
 import { migrations } from '../../../src/db/sqlite/migrations/migrations.ts';
-import { bound, testIntegrity } from '../../harness/bound-database.ts';
-import { type MadeDatabase, makeDatabase } from '../../harness/database-maker.ts';
+import { bound, testIntegrity } from '../../harness/database/bound-database.ts';
+import { type MadeDatabase, makeDatabase } from '../../harness/database/database-maker.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { race, sourceUrl } from '../../harness/racing-processes.ts';
+import { race, sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 const world = new TestWorld();
 const zeros = chainBeginning.link;
@@ -159,7 +159,7 @@ const writer = `
 
 test('processes that write at the same time write one chain', async (t) => {
   const { dataDir } = await opened(t);
-  const harness = (name: string) => new URL(`../../harness/${name}`, import.meta.url).href;
+  const harness = (name: string) => new URL(`../../harness/database/${name}`, import.meta.url).href;
   const said = await race(t, 3, writer, [
     harness('database-maker.ts'),
     ...['db/audit/audit-insertion.ts', 'base/world.ts'].map(sourceUrl),

@@ -5,12 +5,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { needsPgbouncer, startPgbouncer } from '../../harness/pgbouncer.ts';
-import { freePort } from '../../harness/port.ts';
-import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres.ts';
-import { needsPostgres, passwords } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
-import { startRelay } from '../../harness/postgres-relay.ts';
+import { needsPostgres, passwords } from '../../harness/postgres/binaries.ts';
+import { needsPgbouncer, startPgbouncer } from '../../harness/postgres/pgbouncer.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
+import { startRelay } from '../../harness/postgres/relay.ts';
+import { freePort } from '../../harness/processes/port.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

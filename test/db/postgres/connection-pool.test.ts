@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ConnectionPool } from '../../../src/db/postgres/connection-pool.ts';
-import { freePort } from '../../harness/port.ts';
-import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
-import { startRelay } from '../../harness/postgres-relay.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
+import { startRelay } from '../../harness/postgres/relay.ts';
+import { freePort } from '../../harness/processes/port.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 const one = 'select 1 as one';

@@ -5,10 +5,16 @@ import { join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import type { X509Issuer } from '../../../src/crypto/x509/x509-issuance.ts';
-import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
-import { identifier, makeChain, makeLeaf, type PrivateChain, pemFile } from '../../harness/private-chain.ts';
+import {
+  identifier,
+  makeChain,
+  makeLeaf,
+  type PrivateChain,
+  pemFile,
+} from '../../harness/ca/private-chain.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const encrypted = `select ssl from pg_stat_ssl where pid = pg_backend_pid()`;

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { realWorld, type World } from '../../../src/base/world.ts';
 import { sessionSettings } from '../../../src/db/postgres/postgres-connection.ts';
-import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
-import { type Relay, startRelay } from '../../harness/postgres-relay.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { type PostgresServer, postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
+import { type Relay, startRelay } from '../../harness/postgres/relay.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 const unknown = { name: 'StorageError', message: /^PostgreSQL did not confirm a commit/ };

@@ -6,9 +6,9 @@ import { chainBeginning, hashIn, linkOf } from '../../../src/db/audit/audit-chai
 import type { NewAuditEvent } from '../../../src/db/audit/audit-insertion.ts';
 import { Database } from '../../../src/db/database.ts';
 import { putSetting, readSetting } from '../../../src/db/tables/settings.ts';
-import { bound } from '../../harness/bound-database.ts';
-import { needsPgbouncer, startPgbouncer } from '../../harness/pgbouncer.ts';
-import { startPostgres } from '../../harness/postgres.ts';
+import { bound } from '../../harness/database/bound-database.ts';
+import { needsPgbouncer, startPgbouncer } from '../../harness/postgres/pgbouncer.ts';
+import { startPostgres } from '../../harness/postgres/postgres.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const event: NewAuditEvent = {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postgresTypes } from '../../../src/db/postgres/postgres-types.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
 
 test('numbers, sums, bytes and text arrive as SQLite has them', needsPostgres(), async (t) => {
   const server = await postgresServer();

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { realWorld } from '../../../src/base/world.ts';
 import { serverFacts } from '../../../src/db/postgres/server-facts.ts';
-import { needsPgbouncer, startPgbouncer } from '../../harness/pgbouncer.ts';
-import { postgresServer, startPostgres } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { needsPgbouncer, startPgbouncer } from '../../harness/postgres/pgbouncer.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
 
 test('a server alone says how it is set and what time it has', needsPostgres(), async (t) => {
   const server = await postgresServer();

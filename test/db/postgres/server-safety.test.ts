@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requireSafeServer, type ServerState } from '../../../src/db/postgres/server-safety.ts';
-import { postgresServer, startPostgres } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
 
 const good: ServerState = {
   version: 130_000,

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { OperatorError } from '../../../src/base/operator-error.ts';
 import { StorageError } from '../../../src/base/storage-error.ts';
 import { endsConnection, isPermanent, storageErrorFrom } from '../../../src/db/postgres/storage-error.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
 
 function failure(code: string | undefined, message = 'text of the server'): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });

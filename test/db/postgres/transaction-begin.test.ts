@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginWith } from '../../../src/db/postgres/transaction-begin.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
-import { testPool } from '../../harness/postgres-pool.ts';
-import { startRelay } from '../../harness/postgres-relay.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { testPool } from '../../harness/postgres/pool.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
+import { startRelay } from '../../harness/postgres/relay.ts';
 
 const ownLocks = `select count(*)::int as locks from pg_locks
   where locktype = 'advisory' and pid = pg_backend_pid()`;

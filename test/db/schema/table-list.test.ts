@@ -6,8 +6,8 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Database } from '../../../src/db/database.ts';
 import { keptTables, numberedTables, passingTables } from '../../../src/db/schema/table-list.ts';
 import { sealedPlaces } from '../../../src/db/tables/sealed-blobs.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres, postgresBinaries } from '../../harness/postgres-binaries.ts';
+import { needsPostgres, postgresBinaries } from '../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

@@ -9,7 +9,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Database } from '../../../src/db/database.ts';
 import { holdDatabase } from '../../../src/db/sqlite/database-lock.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { sourceUrl } from '../../harness/racing-processes.ts';
+import { sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { vault } from '../../harness/vault-process.ts';
 
 const driver = new URL('../../../node_modules/better-sqlite3/lib/index.js', import.meta.url);
 

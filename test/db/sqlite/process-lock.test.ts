@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { abandonedLocks, removeLocks, takeProcessLock } from '../../../src/db/sqlite/process-lock.ts';
-import { sourceUrl } from '../../harness/racing-processes.ts';
+import { sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 /** A process that has taken the lock. It is killed when the test ends. */

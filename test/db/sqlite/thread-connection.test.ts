@@ -12,7 +12,7 @@ import type { NewAuditEvent } from '../../../src/db/audit/audit-insertion.ts';
 import { Database, type Writer } from '../../../src/db/database.ts';
 import { ThreadConnection } from '../../../src/db/sqlite/thread-connection.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
-import { bound } from '../../harness/bound-database.ts';
+import { bound } from '../../harness/database/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

@@ -101,7 +101,7 @@ import {
   shortenLeases,
 } from '../../../src/db/tables/renewals/renewals.ts';
 import { listEndedRenewals } from '../../../src/db/tables/renewals/waiting-renewals.ts';
-import { bound } from '../../harness/bound-database.ts';
+import { bound } from '../../harness/database/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

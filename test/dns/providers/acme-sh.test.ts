@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { silentLog } from '../../../src/base/log.ts';
 import { realWorld } from '../../../src/base/world.ts';
 import { acmeSh } from '../../../src/dns/providers/acme-sh.ts';
-import { fakeContext } from '../../harness/fake-provider.ts';
+import { fakeContext } from '../../harness/dns/fake-provider.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const never = new AbortController().signal;

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute } from '../../../src/base/duration.ts';
-import { azureTokens, fakeAzureDns } from '../../harness/fake-provider-azure-dns.ts';
 import {
   another,
   bench,
@@ -11,7 +10,8 @@ import {
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
+import { azureTokens, fakeAzureDns } from './fake-azure-dns.ts';
 
 providerScenarios(fakeAzureDns);
 

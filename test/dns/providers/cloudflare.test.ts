@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute } from '../../../src/base/duration.ts';
-import { fakeCloudflare } from '../../harness/fake-provider-cloudflare.ts';
 import {
   bench,
   providerScenarios,
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
+import { fakeCloudflare } from './fake-cloudflare.ts';
 
 providerScenarios(fakeCloudflare);
 

@@ -1,7 +1,6 @@
 /** The provider digitalocean against a server that behaves as its API does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeDigitalocean } from '../../harness/fake-provider-digitalocean.ts';
 import {
   bench,
   here,
@@ -9,7 +8,8 @@ import {
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
+import { fakeDigitalocean } from './fake-digitalocean.ts';
 
 providerScenarios(fakeDigitalocean);
 

@@ -6,8 +6,8 @@ import { silentLog } from '../../../src/base/log.ts';
 import { realWorld, type World } from '../../../src/base/world.ts';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { execHook } from '../../../src/dns/providers/exec-hook.ts';
-import { fakeContext, JumpingWorld } from '../../harness/fake-provider.ts';
-import { hookScript, recordingHook } from '../../harness/hook-script.ts';
+import { fakeContext, JumpingWorld } from '../../harness/dns/fake-provider.ts';
+import { hookScript, recordingHook } from '../../harness/dns/hook-script.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const never = new AbortController().signal;

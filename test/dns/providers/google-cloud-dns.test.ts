@@ -3,12 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import {
-  checkedAssertion,
-  fakeGoogleCloudDns,
-  googleKeyFile,
-  googleTokens,
-} from '../../harness/fake-provider-google-cloud-dns.ts';
-import {
   another,
   bench,
   here,
@@ -16,8 +10,14 @@ import {
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
 import { dsaBomb } from '../../harness/import-bombs.ts';
+import {
+  checkedAssertion,
+  fakeGoogleCloudDns,
+  googleKeyFile,
+  googleTokens,
+} from './fake-google-cloud-dns.ts';
 
 providerScenarios(fakeGoogleCloudDns);
 

@@ -1,7 +1,6 @@
 /** The provider hetzner against a server that behaves as its API does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { failedAction, fakeHetzner } from '../../harness/fake-provider-hetzner.ts';
 import {
   another,
   bench,
@@ -9,7 +8,8 @@ import {
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
+import { failedAction, fakeHetzner } from './fake-hetzner.ts';
 
 providerScenarios(fakeHetzner);
 

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { Secret } from '../../../src/base/secret.ts';
 import { type ApiOptions, jsonApi, textsIn } from '../../../src/dns/providers/json-api.ts';
-import { FakeProvider, fakeContext, JumpingWorld } from '../../harness/fake-provider.ts';
-import { refused } from '../../harness/fake-provider-scenarios.ts';
+import { FakeProvider, fakeContext, JumpingWorld } from '../../harness/dns/fake-provider.ts';
+import { refused } from '../../harness/dns/fake-provider-scenarios.ts';
 
 const { signal } = new AbortController();
 

@@ -10,9 +10,9 @@ import { silentLog } from '../../../src/base/log.ts';
 import { realWorld } from '../../../src/base/world.ts';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { lexicon } from '../../../src/dns/providers/lexicon.ts';
-import { fakeContext } from '../../harness/fake-provider.ts';
-import type { HookCall } from '../../harness/hook-script.ts';
-import { findProgram, needs } from '../../harness/missing-program.ts';
+import { fakeContext } from '../../harness/dns/fake-provider.ts';
+import type { HookCall } from '../../harness/dns/hook-script.ts';
+import { findProgram, needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const never = new AbortController().signal;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { LogFields } from '../../../src/base/log.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { manual } from '../../../src/dns/providers/manual.ts';
-import { fakeContext } from '../../harness/fake-provider.ts';
+import { fakeContext } from '../../harness/dns/fake-provider.ts';
 
 test('the record is shown to be created, and later to be removed', async () => {
   const said: [string, LogFields][] = [];

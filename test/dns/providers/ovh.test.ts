@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ovhSignature } from '../../../src/dns/providers/ovh.ts';
-import { fakeOvh, ovhTime } from '../../harness/fake-provider-ovh.ts';
 import {
   bench,
   here,
@@ -10,7 +9,8 @@ import {
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
+import { fakeOvh, ovhTime } from './fake-ovh.ts';
 
 providerScenarios(fakeOvh);
 

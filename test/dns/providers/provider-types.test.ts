@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { DnsProviderError, type DnsProviderType } from '../../../src/dns/dns-provider.ts';
 import { dnsProviderTypes, readProviderConfig } from '../../../src/dns/providers/provider-types.ts';
-import { fakeContext } from '../../harness/fake-provider.ts';
+import { fakeContext } from '../../harness/dns/fake-provider.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 
 test('the table has every type by its name, with a title', () => {

@@ -8,8 +8,8 @@ import { waitUntilVisible } from '../../../src/dns/resolver/propagation.ts';
 import { systemResolver } from '../../../src/dns/resolver/system-resolver.ts';
 import { ZoneServers } from '../../../src/dns/resolver/zone-servers.ts';
 import { followCnames } from '../../../src/dns/resolver/zones.ts';
-import { type Bind, bind, needsBind, type TsigAlgorithm } from '../../harness/bind.ts';
-import { fakeContext } from '../../harness/fake-provider.ts';
+import { type Bind, bind, needsBind, type TsigAlgorithm } from '../../harness/dns/bind.ts';
+import { fakeContext } from '../../harness/dns/fake-provider.ts';
 import { loopbackGuard } from '../../harness/loopback-guard.ts';
 
 const never = new AbortController().signal;

@@ -8,10 +8,10 @@ import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { dnsProviderTypes, readProviderConfig } from '../../../src/dns/providers/provider-types.ts';
 import { rfc2136 } from '../../../src/dns/providers/rfc2136.ts';
 import { opcode, parseAnswer } from '../../../src/dns/resolver/dns-message.ts';
-import { fakeTcpDns, type TcpReply, withLength } from '../../harness/fake-dns.ts';
-import { fakeContext } from '../../harness/fake-provider.ts';
+import { fakeTcpDns, type TcpReply, withLength } from '../../harness/dns/fake-dns.ts';
+import { fakeContext } from '../../harness/dns/fake-provider.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { type AnswerSignature, macOf, plainAnswer, signedAnswer } from '../../harness/tsig-answer.ts';
+import { type AnswerSignature, macOf, plainAnswer, signedAnswer } from './tsig-answer.ts';
 
 const never = new AbortController().signal;
 const secret = Buffer.from('a secret of thirty-two bytes !!!');

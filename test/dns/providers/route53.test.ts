@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { elementsOf } from '../../../src/dns/providers/route53-xml.ts';
-import { fakeRoute53, route53Error } from '../../harness/fake-provider-route53.ts';
 import {
   another,
   bench,
@@ -12,7 +11,8 @@ import {
   record,
   refused,
   startFake,
-} from '../../harness/fake-provider-scenarios.ts';
+} from '../../harness/dns/fake-provider-scenarios.ts';
+import { fakeRoute53, route53Error } from './fake-route53.ts';
 
 providerScenarios(fakeRoute53);
 

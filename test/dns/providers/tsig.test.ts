@@ -10,7 +10,7 @@ import {
   verify,
 } from '../../../src/dns/providers/tsig.ts';
 import { encodeRequest, opcode, parseAnswer, recordType } from '../../../src/dns/resolver/dns-message.ts';
-import { type AnswerSignature, plainAnswer, signedAnswer } from '../../harness/tsig-answer.ts';
+import { type AnswerSignature, plainAnswer, signedAnswer } from './tsig-answer.ts';
 
 const bytes = Buffer.from('a secret of thirty-two bytes !!!');
 const keyOf = (algorithm: TsigAlgorithm = 'hmac-sha256', name = 'Acme-Key.'): TsigKey => ({

@@ -5,11 +5,11 @@ import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import type { DnsResolver } from '../../../src/dns/resolver/dns-resolver.ts';
 import { waitUntilVisible } from '../../../src/dns/resolver/propagation.ts';
 import { systemResolver } from '../../../src/dns/resolver/system-resolver.ts';
-import { type FakeDns, fakeDns } from '../../harness/fake-dns.ts';
-import { JumpingWorld } from '../../harness/fake-provider.ts';
+import { type FakeDns, fakeDns } from '../../harness/dns/fake-dns.ts';
+import { JumpingWorld } from '../../harness/dns/fake-provider.ts';
+import { SimulatedDns } from '../../harness/dns/simulated-dns.ts';
 import { loopbackGuard } from '../../harness/loopback-guard.ts';
-import { freePort } from '../../harness/port.ts';
-import { SimulatedDns } from '../../harness/simulated-dns.ts';
+import { freePort } from '../../harness/processes/port.ts';
 
 const name = '_acme-challenge.www.example.test';
 const record = { name, value: 'wanted' };

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { systemResolver } from '../../../src/dns/resolver/system-resolver.ts';
-import { type FakeTrouble, fakeDns } from '../../harness/fake-dns.ts';
+import { type FakeTrouble, fakeDns } from '../../harness/dns/fake-dns.ts';
 import { loopbackGuard } from '../../harness/loopback-guard.ts';
-import { freePort } from '../../harness/port.ts';
+import { freePort } from '../../harness/processes/port.ts';
 
 const hasty = { timeoutMs: 500, tries: 1 };
 

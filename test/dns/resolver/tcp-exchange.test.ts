@@ -4,9 +4,9 @@ import { createServer } from 'node:net';
 import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { tcpExchange } from '../../../src/dns/resolver/tcp-exchange.ts';
-import { fakeTcpDns, withLength } from '../../harness/fake-dns.ts';
+import { fakeTcpDns, withLength } from '../../harness/dns/fake-dns.ts';
 import { loopbackGuard } from '../../harness/loopback-guard.ts';
-import { freePort } from '../../harness/port.ts';
+import { freePort } from '../../harness/processes/port.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 const never = new AbortController().signal;

@@ -6,7 +6,7 @@ import type { DnsResolver } from '../../../src/dns/resolver/dns-resolver.ts';
 import { systemResolver } from '../../../src/dns/resolver/system-resolver.ts';
 import { ZoneServers } from '../../../src/dns/resolver/zone-servers.ts';
 import { challengeName, followCnames, longestZone } from '../../../src/dns/resolver/zones.ts';
-import { fakeDns } from '../../harness/fake-dns.ts';
+import { fakeDns } from '../../harness/dns/fake-dns.ts';
 import { loopbackGuard } from '../../harness/loopback-guard.ts';
 
 const never = new AbortController().signal;

@@ -14,7 +14,7 @@ import { type Actor, localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { refuse } from '../../harness/outside-database.ts';
+import { refuse } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const actor: Actor = { name: 'admin:eve', ip: '192.0.2.1', requestId: 'r1' };

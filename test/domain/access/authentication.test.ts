@@ -8,7 +8,7 @@ import { Authenticator, apiKeyState } from '../../../src/domain/access/authentic
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** A vault with the certificates a and b and one key for a, and a way of asking as a request does. */

@@ -5,7 +5,7 @@ import { minute, second } from '../../../src/base/duration.ts';
 import { createApiKey, pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../../src/domain/inputs.ts';
-import { refuse } from '../../harness/outside-database.ts';
+import { refuse } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {

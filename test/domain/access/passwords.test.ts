@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { Passwords } from '../../../src/domain/access/passwords.ts';
-import { cheapHash, goodPassword } from '../../harness/sign-in-fixtures.ts';
+import { cheapHash, goodPassword } from '../../harness/http/sign-in-fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 const passwords = () => new Passwords(new TestWorld(), cheapHash);

@@ -1,12 +1,12 @@
 /** API keys that sign only for certificates with profiles of private CAs: over HTTP, in the database, and at the command line. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { commandLine, commandWords } from '../../harness/command-line.ts';
-import { type Administration, administration } from '../../harness/http-administration.ts';
-import { eventsOf, makeKey } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { opensslRequest } from '../../harness/openssl-requests.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { opensslRequest } from '../../harness/ca/openssl-requests.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { type Administration, administration } from '../../harness/http/administration.ts';
+import { eventsOf, makeKey } from '../../harness/http/fixtures.ts';
+import { commandLine, commandWords } from '../../harness/processes/command-line.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const keys = '/api/v1/api-keys';
 const issuers = '/api/v1/issuers';

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { hour, minute } from '../../../src/base/duration.ts';
 import { type Refusal, type RefusalCounts, Refusals } from '../../../src/domain/access/refusals.ts';
 import type { AuditEvent } from '../../../src/domain/audit/audit.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

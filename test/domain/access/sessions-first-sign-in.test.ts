@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
 import { test } from 'node:test';
-import { makeAdministrator, signIn } from '../../harness/sign-in-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { makeAdministrator, signIn } from '../../harness/http/sign-in-fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 test('the first sign-in loads the JWT library before its write transaction', async (t) => {
   const server = await testServer(t);

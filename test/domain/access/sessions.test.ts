@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';
 import { removeMasterKey } from '../../../src/domain/master-key/master-key-status.ts';
-import { makeAdministrator, pageWith, signIn } from '../../harness/sign-in-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { makeAdministrator, pageWith, signIn } from '../../harness/http/sign-in-fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 test('sessions survive a rotation in each process that serves, whether or not it knows the new key', async (t) => {

@@ -9,9 +9,9 @@ import { Sessions } from '../../../src/domain/access/sessions.ts';
 import { SignIn } from '../../../src/domain/access/sign-in.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { cheapHash, goodPassword, makeAdministrator } from '../../harness/sign-in-fixtures.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { cheapHash, goodPassword, makeAdministrator } from '../../harness/http/sign-in-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const visitor = { actor: { name: 'anonymous', ip: '192.0.2.1' }, userAgent: undefined };

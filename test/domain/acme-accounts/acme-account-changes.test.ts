@@ -8,12 +8,12 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';
 import { leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
-import { lookingEngine } from '../../harness/engine-dns.ts';
-import { issues, issuesAnother } from '../../harness/engine-outcomes.ts';
-import { countOf, engine, tryWork, workOn } from '../../harness/engine-vault.ts';
-import { workerOn } from '../../harness/engine-worker.ts';
-import { forever } from '../../harness/renewal-fixtures.ts';
-import { problem, type ScriptedReply } from '../../harness/scripted-acme.ts';
+import { problem, type ScriptedReply } from '../../harness/ca/scripted-acme.ts';
+import { lookingEngine } from '../../harness/issuance/engine-dns.ts';
+import { issues, issuesAnother } from '../../harness/issuance/engine-outcomes.ts';
+import { countOf, engine, tryWork, workOn } from '../../harness/issuance/engine-vault.ts';
+import { workerOn } from '../../harness/issuance/engine-worker.ts';
+import { forever } from '../../harness/issuance/renewal-fixtures.ts';
 
 for (const [when, override] of [
   ['before the CA heard of it', { cutAfter: 0 }],

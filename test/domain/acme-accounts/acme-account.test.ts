@@ -10,11 +10,11 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createIssuerInput, parseInput } from '../../../src/domain/inputs.ts';
 import { addIssuer, updateIssuer } from '../../../src/domain/issuers/issuer-changes.ts';
 import { requireVersion, versionPrivateKey } from '../../../src/domain/versions/versions.ts';
-import { issues, issuesAnother } from '../../harness/engine-outcomes.ts';
-import { challengeRows, countOf, type Engine, engine, tryWork } from '../../harness/engine-vault.ts';
-import { forever, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
-import { problem, scriptedAcme } from '../../harness/scripted-acme.ts';
-import { storedValues } from '../../harness/stored-values.ts';
+import { problem, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { issues, issuesAnother } from '../../harness/issuance/engine-outcomes.ts';
+import { challengeRows, countOf, type Engine, engine, tryWork } from '../../harness/issuance/engine-vault.ts';
+import { forever, makeCertificate, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { storedValues } from './stored-values.ts';
 
 const accepted = { acceptsTerms: true } as const;
 

@@ -8,9 +8,9 @@ import {
   listAccounts,
 } from '../../../src/domain/acme-accounts/acme-accounts.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
-import { makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside, refuse } from '../../harness/outside-database.ts';
+import { outside, refuse } from '../../harness/database/outside-database.ts';
+import { makeAccount, makeIssuer } from '../../harness/http/acme-fixtures.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 test('an account is current while an issuer names it, and goes by the names of those that do', async (t) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StorageError } from '../../../src/base/storage-error.ts';
 import type { AuditEvent } from '../../../src/domain/audit/audit.ts';
-import { holdLog, lockAwaited, outside, refuse } from '../../harness/outside-database.ts';
+import { holdLog, lockAwaited, outside, refuse } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const event = (n: number): AuditEvent => ({

@@ -13,9 +13,9 @@ import {
   readCheckpoint,
   replaceCheckpointKey,
 } from '../../../src/domain/audit/audit-checkpoint.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test';
 import { hashIn } from '../../../src/db/audit/audit-chain.ts';
 import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const day = 86_400_000;

@@ -8,9 +8,9 @@ import { localCli, system } from '../../../src/domain/audit/audit.ts';
 import { makeCheckpoint, readCheckpoint } from '../../../src/domain/audit/audit-checkpoint.ts';
 import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
-import { setCounter } from '../../harness/outside-counter.ts';
-import { outside, putOutside } from '../../harness/outside-database.ts';
+import { outside, putOutside } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
+import { setCounter } from './outside-counter.ts';
 
 const day = 86_400_000;
 

@@ -18,10 +18,10 @@ import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { makeOlder } from '../../harness/older-vault.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { cheapHash, goodPassword, makeAdministrator } from '../../harness/sign-in-fixtures.ts';
+import { makeOlder } from '../../harness/database/older-vault.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { cheapHash, goodPassword, makeAdministrator } from '../../harness/http/sign-in-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const day = 86_400_000;

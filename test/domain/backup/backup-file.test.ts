@@ -26,9 +26,9 @@ import {
   sealDraft,
 } from '../../../src/domain/backup/backup-file.ts';
 import { pageSize } from '../../../src/domain/backup/backup-manifest.ts';
-import { makeBackup } from '../../harness/backup-fixtures.ts';
+import { makeBackup } from '../../harness/database/backup-fixtures.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { makeCertificate } from '../../harness/http-fixtures.ts';
+import { makeCertificate } from '../../harness/http/fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

@@ -21,10 +21,10 @@ import { pageSize } from '../../../src/domain/backup/backup-manifest.ts';
 import { type BackupPlan, backUpByPlan, nextDueAt } from '../../../src/domain/backup/backup-schedule.ts';
 import { ensureIdentity } from '../../../src/domain/instance/vault-identity.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { addCertificates } from '../../harness/marked-vault.ts';
+import { addCertificates } from '../../harness/database/marked-vault.ts';
+import { copyDatabase, databaseOf } from '../../harness/database/tested-engine.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { copyDatabase, databaseOf } from '../../harness/tested-engine.ts';
 
 async function planned(t: TestContext, keep = 2) {
   const opened = await testVault(t);

@@ -7,11 +7,11 @@ import { realWorld } from '../../../src/base/world.ts';
 import { restore } from '../../../src/domain/backup/restore.ts';
 import { takeLeadership } from '../../../src/domain/nodes/leadership.ts';
 import { recordedNodes, recordNode } from '../../../src/domain/nodes/nodes.ts';
-import { makeBackup } from '../../harness/backup-fixtures.ts';
-import { ownNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { makeBackup } from '../../harness/database/backup-fixtures.ts';
+import { ownNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 test(
   'a restored vault knows neither the nodes nor the leader of the one before',

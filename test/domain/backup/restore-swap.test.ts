@@ -14,15 +14,15 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { OperatorError } from '../../../src/base/operator-error.ts';
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';
 import { finishRestore, swapIn } from '../../../src/domain/backup/restore-swap.ts';
-import { certificateNames } from '../../harness/backup-fixtures.ts';
-import { makeCertificate } from '../../harness/http-fixtures.ts';
-import { sourceUrl } from '../../harness/racing-processes.ts';
+import { certificateNames } from '../../harness/database/backup-fixtures.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
+import { makeCertificate } from '../../harness/http/fixtures.ts';
+import { sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
-const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url));
+const killer = fileURLToPath(new URL('../../harness/processes/kill-at.ts', import.meta.url));
 
 /** Swaps the vault in `fresh` into `data`, as `vault restore --replace` does at its end. */
 const script = `

@@ -6,10 +6,16 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { realWorld } from '../../../src/base/world.ts';
 import { Database } from '../../../src/db/database.ts';
-import { backupPassphrase } from '../../harness/backup-fixtures.ts';
-import { type Contents, contentsOf, done, filledVault, refused } from '../../harness/moving-vault.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
+import { backupPassphrase } from '../../harness/database/backup-fixtures.ts';
+import {
+  type Contents,
+  contentsOf,
+  done,
+  filledVault,
+  refused,
+} from '../../harness/database/moving-vault.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const needed = needsPostgres();

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { Database } from '../../../src/db/database.ts';
 import { FreshCache, Freshness } from '../../../src/domain/cache/freshness.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
 import { type TestVault, testVault } from '../../harness/test-vault.ts';
 
 /** A change that caches have to notice, made by another process as far as the database can tell. */

@@ -12,7 +12,7 @@ import { createCertificateInput, parseInput } from '../../../src/domain/inputs.t
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireCertificate } from '../../../src/domain/versions/certificate-lookup.ts';
 import { openVersionKey, requireVersion } from '../../../src/domain/versions/versions.ts';
-import { identifier, makeChain, makeLeaf, type PrivateChain } from '../../harness/private-chain.ts';
+import { identifier, makeChain, makeLeaf, type PrivateChain } from '../../harness/ca/private-chain.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const chain = await makeChain();

@@ -6,7 +6,7 @@ import { purgeCertificate, purgeExpired } from '../../../src/domain/certificates
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { undeleteCertificate } from '../../../src/domain/certificates/deleted-certificates.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** A deleted certificate with 120 versions. */

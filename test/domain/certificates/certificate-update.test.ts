@@ -13,7 +13,7 @@ import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
 import { queueDueRenewals, requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { importOne } from '../../harness/http-fixtures.ts';
+import { importOne } from '../../harness/http/fixtures.ts';
 import {
   change,
   endAll,
@@ -23,7 +23,7 @@ import {
   rowOf,
   silentIssuer,
   statusesOf,
-} from '../../harness/renewal-fixtures.ts';
+} from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const actor: Actor = { name: 'admin:alice', ip: '192.0.2.1' };

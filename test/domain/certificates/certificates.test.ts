@@ -9,8 +9,8 @@ import { createCertificate, deleteCertificate } from '../../../src/domain/certif
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireCertificate } from '../../../src/domain/versions/certificate-lookup.ts';
-import { refuse } from '../../harness/outside-database.ts';
-import { silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { refuse } from '../../harness/database/outside-database.ts';
+import { silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const create = (vault: Vault, name: string, others: object = {}) =>

@@ -8,7 +8,7 @@ import { undeleteCertificate } from '../../../src/domain/certificates/deleted-ce
 import { deletedKeyOwner, nextKeyOwner, openFor, sealFor } from '../../../src/domain/sealed-secrets.ts';
 import { scheduleNextKey } from '../../../src/domain/versions/next-key.ts';
 import { openVersionKey } from '../../../src/domain/versions/versions.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 test('versions that an older vault moved, and the announced key, come back with a certificate', async (t) => {

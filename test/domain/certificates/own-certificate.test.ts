@@ -10,9 +10,9 @@ import { changePrivateCa } from '../../../src/domain/issuers/private-issuers.ts'
 import { requestAuthority } from '../../../src/domain/private-ca/ca-requests.ts';
 import { importAuthority } from '../../../src/domain/private-ca/company-root.ts';
 import { localCa } from '../../../src/domain/private-ca/local-ca.ts';
-import { companySigns, confinedCompany, usualExtensions } from '../../harness/company-ca.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { companySigns, confinedCompany, usualExtensions } from '../../harness/ca/company-ca.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';

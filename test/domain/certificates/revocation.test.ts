@@ -12,11 +12,11 @@ import { leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion, versionPrivateKey } from '../../../src/domain/versions/versions.ts';
-import { countOf, type Engine, engine, tryWork } from '../../harness/engine-vault.ts';
-import { workerOn } from '../../harness/engine-worker.ts';
-import { importOne } from '../../harness/http-fixtures.ts';
-import { forever, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
-import { problem, type ScriptedReply } from '../../harness/scripted-acme.ts';
+import { problem, type ScriptedReply } from '../../harness/ca/scripted-acme.ts';
+import { importOne } from '../../harness/http/fixtures.ts';
+import { countOf, type Engine, engine, tryWork } from '../../harness/issuance/engine-vault.ts';
+import { workerOn } from '../../harness/issuance/engine-worker.ts';
+import { forever, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 
 async function issued(opened: Engine) {
   assert.equal((await opened.work()).status, 'succeeded');

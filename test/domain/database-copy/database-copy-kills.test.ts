@@ -4,14 +4,14 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { assertSame, contentsOf, done, filledVault, refused } from '../../harness/moving-vault.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
+import { assertSame, contentsOf, done, filledVault, refused } from '../../harness/database/moving-vault.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
+import { fromSource, runInside, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { fromSource, runInside, vault } from '../../harness/vault-process.ts';
 
 const needed = needsPostgres();
-const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url));
+const killer = fileURLToPath(new URL('../../harness/processes/kill-at.ts', import.meta.url));
 const [node, main] = fromSource;
 const program = [node, '--import', killer, main];
 

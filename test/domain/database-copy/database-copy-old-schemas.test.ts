@@ -4,9 +4,9 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { assertSame, contentsOf, done } from '../../harness/moving-vault.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
+import { assertSame, contentsOf, done } from '../../harness/database/moving-vault.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const folder = new URL('../../schemas/', import.meta.url);

@@ -4,9 +4,16 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { assertSame, contentsOf, done, filledVault, openPlace, refused } from '../../harness/moving-vault.ts';
-import { postgresServer } from '../../harness/postgres.ts';
-import { needsPostgres } from '../../harness/postgres-binaries.ts';
+import {
+  assertSame,
+  contentsOf,
+  done,
+  filledVault,
+  openPlace,
+  refused,
+} from '../../harness/database/moving-vault.ts';
+import { needsPostgres } from '../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const needed = needsPostgres();

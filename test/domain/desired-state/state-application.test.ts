@@ -20,8 +20,8 @@ import { readVaultState } from '../../../src/domain/desired-state/vault-state.ts
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
+import { forever } from '../../harness/issuance/renewal-fixtures.ts';
 import { nameKeyAlike } from '../../harness/key-names.ts';
-import { forever } from '../../harness/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

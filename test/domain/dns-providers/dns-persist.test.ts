@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
-import { challengeRows, engine, workOn } from '../../harness/engine-vault.ts';
+import { challengeRows, engine, workOn } from '../../harness/issuance/engine-vault.ts';
 
 const options = {
   challengeTypes: ['dns-persist-01'],

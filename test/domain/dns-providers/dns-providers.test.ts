@@ -12,8 +12,8 @@ import {
 } from '../../../src/domain/dns-providers/dns-providers.ts';
 import { createDnsProviderInput, parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { hastyWorld, memoryZone, withZone } from '../../harness/engine-vault.ts';
-import { forever } from '../../harness/renewal-fixtures.ts';
+import { hastyWorld, memoryZone, withZone } from '../../harness/issuance/engine-vault.ts';
+import { forever } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const secretOf = (text: string) => new Secret(Buffer.from(text));

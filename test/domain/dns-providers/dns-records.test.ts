@@ -15,8 +15,8 @@ import {
 } from '../../../src/domain/dns-providers/dns-records.ts';
 import { OpenedDnsProviders } from '../../../src/domain/dns-providers/opened-dns-providers.ts';
 import { removeChallenges } from '../../../src/domain/orders/challenge-removal.ts';
-import { addMemoryProvider, engine, memoryZone } from '../../harness/engine-vault.ts';
-import { forever, until } from '../../harness/renewal-fixtures.ts';
+import { addMemoryProvider, engine, memoryZone } from '../../harness/issuance/engine-vault.ts';
+import { forever, until } from '../../harness/issuance/renewal-fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
 test('a name belongs to the provider with the longest zone that it is in, after its aliases were followed', async (t) => {

@@ -7,7 +7,7 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { acmeClientFindings } from '../../../src/domain/doctor/acme-client-findings.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const create = async (vault: Vault, name: string, others: object = {}) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
 import { authorityFindings } from '../../../src/domain/doctor/authority-findings.ts';
-import { addStagingCa, exportRoot, rootExpiry, untilLeft } from '../../harness/private-ca-fixtures.ts';
+import { addStagingCa, exportRoot, rootExpiry, untilLeft } from '../../harness/ca/private-ca-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const replace = 'Replace it while clients trust it, and install the new root on them.\nFix: vault ca rotate';

@@ -5,9 +5,9 @@ import { hour, minute, second } from '../../../src/base/duration.ts';
 import { nodeFindings } from '../../../src/domain/doctor/node-findings.ts';
 import { leadershipDuration, takeLeadership } from '../../../src/domain/nodes/leadership.ts';
 import { recordNode } from '../../../src/domain/nodes/nodes.ts';
-import { ownNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { ownNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 type Others = NonNullable<Parameters<typeof ownNode>[1]>;
 

@@ -5,10 +5,10 @@ import { hour } from '../../../src/base/duration.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { notificationFindings } from '../../../src/domain/doctor/notification-findings.ts';
 import { changeChannel } from '../../../src/domain/notifications/notification-channels.ts';
-import { addWebhook, deliverAll, failRenewal } from '../../harness/notification-fixtures.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { status, webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, deliverAll, failRenewal } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 test('failing channels are reported, working ones counted, and disabled ones skipped', async (t) => {
   const { vault, world } = await testVault(t);

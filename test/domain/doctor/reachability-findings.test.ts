@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reachabilityFindings } from '../../../src/domain/doctor/reachability-findings.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../../../src/net/outbound-http.ts';
-import { change, forever, makeCertificate, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { change, forever, makeCertificate, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const answers: readonly {

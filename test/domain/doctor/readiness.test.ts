@@ -8,7 +8,7 @@ import { Keyring } from '../../../src/crypto/secrets/keyring.ts';
 import { MasterKey } from '../../../src/crypto/secrets/master-key.ts';
 import { putSetting } from '../../../src/db/tables/settings.ts';
 import { readiness } from '../../../src/domain/doctor/readiness.ts';
-import { holdLock, outside } from '../../harness/outside-database.ts';
+import { holdLock, outside } from '../../harness/database/outside-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

@@ -5,7 +5,7 @@ import { day } from '../../../src/base/duration.ts';
 import { readiness } from '../../../src/domain/doctor/readiness.ts';
 import { DiskSpace, spaceState } from '../../../src/domain/health/disk-space.ts';
 import { notifyDiskSpace } from '../../../src/domain/notifications/notification-disk.ts';
-import { addWebhook, deliveriesOf } from '../../harness/notification-fixtures.ts';
+import { addWebhook, deliveriesOf } from '../../harness/notifications/fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';

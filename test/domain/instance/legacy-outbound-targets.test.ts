@@ -9,8 +9,8 @@ import { createDnsProviderInput, parseInput } from '../../../src/domain/inputs.t
 import { addChannel } from '../../../src/domain/notifications/notification-channels.ts';
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { addWebhook, written } from '../../harness/notification-fixtures.ts';
-import { makeOlder } from '../../harness/older-vault.ts';
+import { makeOlder } from '../../harness/database/older-vault.ts';
+import { addWebhook, written } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const email = { from: 'vault@a.test', to: ['ops@a.test'], security: 'none' };

@@ -12,10 +12,10 @@ import {
 } from '../../../src/domain/instance/served-settings.ts';
 import { beginServing, endServing } from '../../../src/domain/instance/served-vault.ts';
 import { recordNode } from '../../../src/domain/nodes/nodes.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
-import { ownNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { ownNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 const { settings } = ownNode('one', { tls_certificate: 'web' });
 

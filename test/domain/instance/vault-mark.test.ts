@@ -15,11 +15,11 @@ import { type TestContext, test } from 'node:test';
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';
 import { beginServing, endServing, updateMark } from '../../../src/domain/instance/served-vault.ts';
 import { readMark } from '../../../src/domain/instance/vault-mark.ts';
-import { addCertificates } from '../../harness/marked-vault.ts';
+import { addCertificates } from '../../harness/database/marked-vault.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 /** A vault as a server that was killed leaves it, with a certificate in its log; and the files it had at the start. */
 async function killed(t: TestContext) {

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';
 import { readSettings } from '../../../src/cli/settings/settings.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
+import { namesIn } from '../../harness/processes/vault-files.ts';
+import { runInside } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
-import { namesIn } from '../../harness/vault-files.ts';
-import { runInside } from '../../harness/vault-process.ts';
 
 const key = Buffer.alloc(32, 7);
 

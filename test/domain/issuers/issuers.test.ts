@@ -9,9 +9,9 @@ import { deleteCertificate } from '../../../src/domain/certificates/certificates
 import { createIssuerInput, parseInput, updateCertificateInput } from '../../../src/domain/inputs.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../../src/domain/issuers/issuer-changes.ts';
 import { type IssuerSecrets, requireIssuer } from '../../../src/domain/issuers/issuers.ts';
-import { engine } from '../../harness/engine-vault.ts';
-import { acmeIssuer, forever, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
-import { type ScriptedAcmeOptions, scriptedAcme } from '../../harness/scripted-acme.ts';
+import { type ScriptedAcmeOptions, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { engine } from '../../harness/issuance/engine-vault.ts';
+import { acmeIssuer, forever, makeCertificate, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const accepted: IssuerSecrets = { acceptsTerms: true };

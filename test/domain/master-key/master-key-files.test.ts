@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { certificateNames } from '../../harness/backup-fixtures.ts';
-import { makeCertificate } from '../../harness/http-fixtures.ts';
+import { certificateNames } from '../../harness/database/backup-fixtures.ts';
+import { makeCertificate } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 test('a vault opens also where its key file cannot be given its name again', async (t) => {

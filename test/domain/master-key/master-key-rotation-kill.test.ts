@@ -9,14 +9,14 @@ import { readMasterKey } from '../../../src/crypto/secrets/master-key-file.ts';
 import { listMasterKeys } from '../../../src/db/tables/master-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';
-import { openEverything, sealEverything } from '../../harness/sealed-everything.ts';
+import { openEverything, sealEverything } from '../../harness/database/sealed-everything.ts';
+import { copyDatabase, databaseOf } from '../../harness/database/tested-engine.ts';
+import { fromSource } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { copyDatabase, databaseOf } from '../../harness/tested-engine.ts';
-import { fromSource } from '../../harness/vault-process.ts';
 
-const killer = fileURLToPath(new URL('../../harness/kill-at.ts', import.meta.url));
+const killer = fileURLToPath(new URL('../../harness/processes/kill-at.ts', import.meta.url));
 
 test('a rotation that is killed before any of its steps is resumed, and loses nothing', async (t) => {
   const origin = join(tempDir(t), 'data');

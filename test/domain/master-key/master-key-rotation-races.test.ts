@@ -13,7 +13,7 @@ import { type RotationOrder, rotateMasterKey } from '../../../src/domain/master-
 import { sealKeyFiles } from '../../../src/domain/master-key/master-key-sealing.ts';
 import { removeMasterKey } from '../../../src/domain/master-key/master-key-status.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { openEverything, sealEverything } from '../../harness/sealed-everything.ts';
+import { openEverything, sealEverything } from '../../harness/database/sealed-everything.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const order: RotationOrder = { actor: localCli, report: () => undefined };

@@ -17,8 +17,8 @@ import { createCertificateInput, parseInput } from '../../../src/domain/inputs.t
 import { type RotationOrder, rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';
 import { masterKeyStatus, removeMasterKey } from '../../../src/domain/master-key/master-key-status.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { makeBackup } from '../../harness/backup-fixtures.ts';
-import { openEverything, sealEverything } from '../../harness/sealed-everything.ts';
+import { makeBackup } from '../../harness/database/backup-fixtures.ts';
+import { openEverything, sealEverything } from '../../harness/database/sealed-everything.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

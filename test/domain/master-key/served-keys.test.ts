@@ -9,8 +9,8 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { placeNextKey } from '../../../src/domain/master-key/master-key-files.ts';
 import { isRotating, rotateMasterKey } from '../../../src/domain/master-key/master-key-rotation.ts';
 import { recordNode } from '../../../src/domain/nodes/nodes.ts';
-import { openEverything, sealEverything } from '../../harness/sealed-everything.ts';
-import { ownNode, type SharedNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { openEverything, sealEverything } from '../../harness/database/sealed-everything.ts';
+import { ownNode, type SharedNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
 
 const order = { actor: localCli, report: () => undefined };
 const record = ({ vault, id }: SharedNode) => recordNode(vault, ownNode(id, { host: `${id}.test` }));

@@ -17,7 +17,7 @@ import {
   type Term,
   takeLeadership,
 } from '../../../src/domain/nodes/leadership.ts';
-import { type SharedNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { type SharedNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
 
 async function elect({ vault, id }: SharedNode): Promise<Term> {
   const term = await takeLeadership(vault, id);

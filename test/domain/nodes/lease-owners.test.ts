@@ -8,8 +8,8 @@ import { claimDelivery } from '../../../src/domain/notifications/notification-cl
 import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { addWebhook, failRenewal } from '../../harness/notification-fixtures.ts';
-import { forever, makeCertificate, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { forever, makeCertificate, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, failRenewal } from '../../harness/notifications/fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';

@@ -4,9 +4,9 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { minute, second } from '../../../src/base/duration.ts';
 import { forgetNode, liveNodes, recordedNodes, recordNode } from '../../../src/domain/nodes/nodes.ts';
-import { ownNode, type SharedNode, sharedNodes } from '../../harness/shared-nodes.ts';
+import { ownNode, type SharedNode, sharedNodes } from '../../harness/database/shared-nodes.ts';
+import { ofFiles } from '../../harness/database/tested-engine.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { ofFiles } from '../../harness/tested-engine.ts';
 
 const record = ({ vault, id }: SharedNode, others: Parameters<typeof ownNode>[1] = {}) =>
   recordNode(vault, ownNode(id, others));

@@ -5,7 +5,8 @@ import { day, hour, minute } from '../../../src/base/duration.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { fail } from '../../../src/domain/renewals/renewal-outcome.ts';
-import { importOne, renewCertificate } from '../../harness/http-fixtures.ts';
+import { importOne, renewCertificate } from '../../harness/http/fixtures.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
 import {
   addWebhook,
   begunRenewal,
@@ -13,8 +14,7 @@ import {
   failRenewal,
   failure,
   toldIn,
-} from '../../harness/notification-fixtures.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
+} from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const nowhere = 'http://127.0.0.1:1/';

@@ -18,11 +18,11 @@ import {
 import { viewChannels } from '../../../src/domain/notifications/notification-views.ts';
 import { channelSettingsOwner, openFor } from '../../../src/domain/sealed-secrets.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { addWebhook, failRenewal, written } from '../../harness/notification-fixtures.ts';
-import { forever, makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { forever, makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, failRenewal, written } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 const url = 'https://hooks.a.test/x?token=t0ken';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

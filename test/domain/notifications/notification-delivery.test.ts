@@ -20,18 +20,18 @@ import {
 } from '../../../src/domain/notifications/notification-delivery.ts';
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
 import { notify } from '../../../src/domain/notifications/notification-queue.ts';
-import { fakeChatApi, jsonAnswer } from '../../harness/fake-chat-api.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { isSignedWith, status, webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { forever, makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { fakeChatApi, jsonAnswer } from '../../harness/notifications/fake-chat-api.ts';
 import {
   addWebhook,
   deliverAll,
   deliveriesOf,
   failRenewal,
   written,
-} from '../../harness/notification-fixtures.ts';
-import { forever, makeCertificate } from '../../harness/renewal-fixtures.ts';
+} from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { isSignedWith, status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 /** A vault with one delivery that waits, and a receiver. */
 async function prepared(t: TestContext) {

@@ -5,9 +5,9 @@ import { day, hour, minute } from '../../../src/base/duration.ts';
 import { formatTimestamp } from '../../../src/base/timestamp.ts';
 import { nextDigestAt, queueDigests } from '../../../src/domain/notifications/notification-digest.ts';
 import { messageText } from '../../../src/domain/notifications/notification-text.ts';
-import { importOne, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
-import { addWebhook, failRenewal, toldIn } from '../../harness/notification-fixtures.ts';
-import { change, makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { importOne, makeKey, renewCertificate } from '../../harness/http/fixtures.ts';
+import { change, makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, failRenewal, toldIn } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const nowhere = 'http://127.0.0.1:1/';

@@ -15,12 +15,12 @@ import type { Notice } from '../../../src/domain/notifications/notification-even
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
 import { notify, notifyChannel } from '../../../src/domain/notifications/notification-queue.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { fakeChatApi } from '../../harness/fake-chat-api.ts';
-import { addWebhook, deliverAll, deliveriesOf, written } from '../../harness/notification-fixtures.ts';
-import { forever } from '../../harness/renewal-fixtures.ts';
-import { smtpServer } from '../../harness/smtp-server.ts';
+import { status, webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { forever } from '../../harness/issuance/renewal-fixtures.ts';
+import { fakeChatApi } from '../../harness/notifications/fake-chat-api.ts';
+import { addWebhook, deliverAll, deliveriesOf, written } from '../../harness/notifications/fixtures.ts';
+import { smtpServer } from '../../harness/notifications/smtp-server.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 async function prepared(t: TestContext) {
   const server = await smtpServer(t, { security: 'none' });

@@ -7,7 +7,6 @@ import { removeIssuer } from '../../../src/domain/issuers/issuer-changes.ts';
 import { notifyPrivateCas } from '../../../src/domain/notifications/notification-private-ca.ts';
 import { localCa } from '../../../src/domain/private-ca/local-ca.ts';
 import { rotateRoot } from '../../../src/domain/private-ca/rotation.ts';
-import { addWebhook, deliverAll } from '../../harness/notification-fixtures.ts';
 import {
   addStagingCa,
   caExpiry,
@@ -15,9 +14,10 @@ import {
   importRoot,
   rootExpiry,
   untilLeft,
-} from '../../harness/private-ca-fixtures.ts';
+} from '../../harness/ca/private-ca-fixtures.ts';
+import { webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { addWebhook, deliverAll } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 async function prepared(t: TestContext, channel: Record<string, unknown> = {}) {
   const opened = await testVault(t);

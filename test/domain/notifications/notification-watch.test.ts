@@ -13,10 +13,10 @@ import {
   notifyBackups,
   notifyExpiries,
 } from '../../../src/domain/notifications/notification-watch.ts';
-import { importOne, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
-import { addWebhook, deliveriesOf, toldIn } from '../../harness/notification-fixtures.ts';
-import { issueOwned } from '../../harness/owned-certificate.ts';
-import { change, makeCertificate } from '../../harness/renewal-fixtures.ts';
+import { issueOwned } from '../../harness/acme/owned-certificate.ts';
+import { importOne, makeKey, renewCertificate } from '../../harness/http/fixtures.ts';
+import { change, makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, deliveriesOf, toldIn } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const nowhere = 'http://127.0.0.1:1/';

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour, minute } from '../../../src/base/duration.ts';
-import { type ChallengeFleet, challengeFleet } from '../../harness/challenge-fleet.ts';
 import {
   addRoute53Provider,
   addSimulatedProvider,
   plainApi,
   silentApi,
   sleepingHook,
-} from '../../harness/simulated-dns-providers.ts';
+} from '../../harness/dns/simulated-dns-providers.ts';
+import { type ChallengeFleet, challengeFleet } from './challenge-fleet.ts';
 
 /** All renewals have succeeded, and nothing is left in the DNS when the removals are done. */
 async function allPass(

@@ -7,7 +7,10 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { addDnsProvider, removeDnsProvider } from '../../../src/domain/dns-providers/dns-providers.ts';
 import { createDnsProviderInput, parseInput } from '../../../src/domain/inputs.ts';
 import { stepsOf } from '../../../src/domain/orders/attempt.ts';
-import { lookingEngine } from '../../harness/engine-dns.ts';
+import { http01At, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { Refusal } from '../../harness/ca/scripted-acme-jws.ts';
+import { testServer } from '../../harness/http/test-server.ts';
+import { lookingEngine } from '../../harness/issuance/engine-dns.ts';
 import {
   addMemoryProvider,
   challengeRows,
@@ -16,12 +19,9 @@ import {
   hastyWorld,
   tryWork,
   workOn,
-} from '../../harness/engine-vault.ts';
-import { workerOn } from '../../harness/engine-worker.ts';
-import { acmeIssuer, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
-import { http01At, scriptedAcme } from '../../harness/scripted-acme.ts';
-import { Refusal } from '../../harness/scripted-acme-jws.ts';
-import { testServer } from '../../harness/test-server.ts';
+} from '../../harness/issuance/engine-vault.ts';
+import { workerOn } from '../../harness/issuance/engine-worker.ts';
+import { acmeIssuer, makeCertificate, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
 
 async function succeeds({ work, vault, zone }: Engine) {
   const ended = await work();

@@ -10,15 +10,9 @@ import { removeLeftoverChallenges } from '../../../src/domain/orders/challenge-r
 import { queueDueRenewals } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
-import {
-  anotherOrder,
-  nonceRequest,
-  type OwnOrders,
-  runWatched,
-  stepsOf,
-} from '../../harness/engine-orders.ts';
-import { challengeRows, type Engine, engine, workOn } from '../../harness/engine-vault.ts';
-import { forever, rowOf } from '../../harness/renewal-fixtures.ts';
+import { challengeRows, type Engine, engine, workOn } from '../../harness/issuance/engine-vault.ts';
+import { forever, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { anotherOrder, nonceRequest, type OwnOrders, runWatched, stepsOf } from './engine-orders.ts';
 
 type Changed = OwnOrders & {
   /** Whether nobody could have known that the request for the certificate should not be sent. */

@@ -7,10 +7,10 @@ import { removeLeftoverChallenges } from '../../../src/domain/orders/challenge-r
 import { leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { openFor, renewalKeyOwner } from '../../../src/domain/sealed-secrets.ts';
 import { requireVersion, versionPrivateKey } from '../../../src/domain/versions/versions.ts';
-import { anotherOrder, nonceRequest, runWatched, stepsOf } from '../../harness/engine-orders.ts';
-import { challengeRows, engine, workOn } from '../../harness/engine-vault.ts';
-import { type Moment, workerOn } from '../../harness/engine-worker.ts';
-import { rowOf } from '../../harness/renewal-fixtures.ts';
+import { challengeRows, engine, workOn } from '../../harness/issuance/engine-vault.ts';
+import { type Moment, workerOn } from '../../harness/issuance/engine-worker.ts';
+import { rowOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { anotherOrder, nonceRequest, runWatched, stepsOf } from './engine-orders.ts';
 
 async function walkDeaths(t: TestContext, moment: Moment) {
   const opened = await engine(t, { certificate: null, zones: ['example.test'] });

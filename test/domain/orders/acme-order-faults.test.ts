@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
 import { findRenewal } from '../../../src/db/tables/renewals/renewals.ts';
 import { stepsOf } from '../../../src/domain/orders/attempt.ts';
-import { fails, issuesAnother, issuesOnce } from '../../harness/engine-outcomes.ts';
-import { challengeRows, countOf, engine } from '../../harness/engine-vault.ts';
-import { type AcmeKind, problem, type ScriptedReply } from '../../harness/scripted-acme.ts';
+import { type AcmeKind, problem, type ScriptedReply } from '../../harness/ca/scripted-acme.ts';
+import { fails, issuesAnother, issuesOnce } from '../../harness/issuance/engine-outcomes.ts';
+import { challengeRows, countOf, engine } from '../../harness/issuance/engine-vault.ts';
 
 const replies: Readonly<Record<string, { readonly reply: ScriptedReply; readonly words: RegExp }>> = {
   'cut JSON': {

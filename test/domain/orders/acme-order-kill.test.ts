@@ -6,11 +6,11 @@ import { publicKeyOf } from '../../../src/crypto/key-pair.ts';
 import { leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
 import { openFor, renewalKeyOwner } from '../../../src/domain/sealed-secrets.ts';
 import { requireVersion, versionPrivateKey } from '../../../src/domain/versions/versions.ts';
-import { anotherOrder } from '../../harness/engine-orders.ts';
-import { atRequests, workerProcess } from '../../harness/engine-process.ts';
-import { challengeRows, engine, hastyWorld, issuedBy, workOn } from '../../harness/engine-vault.ts';
-import { workerOn } from '../../harness/engine-worker.ts';
-import { makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
+import { challengeRows, engine, hastyWorld, issuedBy, workOn } from '../../harness/issuance/engine-vault.ts';
+import { workerOn } from '../../harness/issuance/engine-worker.ts';
+import { makeCertificate, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { anotherOrder } from './engine-orders.ts';
+import { atRequests, workerProcess } from './engine-process.ts';
 
 /** A vault whose clock is that of real processes. */
 async function shared(t: TestContext) {

@@ -5,10 +5,10 @@ import { second } from '../../../src/base/duration.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
-import { fails, issuesOnce } from '../../harness/engine-outcomes.ts';
-import { engine } from '../../harness/engine-vault.ts';
-import { makeChain, makeLeaf } from '../../harness/private-chain.ts';
-import { problem } from '../../harness/scripted-acme.ts';
+import { makeChain, makeLeaf } from '../../harness/ca/private-chain.ts';
+import { problem } from '../../harness/ca/scripted-acme.ts';
+import { fails, issuesOnce } from '../../harness/issuance/engine-outcomes.ts';
+import { engine } from '../../harness/issuance/engine-vault.ts';
 
 test('a replaced certificate that has been replaced already is ordered as a new one', async (t) => {
   const opened = await engine(t);

@@ -8,10 +8,10 @@ import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
 import { runClaimed } from '../../../src/jobs/renewal-worker.ts';
-import { lookingEngine } from '../../harness/engine-dns.ts';
-import { countOf, engine } from '../../harness/engine-vault.ts';
-import { forever, makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
-import type { ScriptedReply } from '../../harness/scripted-acme.ts';
+import type { ScriptedReply } from '../../harness/ca/scripted-acme.ts';
+import { lookingEngine } from '../../harness/issuance/engine-dns.ts';
+import { countOf, engine } from '../../harness/issuance/engine-vault.ts';
+import { forever, makeCertificate, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 
 for (const seen of ['open', 'finalized'] as const) {
   test(`two certificates of the same names and one order, which the second sees ${seen}, both succeed at once`, async (t) => {

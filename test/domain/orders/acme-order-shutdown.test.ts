@@ -1,9 +1,9 @@
 /** A vault that is stopped at every step of an order: the renewal is queued again at once, as it stands. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { anotherOrder, nonceRequest, runWatched, stepsOf } from '../../harness/engine-orders.ts';
-import { challengeRows, engine, workOn } from '../../harness/engine-vault.ts';
-import { type Moment, type Watcher, type Worker, workerOn } from '../../harness/engine-worker.ts';
+import { challengeRows, engine, workOn } from '../../harness/issuance/engine-vault.ts';
+import { type Moment, type Watcher, type Worker, workerOn } from '../../harness/issuance/engine-worker.ts';
+import { anotherOrder, nonceRequest, runWatched, stepsOf } from './engine-orders.ts';
 
 async function walkShutdowns(t: TestContext, moment: Moment) {
   const opened = await engine(t, { certificate: null, zones: ['example.test'] });

@@ -5,8 +5,8 @@ import type { AcmeAuthorization, AcmeChallenge } from '../../../src/acme/acme-ty
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { chooseProof } from '../../../src/domain/orders/acme-proofs.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
-import { engine } from '../../harness/engine-vault.ts';
-import { forever, rowOf } from '../../harness/renewal-fixtures.ts';
+import { engine } from '../../harness/issuance/engine-vault.ts';
+import { forever, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
 
 const usual = ['http-01', 'dns-01', 'tls-alpn-01'];
 

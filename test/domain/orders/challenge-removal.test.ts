@@ -9,7 +9,7 @@ import {
   removeChallenges,
   removeLeftoverChallenges,
 } from '../../../src/domain/orders/challenge-removal.ts';
-import { challengeRows, engine } from '../../harness/engine-vault.ts';
+import { challengeRows, engine } from '../../harness/issuance/engine-vault.ts';
 
 test('a record that two need is taken down by the second', async (t) => {
   const { vault, zone } = await engine(t, { zones: ['example.test'] });

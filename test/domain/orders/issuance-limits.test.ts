@@ -13,10 +13,16 @@ import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addVersion } from '../../../src/domain/versions/versions.ts';
-import { engine, workOn } from '../../harness/engine-vault.ts';
-import { identifier } from '../../harness/private-chain.ts';
-import { change, endAll, makeCertificate, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
-import { problem } from '../../harness/scripted-acme.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { problem } from '../../harness/ca/scripted-acme.ts';
+import { engine, workOn } from '../../harness/issuance/engine-vault.ts';
+import {
+  change,
+  endAll,
+  makeCertificate,
+  rowOf,
+  statusesOf,
+} from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const directory = 'https://acme-v02.api.letsencrypt.org/directory';

@@ -7,8 +7,8 @@ import { changeCertificate } from '../../../src/domain/certificates/certificate-
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { parseInput, updateCertificateInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { challengeRows, engine, issuedBy, tryWork } from '../../harness/engine-vault.ts';
-import { statusesOf } from '../../harness/renewal-fixtures.ts';
+import { challengeRows, engine, issuedBy, tryWork } from '../../harness/issuance/engine-vault.ts';
+import { statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 
 /** Makes the change when the vault looks for its record the first time; nobody ever sees that record. */
 async function changedWhileWaiting(t: TestContext, change: (vault: Vault) => Promise<unknown>) {

@@ -17,9 +17,9 @@ import { Crls } from '../../../src/domain/private-ca/crls.ts';
 import { rootPem } from '../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
-import { forever, rowOf, statusesOf } from '../../harness/renewal-fixtures.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
+import { forever, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

@@ -16,10 +16,10 @@ import { constrainedNames } from '../../../src/crypto/x509/constrained-names.ts'
 import { issueLeaf } from '../../../src/crypto/x509/leaf-certificate.ts';
 import { forbiddenBy, refuseForbiddenBy } from '../../../src/domain/private-ca/inherited-constraints.ts';
 import type { CertifiedNames } from '../../../src/domain/private-ca/permitted-names.ts';
-import { companyRoot, companySigns, usualExtensions } from '../../harness/company-ca.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { companyRoot, companySigns, usualExtensions } from '../../harness/ca/company-ca.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
 const privateKey = await generatePrivateKey('ec384');

@@ -14,10 +14,10 @@ import { createCertificateInput, parseInput, updateCertificateInput } from '../.
 import { rootPem } from '../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
-import { renewCertificate } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { opensslSays, pemFile } from '../../harness/private-chain.ts';
-import { rowOf, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { opensslSays, pemFile } from '../../harness/ca/private-chain.ts';
+import { renewCertificate } from '../../harness/http/fixtures.ts';
+import { rowOf, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const input = (settings: object) => parseInput(createCertificateInput, { name: 'one', ...settings });

@@ -6,8 +6,8 @@ import { day } from '../../../src/base/duration.ts';
 import { generatePrivateKey, publicKeyOf } from '../../../src/crypto/key-pair.ts';
 import { ensureLocalCa, issueFromLocalCa, rootPem } from '../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { identifier } from '../../harness/private-chain.ts';
-import { race, sourceUrl } from '../../harness/racing-processes.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { race, sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
 

@@ -18,9 +18,9 @@ import { Crls } from '../../../src/domain/private-ca/crls.ts';
 import { issueFromLocalCa, localCa, rootPem } from '../../../src/domain/private-ca/local-ca.ts';
 import { exportRootKey, importRootKeyFile } from '../../../src/domain/private-ca/offline-root.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

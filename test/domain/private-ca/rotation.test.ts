@@ -19,9 +19,9 @@ import { localCa, rootPem, rootPemOf } from '../../../src/domain/private-ca/loca
 import { exportRootKey, importRootKeyFile } from '../../../src/domain/private-ca/offline-root.ts';
 import { type PrivateCa, rotateRoot } from '../../../src/domain/private-ca/rotation.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
-import { identifier } from '../../harness/private-chain.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 

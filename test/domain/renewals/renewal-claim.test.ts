@@ -22,8 +22,8 @@ import { openFor, renewalKeyOwner } from '../../../src/domain/sealed-secrets.ts'
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireCertificate } from '../../../src/domain/versions/certificate-lookup.ts';
 import { openVersionKey, requireVersion } from '../../../src/domain/versions/versions.ts';
-import { race, sourceUrl } from '../../harness/racing-processes.ts';
-import { makeCertificate, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { makeCertificate, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
+import { race, sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { settingsFor, testVault } from '../../harness/test-vault.ts';
 
 const { signal: forever } = new AbortController();

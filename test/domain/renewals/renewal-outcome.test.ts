@@ -7,7 +7,13 @@ import { findRenewal, updateRenewal } from '../../../src/db/tables/renewals/rene
 import type { Attempt } from '../../../src/domain/orders/attempt.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { type Failure, fail, supersede } from '../../../src/domain/renewals/renewal-outcome.ts';
-import { change, forever, makeCertificate, rowOf, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import {
+  change,
+  forever,
+  makeCertificate,
+  rowOf,
+  silentIssuer,
+} from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** A certificate that was never issued, with its first renewal under way at an ACME CA. */

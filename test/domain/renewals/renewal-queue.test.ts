@@ -13,7 +13,7 @@ import {
   makeCertificate,
   rowOf,
   silentIssuer,
-} from '../../harness/renewal-fixtures.ts';
+} from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** The certificate `a` of an ACME issuer with a fallback, with a version of this lifetime or none. */

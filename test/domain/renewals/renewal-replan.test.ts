@@ -8,7 +8,13 @@ import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewa
 import { replanAll } from '../../../src/domain/renewals/renewal-replan.ts';
 import { queueDueRenewals, requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { change, giveVersion, makeCertificate, rowOf, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import {
+  change,
+  giveVersion,
+  makeCertificate,
+  rowOf,
+  silentIssuer,
+} from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const year = 365 * day;

@@ -13,7 +13,7 @@ import type { Vault } from '../../../src/domain/vault.ts';
 import { requireCertificate } from '../../../src/domain/versions/certificate-lookup.ts';
 import { openVersionKey, requireVersion } from '../../../src/domain/versions/versions.ts';
 import { runClaimed } from '../../../src/jobs/renewal-worker.ts';
-import { refuse } from '../../harness/outside-database.ts';
+import { refuse } from '../../harness/database/outside-database.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const { signal: forever } = new AbortController();

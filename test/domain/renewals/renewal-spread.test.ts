@@ -6,7 +6,7 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { requestRenewals } from '../../../src/domain/renewals/renewal-spread.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { change, endAll, makeCertificate, silentIssuer } from '../../harness/renewal-fixtures.ts';
+import { change, endAll, makeCertificate, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** Queued renewals: the seconds from now until each may start, by certificate. */

@@ -8,8 +8,8 @@ import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
 import { queueDueRenewals } from '../../../src/domain/renewals/renewals.ts';
 import { queryDueWindows } from '../../../src/domain/schedule/renewal-windows.ts';
-import { acmeIssuer, forever, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
-import { problem, scriptedAcme } from '../../harness/scripted-acme.ts';
+import { problem, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { acmeIssuer, forever, makeCertificate, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 

@@ -17,7 +17,7 @@ import {
   requireVersion,
   type VersionMaterial,
 } from '../../../src/domain/versions/versions.ts';
-import { makeChain, makeLeaf } from '../../harness/private-chain.ts';
+import { makeChain, makeLeaf } from '../../harness/ca/private-chain.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const { leaf, intermediate } = await makeChain();

@@ -8,12 +8,12 @@ import {
   makeAcmeClient,
   newKey,
   sign,
-} from '../../harness/acme-server-client.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { testedEngine } from '../../harness/tested-engine.ts';
+} from '../../harness/acme/server-client.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { testedEngine } from '../../harness/database/tested-engine.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 
 async function opened(t: TestContext) {
   const server = await checkedServer(t);

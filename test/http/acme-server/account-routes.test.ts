@@ -11,11 +11,11 @@ import {
   makeAcmeClient,
   newKey,
   sign,
-} from '../../harness/acme-server-client.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { addStagingCa } from '../../harness/private-ca-fixtures.ts';
+} from '../../harness/acme/server-client.ts';
+import { addStagingCa } from '../../harness/ca/private-ca-fixtures.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 
 async function opened(t: TestContext, others: Readonly<Record<string, unknown>> = {}) {
   const server = await checkedServer(t);

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { findIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { rotateCa } from '../../../src/domain/renewals/ca-rotation.ts';
-import { AcmeTestClient, assertProblem, makeAcmeClient } from '../../harness/acme-server-client.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
+import { AcmeTestClient, assertProblem, makeAcmeClient } from '../../harness/acme/server-client.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 
 const certificatesIn = (pem: string) =>
   pem.split(/(?<=-----END CERTIFICATE-----\n)/).map((block) => new X509Certificate(block));

@@ -7,9 +7,9 @@ import { hour } from '../../../src/base/duration.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { revokeVersion } from '../../../src/domain/certificates/revocation.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { issueOwned } from '../../harness/owned-certificate.ts';
-import { forever } from '../../harness/renewal-fixtures.ts';
+import { issueOwned } from '../../harness/acme/owned-certificate.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { forever } from '../../harness/issuance/renewal-fixtures.ts';
 
 test('a client finds the window of its certificate, and after a revocation one in the past', async (t) => {
   const { url, vault, world, get } = await checkedServer(t);

@@ -7,9 +7,9 @@ import { viewAcmeClient } from '../../../src/domain/acme-server/clients/acme-cli
 import { revokeAcmeClient, rotateAcmeClient } from '../../../src/domain/acme-server/clients/acme-clients.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
-import { AcmeTestClient, assertProblem, makeAcmeClient } from '../../harness/acme-server-client.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { AcmeTestClient, assertProblem, makeAcmeClient } from '../../harness/acme/server-client.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 
 test('changes, rotations and revocations of a client apply at its next request, and its last use is shown', async (t) => {
   const server = await checkedServer(t);

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StorageError } from '../../../src/base/storage-error.ts';
-import { AcmeTestClient, assertProblem, csrFor, makeAcmeClient } from '../../harness/acme-server-client.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { AcmeTestClient, assertProblem, csrFor, makeAcmeClient } from '../../harness/acme/server-client.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 test('an order whose certificate could not be stored stays ready, and is finalized by the next request', async (t) => {
   let fails = false;

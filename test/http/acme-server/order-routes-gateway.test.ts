@@ -12,7 +12,11 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { queueDueRenewals } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { AcmeTestClient, assertProblem, csrFor, makeAcmeClient } from '../../harness/acme-server-client.ts';
+import { AcmeTestClient, assertProblem, csrFor, makeAcmeClient } from '../../harness/acme/server-client.ts';
+import { problem, type ScriptedAcmeOptions, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import {
   addMemoryProvider,
   countOf,
@@ -22,13 +26,9 @@ import {
   tryWork,
   withZone,
   workOn,
-} from '../../harness/engine-vault.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { addWebhook, toldIn } from '../../harness/notification-fixtures.ts';
-import { acmeIssuer, makeCertificate, rowOf } from '../../harness/renewal-fixtures.ts';
-import { problem, type ScriptedAcmeOptions, scriptedAcme } from '../../harness/scripted-acme.ts';
+} from '../../harness/issuance/engine-vault.ts';
+import { acmeIssuer, makeCertificate, rowOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook, toldIn } from '../../harness/notifications/fixtures.ts';
 
 const www = 'www.example.test';
 

@@ -16,10 +16,10 @@ import { revokeCertificate } from '../../../src/acme/revocation.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { generatePrivateKey, keyObject, publicKeyOf } from '../../../src/crypto/key-pair.ts';
 import { certificateRequest } from '../../../src/crypto/x509/certificate-request.ts';
-import { makeAcmeClient } from '../../harness/acme-server-client.ts';
-import { identifier } from '../../harness/private-chain.ts';
-import { clientOf, forever } from '../../harness/scripted-acme-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { makeAcmeClient } from '../../harness/acme/server-client.ts';
+import { identifier } from '../../harness/ca/private-chain.ts';
+import { clientOf, forever } from '../../harness/ca/scripted-acme-fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 test('the ACME client of the vault gets, replaces the key of, and revokes what the ACME server of a vault issues', async (t) => {
   const server = await testServer(t);

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { renewalInfoId } from '../../../src/acme/renewal-info.ts';
-import { AcmeTestClient, assertProblem, csrFor, makeAcmeClient } from '../../harness/acme-server-client.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
+import { AcmeTestClient, assertProblem, csrFor, makeAcmeClient } from '../../harness/acme/server-client.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 
 const names = ['www.example.test'];
 

@@ -12,11 +12,11 @@ import {
   makeAcmeClient,
   newKey,
   newPkcs8,
-} from '../../harness/acme-server-client.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, renewCertificate } from '../../harness/http-fixtures.ts';
-import { addStagingCa } from '../../harness/private-ca-fixtures.ts';
+} from '../../harness/acme/server-client.ts';
+import { addStagingCa } from '../../harness/ca/private-ca-fixtures.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, renewCertificate } from '../../harness/http/fixtures.ts';
 
 async function issued(t: TestContext) {
   const server = await checkedServer(t);

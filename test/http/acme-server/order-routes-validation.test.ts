@@ -10,12 +10,12 @@ import {
   assertProblem,
   csrFor,
   makeAcmeClient,
-} from '../../harness/acme-server-client.ts';
-import { type FakeRecords, fakeDns } from '../../harness/fake-dns.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
+} from '../../harness/acme/server-client.ts';
+import { webServer } from '../../harness/acme/validation-fixtures.ts';
+import { type FakeRecords, fakeDns } from '../../harness/dns/fake-dns.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 import { loopbackAllowed } from '../../harness/loopback-guard.ts';
-import { webServer } from '../../harness/validation-fixtures.ts';
 
 const records: FakeRecords = {
   'A www.example.test': ['127.0.0.1'],

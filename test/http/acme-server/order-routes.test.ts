@@ -18,14 +18,14 @@ import {
   makeAcmeClient,
   newKey,
   newPkcs8,
-} from '../../harness/acme-server-client.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { derOf, opensslKeys, opensslRequest } from '../../harness/openssl-requests.ts';
-import { addStagingCa } from '../../harness/private-ca-fixtures.ts';
+} from '../../harness/acme/server-client.ts';
+import { derOf, opensslKeys, opensslRequest } from '../../harness/ca/openssl-requests.ts';
+import { addStagingCa } from '../../harness/ca/private-ca-fixtures.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 async function opened(t: TestContext, others: Readonly<Record<string, unknown>> = {}) {
   const server = await checkedServer(t);

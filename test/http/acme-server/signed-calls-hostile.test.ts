@@ -13,10 +13,10 @@ import {
   makeAcmeClient,
   newKey,
   sign,
-} from '../../harness/acme-server-client.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { type CheckedServer, checkedServer } from '../../harness/http-checked.ts';
-import { open, readToEnd } from '../../harness/http-raw.ts';
+} from '../../harness/acme/server-client.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { type CheckedServer, checkedServer } from '../../harness/http/checked.ts';
+import { open, readToEnd } from '../../harness/http/raw.ts';
 
 async function opened(
   t: TestContext,

@@ -12,12 +12,12 @@ import {
   newKey,
   type SentOptions,
   sign,
-} from '../../harness/acme-server-client.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { apiChecker } from '../../harness/http-api-checker.ts';
-import { type CheckedServer, checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+} from '../../harness/acme/server-client.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { apiChecker } from '../../harness/http/api-checker.ts';
+import { type CheckedServer, checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 let shared: Promise<{ server: CheckedServer; client: AcmeTestClient }> | undefined;
 

@@ -1,10 +1,10 @@
 /** Every administrators' endpoint of the table, as an administrator finds it, and what none of them ever logs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { routes } from '../../harness/all-routes.ts';
-import { alice } from '../../harness/http-acme-fixtures.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
+import { alice } from '../../harness/http/acme-fixtures.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 
 const guarded = routes.filter(({ access }) => access.kind === 'administrator');
 

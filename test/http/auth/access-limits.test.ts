@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
 import { failurePace, pagePace, recordPace, refusalsPerHour } from '../../../src/domain/access/key-limits.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { administratorEndpoints, revokedKey } from '../../harness/http-credentials.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { administratorEndpoints, revokedKey } from '../../harness/http/credentials.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { settingsFor } from '../../harness/test-vault.ts';
 

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';
-import { administration } from '../../harness/http-administration.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { administratorEndpoints, guardedEndpoints, openRenewal } from '../../harness/http-credentials.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { ownRows } from '../../harness/own-rows.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { ownRows } from '../../harness/database/own-rows.ts';
+import { administration } from '../../harness/http/administration.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { administratorEndpoints, guardedEndpoints, openRenewal } from '../../harness/http/credentials.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 
 const file = '/api/v1/certificates/www/private.key';
 

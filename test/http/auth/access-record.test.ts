@@ -4,11 +4,11 @@ import { suite, test } from 'node:test';
 import { deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
-import { checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { expiredKey, revokedKey, strangers } from '../../harness/http-credentials.ts';
-import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
-import { outside, refuse } from '../../harness/outside-database.ts';
-import { ownRows } from '../../harness/own-rows.ts';
+import { outside, refuse } from '../../harness/database/outside-database.ts';
+import { ownRows } from '../../harness/database/own-rows.ts';
+import { checkedServer, codeOf } from '../../harness/http/checked.ts';
+import { expiredKey, revokedKey, strangers } from '../../harness/http/credentials.ts';
+import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const file = '/api/v1/certificates/www/private.key';

@@ -1,15 +1,15 @@
 /** What an administrator's session opens: everything, in the name of the person, and never by way of a key. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { alice, makeAccount } from '../../harness/http-acme-fixtures.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
+import { alice, makeAccount } from '../../harness/http/acme-fixtures.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 import {
   administratorEndpoints,
   type GuardedEndpoint,
   guardedEndpoints,
   openRenewal,
-} from '../../harness/http-credentials.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+} from '../../harness/http/credentials.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 
 const asked = 'www';
 const hidden = 'hidden-from-most';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { minute } from '../../../src/base/duration.ts';
-import { alice, makeAccount } from '../../harness/http-acme-fixtures.ts';
-import type { CheckedServer } from '../../harness/http-checked.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
+import { alice, makeAccount } from '../../harness/http/acme-fixtures.ts';
+import type { CheckedServer } from '../../harness/http/checked.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 import {
   administratorEndpoints,
   allBut,
@@ -14,9 +14,9 @@ import {
   openRenewal,
   revokedKey,
   strangers,
-} from '../../harness/http-credentials.ts';
-import { eventsOf, makeCertificate, makeKey, type TestKey } from '../../harness/http-fixtures.ts';
-import type { RawReply } from '../../harness/http-raw.ts';
+} from '../../harness/http/credentials.ts';
+import { eventsOf, makeCertificate, makeKey, type TestKey } from '../../harness/http/fixtures.ts';
+import type { RawReply } from '../../harness/http/raw.ts';
 
 type Prepared = {
   readonly server: CheckedServer;

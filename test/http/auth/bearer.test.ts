@@ -5,8 +5,8 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { readBearer } from '../../../src/http/auth/bearer.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 
 const raw = `vk_abcdefghijkl.${'s'.repeat(43)}`;
 

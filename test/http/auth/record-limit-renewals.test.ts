@@ -5,11 +5,11 @@ import { hour } from '../../../src/base/duration.ts';
 import { renewalsPerHour } from '../../../src/domain/access/key-limits.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
-import { checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { opensslRequest } from '../../harness/openssl-requests.ts';
-import { makeAdministrator, signIn } from '../../harness/sign-in-fixtures.ts';
+import { opensslRequest } from '../../harness/ca/openssl-requests.ts';
+import { checkedServer, codeOf } from '../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { makeAdministrator, signIn } from '../../harness/http/sign-in-fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const list = '/api/v1/certificates';
 

@@ -5,15 +5,15 @@ import { viewAdministrators } from '../../../src/domain/access/administrators.ts
 import { offerSetup } from '../../../src/domain/access/setup.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { type Provenance, provenanceOf } from '../../../src/http/auth/same-origin.ts';
-import { checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { checkedServer, codeOf } from '../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import {
   cookieOf,
   fromPage,
   goodPassword,
   makeAdministrator,
   signIn,
-} from '../../harness/sign-in-fixtures.ts';
+} from '../../harness/http/sign-in-fixtures.ts';
 
 const site = 'https://vault.example.test';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { metricFamilies } from '../../../src/http/metrics/metric-families.ts';
 import { processMetrics } from '../../../src/http/metrics/process-metrics.ts';
-import { needs } from '../../harness/missing-program.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const folder = join(import.meta.dirname, '..', '..', '..', 'docs', 'monitoring');
 const read = (name: string) => readFileSync(join(folder, name), 'utf8');

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { type Metrics, metricsText } from '../../../src/http/metrics/metrics.ts';
-import { makeCertificate } from '../../harness/http-fixtures.ts';
-import { addWebhook, deliverAll, failRenewal } from '../../harness/notification-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { addStagingCa, caExpiry, exportRoot } from '../../harness/private-ca-fixtures.ts';
+import { addStagingCa, caExpiry, exportRoot } from '../../harness/ca/private-ca-fixtures.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { testedEngine } from '../../harness/database/tested-engine.ts';
+import { makeCertificate } from '../../harness/http/fixtures.ts';
+import { status, webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { addWebhook, deliverAll, failRenewal } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { testedEngine } from '../../harness/tested-engine.ts';
-import { status, webhookReceiver } from '../../harness/webhook-receiver.ts';
 
 const metrics: Metrics = {
   isOpenTo: () => true,

@@ -9,10 +9,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { z } from 'zod';
 import { createApiKeyInput, createCertificateInput } from '../../../src/domain/inputs.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { type Answer, type ApiDocument, apiChecker } from '../../harness/http-api-checker.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { type Answer, type ApiDocument, apiChecker } from '../../harness/http/api-checker.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 
 type Schema = {
   readonly $ref?: string;

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { converse, parseReply, rawRequest } from '../../harness/http-raw.ts';
-import { goodPassword, makeAdministrator } from '../../harness/sign-in-fixtures.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { converse, parseReply, rawRequest } from '../../harness/http/raw.ts';
+import { goodPassword, makeAdministrator } from '../../harness/http/sign-in-fixtures.ts';
 
 const behindProxy = { trustedProxies: '127.0.0.0/8' };
 const byProxy = ['X-Forwarded-For: 192.0.2.66', 'X-Forwarded-For: 198.51.100.1', 'X-Forwarded-Proto: https'];

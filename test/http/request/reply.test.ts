@@ -13,7 +13,7 @@ import {
   writeReply,
   writeStream,
 } from '../../../src/http/request/reply.ts';
-import { rawRequest } from '../../harness/http-raw.ts';
+import { rawRequest } from '../../harness/http/raw.ts';
 
 suite('a reply', () => {
   /** What a client sees of the reply. */

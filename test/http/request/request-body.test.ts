@@ -4,8 +4,8 @@ import { suite, type TestContext, test } from 'node:test';
 import { z } from 'zod';
 import { json } from '../../../src/http/request/reply.ts';
 import { route } from '../../../src/http/request/route.ts';
-import { converse, open, parseReply, requestText } from '../../harness/http-raw.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { converse, open, parseReply, requestText } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 const word = z.strictObject({ word: z.string().max(20), list: z.array(z.int()).optional() });
 

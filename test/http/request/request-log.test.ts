@@ -6,9 +6,9 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Route } from '../../../src/http/request/route.ts';
 import { redirectReply } from '../../../src/http/server/https-redirect.ts';
-import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { converse, open, requestText } from '../../harness/http-raw.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { converse, open, requestText } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 /** The id that an answer carries. */
 const idIn = (reply: string) => /X-Request-Id: (\S+)/.exec(reply)?.[1];

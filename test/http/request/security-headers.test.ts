@@ -11,12 +11,12 @@ import { securityHeaders } from '../../../src/http/request/security-headers.ts';
 import { consoleReply } from '../../../src/http/routes/console-routes.ts';
 import { serverContext } from '../../../src/http/server/listener-context.ts';
 import { startListeners } from '../../../src/http/server/listeners.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { alice, makeAccount, putChallenge } from '../../harness/http-acme-fixtures.ts';
-import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { converse, parseReply, rawRequest, requestText } from '../../harness/http-raw.ts';
-import { headerComplaints } from '../../harness/security-headers.ts';
-import { type TestServer, testServer } from '../../harness/test-server.ts';
+import { alice, makeAccount, putChallenge } from '../../harness/http/acme-fixtures.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { converse, parseReply, rawRequest, requestText } from '../../harness/http/raw.ts';
+import { headerComplaints } from '../../harness/http/security-headers.ts';
+import { type TestServer, testServer } from '../../harness/http/test-server.ts';
 
 /** What a page of another site sends before it asks for anything that is not its own. */
 const preflight = {

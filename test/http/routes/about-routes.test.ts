@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { putSetting } from '../../../src/db/tables/settings.ts';
-import { makeAccount } from '../../harness/http-acme-fixtures.ts';
-import { administration } from '../../harness/http-administration.ts';
-import { importOne, makeCertificate, makeKey, makePending } from '../../harness/http-fixtures.ts';
+import { makeAccount } from '../../harness/http/acme-fixtures.ts';
+import { administration } from '../../harness/http/administration.ts';
+import { importOne, makeCertificate, makeKey, makePending } from '../../harness/http/fixtures.ts';
 
 type About = {
   version: string;

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { StorageError } from '../../../src/base/storage-error.ts';
-import { alice, directory, makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
-import { checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
+import { alice, directory, makeAccount, makeIssuer } from '../../harness/http/acme-fixtures.ts';
+import { checkedServer, codeOf } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 
 const list = '/api/v1/acme-accounts';
 

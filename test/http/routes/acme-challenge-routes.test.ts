@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { deleteChallengeRow } from '../../../src/db/tables/issuance/acme-challenges.ts';
-import { putChallenge } from '../../harness/http-acme-fixtures.ts';
-import { checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { converse, parseReply } from '../../harness/http-raw.ts';
+import { putChallenge } from '../../harness/http/acme-fixtures.ts';
+import { checkedServer, codeOf } from '../../harness/http/checked.ts';
+import { converse, parseReply } from '../../harness/http/raw.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const path = '/.well-known/acme-challenge';

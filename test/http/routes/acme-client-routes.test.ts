@@ -1,8 +1,8 @@
 /** ACME clients over HTTP: what is refused and where it is wrong, that the key is said once, and that lists have pages. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { administration } from '../../harness/http-administration.ts';
-import { eventsOf, makeKey } from '../../harness/http-fixtures.ts';
+import { administration } from '../../harness/http/administration.ts';
+import { eventsOf, makeKey } from '../../harness/http/fixtures.ts';
 
 const path = '/api/v1/acme-clients';
 const body = { name: 'caddy', domains: ['*.example.com'] };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { StorageError } from '../../../src/base/storage-error.ts';
 import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
-import { administration, allPages } from '../../harness/http-administration.ts';
+import { administration, allPages } from '../../harness/http/administration.ts';
 
 const path = '/api/v1/audit-events';
 const noon = Date.parse('2026-11-20T12:00:00Z');

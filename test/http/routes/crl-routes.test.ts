@@ -5,9 +5,9 @@ import { day } from '../../../src/base/duration.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { crlBaseUrl, recordCrlBaseUrl } from '../../../src/domain/private-ca/crl-address.ts';
 import { issueFromLocalCa } from '../../../src/domain/private-ca/local-ca.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { extensionOf, identifier } from '../../harness/private-chain.ts';
+import { extensionOf, identifier } from '../../harness/ca/private-chain.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 suite('a CRL', () => {
   test('is DER without credentials, with an entity tag that holds until it is signed again', async (t) => {

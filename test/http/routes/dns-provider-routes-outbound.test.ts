@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { hastyWorld } from '../../harness/engine-vault.ts';
-import { fakeDns } from '../../harness/fake-dns.ts';
-import { administration } from '../../harness/http-administration.ts';
+import { fakeDns } from '../../harness/dns/fake-dns.ts';
+import { administration } from '../../harness/http/administration.ts';
+import { hastyWorld } from '../../harness/issuance/engine-vault.ts';
 
 type Problem = { detail: string };
 

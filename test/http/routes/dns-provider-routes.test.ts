@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
-import { hastyWorld, lendZone, memoryZone, withZone } from '../../harness/engine-vault.ts';
-import { alice } from '../../harness/http-acme-fixtures.ts';
-import { administration } from '../../harness/http-administration.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { alice } from '../../harness/http/acme-fixtures.ts';
+import { administration } from '../../harness/http/administration.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { hastyWorld, lendZone, memoryZone, withZone } from '../../harness/issuance/engine-vault.ts';
 
 const path = '/api/v1/dns-providers';
 const token = 't0ken-1234-very-secret';

@@ -1,11 +1,11 @@
 /** Server-sent events: what is told and what not, how one look serves all, and when a stream ends. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { alice } from '../../harness/http-acme-fixtures.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
-import { makeAdministrator, signIn } from '../../harness/sign-in-fixtures.ts';
-import { type TestServer, testServer } from '../../harness/test-server.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { alice } from '../../harness/http/acme-fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { makeAdministrator, signIn } from '../../harness/http/sign-in-fixtures.ts';
+import { type TestServer, testServer } from '../../harness/http/test-server.ts';
 
 const path = '/api/v1/events';
 

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { installerRoutes } from '../../../src/http/routes/installer-routes.ts';
-import { installer, trustInstaller } from '../../harness/client-installer.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { installer, trustInstaller } from '../../harness/client/installer.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 const script = readFileSync(installer, 'utf8');
 const trust = readFileSync(trustInstaller, 'utf8');

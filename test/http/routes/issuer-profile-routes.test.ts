@@ -4,11 +4,11 @@ import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
-import { makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
-import { type Administration, administration } from '../../harness/http-administration.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { opensslKeys, opensslRequest } from '../../harness/openssl-requests.ts';
+import { opensslKeys, opensslRequest } from '../../harness/ca/openssl-requests.ts';
+import { makeAccount, makeIssuer } from '../../harness/http/acme-fixtures.ts';
+import { type Administration, administration } from '../../harness/http/administration.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const issuers = '/api/v1/issuers';
 const profiles = `${issuers}/local-ca/profiles`;

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
 import { keyTypes } from '../../../src/base/key-type.ts';
-import { type Administration, administration } from '../../harness/http-administration.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { opensslSays, pemFile } from '../../harness/private-chain.ts';
+import { opensslSays, pemFile } from '../../harness/ca/private-chain.ts';
+import { type Administration, administration } from '../../harness/http/administration.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 
 const path = '/api/v1/issuers';
 

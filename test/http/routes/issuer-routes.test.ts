@@ -1,10 +1,10 @@
 /** CAs and accounts over HTTP against a scripted CA: what is refused says why, and no key is ever seen again. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { hastyWorld, memoryZone, withZone, workOn } from '../../harness/engine-vault.ts';
-import { administration } from '../../harness/http-administration.ts';
-import { eventsOf, makeKey } from '../../harness/http-fixtures.ts';
-import { problem, type ScriptedAcmeOptions, scriptedAcme } from '../../harness/scripted-acme.ts';
+import { problem, type ScriptedAcmeOptions, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
+import { administration } from '../../harness/http/administration.ts';
+import { eventsOf, makeKey } from '../../harness/http/fixtures.ts';
+import { hastyWorld, memoryZone, withZone, workOn } from '../../harness/issuance/engine-vault.ts';
 
 const path = '/api/v1/issuers';
 const hmacKey = Buffer.from('an-hmac-key-of-thirty-two-bytes!').toString('base64url');

@@ -5,17 +5,17 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { copyCertificates, copyRows } from '../../harness/filled-tables.ts';
+import { type OutsideDatabase, outside } from '../../harness/database/outside-database.ts';
+import { ownRows } from '../../harness/database/own-rows.ts';
 import {
   type Administration,
   administration,
   allPages,
   type MessageText,
-} from '../../harness/http-administration.ts';
-import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { type OutsideDatabase, outside } from '../../harness/outside-database.ts';
-import { ownRows } from '../../harness/own-rows.ts';
+} from '../../harness/http/administration.ts';
+import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
+import { copyCertificates, copyRows } from './filled-tables.ts';
 
 /** Rows that may be read between two turns of the event loop: those of a portion, and what else the request needs. */
 const mostRows = 260;

@@ -5,11 +5,11 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import { addChannel } from '../../../src/domain/notifications/notification-channels.ts';
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
-import { administration, allPages } from '../../harness/http-administration.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { failRenewal, written } from '../../harness/notification-fixtures.ts';
-import { makeCertificate } from '../../harness/renewal-fixtures.ts';
-import { isSignedWith, status, webhookReceiver } from '../../harness/webhook-receiver.ts';
+import { administration, allPages } from '../../harness/http/administration.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { isSignedWith, status, webhookReceiver } from '../../harness/http/webhook-receiver.ts';
+import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
+import { failRenewal, written } from '../../harness/notifications/fixtures.ts';
 
 const path = '/api/v1/notification-channels';
 const url = 'https://hooks.a.test/x?token=t0ken';

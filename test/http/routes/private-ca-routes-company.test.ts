@@ -11,14 +11,14 @@ import {
   companySigns,
   confinedCompany,
   usualExtensions,
-} from '../../harness/company-ca.ts';
-import { type Administration, administration } from '../../harness/http-administration.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { openssl } from '../../harness/openssl-chain.ts';
+} from '../../harness/ca/company-ca.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
+import { type Administration, administration } from '../../harness/http/administration.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { tlsClients } from '../../harness/tls-clients.ts';
+import { tlsClients } from './tls-clients.ts';
 
 type Problem = { code: string; detail: string; errors?: { path: string; message: string }[] };
 type CaCertificate = { role: string; state: string; subject: string; key: string };

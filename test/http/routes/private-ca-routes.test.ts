@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
-import { type Administration, administration } from '../../harness/http-administration.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
+import { type Administration, administration } from '../../harness/http/administration.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
-import { tlsClients, type Verdicts } from '../../harness/tls-clients.ts';
+import { tlsClients, type Verdicts } from './tls-clients.ts';
 
 const host = 'www.example.com';
 

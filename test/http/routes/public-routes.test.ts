@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { type CheckedServer, checkedServer } from '../../harness/http-checked.ts';
-import { makeKey } from '../../harness/http-fixtures.ts';
-import { holdLock, outside, putOutside, watchWrites } from '../../harness/outside-database.ts';
+import { holdLock, outside, putOutside, watchWrites } from '../../harness/database/outside-database.ts';
+import { type CheckedServer, checkedServer } from '../../harness/http/checked.ts';
+import { makeKey } from '../../harness/http/fixtures.ts';
 
 type Ready = { readonly status: string; readonly checks: Readonly<Record<string, string>> };
 

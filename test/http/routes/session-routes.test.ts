@@ -5,9 +5,9 @@ import { Secret } from '../../../src/base/secret.ts';
 import { deleteAdministrator, resetPassword } from '../../../src/domain/access/administrators.ts';
 import { Passwords } from '../../../src/domain/access/passwords.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
-import { type CheckedServer, checkedServer, codeOf } from '../../harness/http-checked.ts';
-import { eventsOf, makeKey } from '../../harness/http-fixtures.ts';
-import { outside, refuse } from '../../harness/outside-database.ts';
+import { outside, refuse } from '../../harness/database/outside-database.ts';
+import { type CheckedServer, checkedServer, codeOf } from '../../harness/http/checked.ts';
+import { eventsOf, makeKey } from '../../harness/http/fixtures.ts';
 import {
   cheapHash,
   fromPage,
@@ -17,7 +17,7 @@ import {
   type Page,
   pageWith,
   signIn,
-} from '../../harness/sign-in-fixtures.ts';
+} from '../../harness/http/sign-in-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const minute = 60_000;

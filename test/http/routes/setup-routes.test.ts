@@ -4,16 +4,16 @@ import { suite, test } from 'node:test';
 import { viewAdministrators } from '../../../src/domain/access/administrators.ts';
 import { offerSetup } from '../../../src/domain/access/setup.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
-import { type CheckedServer, checkedServer } from '../../harness/http-checked.ts';
-import { eventsOf } from '../../harness/http-fixtures.ts';
-import { outside } from '../../harness/outside-database.ts';
+import { outside } from '../../harness/database/outside-database.ts';
+import { type CheckedServer, checkedServer } from '../../harness/http/checked.ts';
+import { eventsOf } from '../../harness/http/fixtures.ts';
 import {
   cookieOf,
   fromPage,
   goodPassword,
   makeAdministrator,
   pageWith,
-} from '../../harness/sign-in-fixtures.ts';
+} from '../../harness/http/sign-in-fixtures.ts';
 
 const day = 86_400_000;
 

@@ -6,9 +6,9 @@ import { TLSSocket } from 'node:tls';
 import { z } from 'zod';
 import { json } from '../../../src/http/request/reply.ts';
 import { type Route, route } from '../../../src/http/request/route.ts';
-import { open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { handshake, visit } from '../../harness/https-client.ts';
-import { httpsServer } from '../../harness/https-fixtures.ts';
+import { handshake, visit } from '../../harness/http/https-client.ts';
+import { httpsServer } from '../../harness/http/https-fixtures.ts';
+import { open, parseReply, readToEnd, requestText } from '../../harness/http/raw.ts';
 
 const hello = route({
   method: 'GET',

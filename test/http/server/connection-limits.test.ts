@@ -6,8 +6,8 @@ import { suite, test } from 'node:test';
 import { z } from 'zod';
 import { json } from '../../../src/http/request/reply.ts';
 import { type Route, route } from '../../../src/http/request/route.ts';
-import { converse, open, parseReply, type RawReply, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { converse, open, parseReply, type RawReply, readToEnd, requestText } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 const hello = route({
   method: 'GET',

@@ -7,9 +7,9 @@ import { once } from 'node:events';
 import { suite, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { open, readToEnd } from '../../harness/http-raw.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { open, readToEnd } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 type Answered = {
   /** Of all answers, in their order. */

@@ -10,9 +10,9 @@ import { json } from '../../../src/http/request/reply.ts';
 import { readRawBody } from '../../../src/http/request/request-body.ts';
 import { route } from '../../../src/http/request/route.ts';
 import { assertBrief, watchTurns } from '../../harness/event-loop-turns.ts';
-import { makeKey } from '../../harness/http-fixtures.ts';
-import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { makeKey } from '../../harness/http/fixtures.ts';
+import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 /** As many different names as fit into the 16 kB of a request's head. */
 const names = Array.from({ length: 4000 }, (_, index) => index.toString(36));

@@ -10,12 +10,12 @@ import { z } from 'zod';
 import { mostEntries } from '../../../src/domain/inputs.ts';
 import { longBodyLimit, usualBodyLimit } from '../../../src/http/request/request-body.ts';
 import type { Route } from '../../../src/http/request/route.ts';
-import { routes } from '../../harness/all-routes.ts';
 import { assertBrief, watchTurns } from '../../harness/event-loop-turns.ts';
-import { alice } from '../../harness/http-acme-fixtures.ts';
-import { parseReply, requestText } from '../../harness/http-raw.ts';
-import type { Answer, Question } from '../../harness/raw-client-thread.ts';
-import { type TestServer, testServer } from '../../harness/test-server.ts';
+import { alice } from '../../harness/http/acme-fixtures.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { parseReply, requestText } from '../../harness/http/raw.ts';
+import { type TestServer, testServer } from '../../harness/http/test-server.ts';
+import type { Answer, Question } from './raw-client-thread.ts';
 
 /** Milliseconds of the server's processor time. */
 const longestTurn = 20;
@@ -29,7 +29,7 @@ const pathOf = (route: Route) => route.path.replaceAll(parameter, '1');
 const longest = longBodyLimit;
 const limitOf = ({ bodyLimit = usualBodyLimit }: Route) => bodyLimit;
 
-const client = new Worker(new URL('../../harness/raw-client-thread.ts', import.meta.url));
+const client = new Worker(new URL('./raw-client-thread.ts', import.meta.url));
 after(() => client.terminate());
 let questions = 0;
 

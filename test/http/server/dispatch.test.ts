@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { routes } from '../../harness/all-routes.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { checkedServer } from '../../harness/http-checked.ts';
-import { makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { converse, parseReply, type RawReply, requestText } from '../../harness/http-raw.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
+import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { converse, parseReply, type RawReply, requestText } from '../../harness/http/raw.ts';
 
 async function prepared(t: Parameters<typeof checkedServer>[0]) {
   const server = await checkedServer(t);

@@ -4,11 +4,11 @@ import { suite, type TestContext, test } from 'node:test';
 import { serverContext } from '../../../src/http/server/listener-context.ts';
 import { startListeners } from '../../../src/http/server/listeners.ts';
 import { TlsEndpoint } from '../../../src/http/tls/tls-endpoint.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { putChallenge } from '../../harness/http-acme-fixtures.ts';
-import { converse, parseReply } from '../../harness/http-raw.ts';
-import { ownSource } from '../../harness/https-fixtures.ts';
-import { freePorts } from '../../harness/port.ts';
+import { putChallenge } from '../../harness/http/acme-fixtures.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { ownSource } from '../../harness/http/https-fixtures.ts';
+import { converse, parseReply } from '../../harness/http/raw.ts';
+import { freePorts } from '../../harness/processes/port.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** The listeners of `vault serve --tls-certificate vault --acme-http-listen …`. */

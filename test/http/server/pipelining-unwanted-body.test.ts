@@ -8,10 +8,10 @@ import { suite, test } from 'node:test';
 import { z } from 'zod';
 import { json } from '../../../src/http/request/reply.ts';
 import { type Route, route } from '../../../src/http/request/route.ts';
-import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { handshake } from '../../harness/https-client.ts';
-import { httpsServer } from '../../harness/https-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { handshake } from '../../harness/http/https-client.ts';
+import { httpsServer } from '../../harness/http/https-fixtures.ts';
+import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 const whole = route({
   method: 'GET',

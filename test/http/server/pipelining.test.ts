@@ -6,10 +6,10 @@ import { TLSSocket } from 'node:tls';
 import { z } from 'zod';
 import { json } from '../../../src/http/request/reply.ts';
 import { type Route, route } from '../../../src/http/request/route.ts';
-import { open, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { handshake as shake } from '../../harness/https-client.ts';
-import { httpsServer } from '../../harness/https-fixtures.ts';
-import { type TestServer, testServer } from '../../harness/test-server.ts';
+import { handshake as shake } from '../../harness/http/https-client.ts';
+import { httpsServer } from '../../harness/http/https-fixtures.ts';
+import { open, readToEnd, requestText } from '../../harness/http/raw.ts';
+import { type TestServer, testServer } from '../../harness/http/test-server.ts';
 
 async function handshake(url: string): Promise<TLSSocket> {
   const socket = await shake(url);

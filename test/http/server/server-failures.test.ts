@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ListenerContext } from '../../../src/http/server/listener-context.ts';
 import { startServer } from '../../../src/http/server/server.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { rawRequest } from '../../harness/http-raw.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { rawRequest } from '../../harness/http/raw.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 const targets = {
   'a route': ['GET', '/api/v1/certificates'],

@@ -6,10 +6,10 @@ import { suite, test } from 'node:test';
 import { OperatorError } from '../../../src/base/operator-error.ts';
 import { serverContext } from '../../../src/http/server/listener-context.ts';
 import { startServer } from '../../../src/http/server/server.ts';
-import { routes } from '../../harness/all-routes.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http-fixtures.ts';
-import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { type TestServer, testServer } from '../../harness/test-server.ts';
+import { routes } from '../../harness/http/all-routes.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http/raw.ts';
+import { type TestServer, testServer } from '../../harness/http/test-server.ts';
 
 const health = '/api/v1/health';
 

@@ -7,7 +7,7 @@ import type { ConnectionOptions } from 'node:tls';
 import fc from 'fast-check';
 import { offeredProtocols, readOpening } from '../../../src/http/tls/client-hello.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
-import { helloOf } from '../../harness/tls-hello.ts';
+import { helloOf } from '../../harness/http/tls-hello.ts';
 
 /** The same message in records of at most `size` bytes. */
 function fragmented(hello: Buffer, size: number): Buffer {

@@ -5,13 +5,13 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect, TLSSocket } from 'node:tls';
-import { putChallenge } from '../../harness/http-acme-fixtures.ts';
-import { renewCertificate } from '../../harness/http-fixtures.ts';
-import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http-raw.ts';
-import { handshake, shownBy, visit } from '../../harness/https-client.ts';
-import { httpsServer, twoLooks, untilSeen } from '../../harness/https-fixtures.ts';
-import type { TestServer } from '../../harness/test-server.ts';
-import { helloOf } from '../../harness/tls-hello.ts';
+import { putChallenge } from '../../harness/http/acme-fixtures.ts';
+import { renewCertificate } from '../../harness/http/fixtures.ts';
+import { handshake, shownBy, visit } from '../../harness/http/https-client.ts';
+import { httpsServer, twoLooks, untilSeen } from '../../harness/http/https-fixtures.ts';
+import { converse, open, parseReply, readToEnd, requestText } from '../../harness/http/raw.ts';
+import type { TestServer } from '../../harness/http/test-server.ts';
+import { helloOf } from '../../harness/http/tls-hello.ts';
 
 const health = '/api/v1/health';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { deleteChallengeRow } from '../../../src/db/tables/issuance/acme-challenges.ts';
 import { challengeContexts, identifierIn } from '../../../src/http/tls/tls-alpn-certificate.ts';
-import { putChallenge } from '../../harness/http-acme-fixtures.ts';
+import { putChallenge } from '../../harness/http/acme-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 const names: readonly (readonly [serverName: string, identifier: string | undefined])[] = [

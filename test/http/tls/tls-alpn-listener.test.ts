@@ -7,10 +7,10 @@ import { suite, type TestContext, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { OperatorError } from '../../../src/base/operator-error.ts';
 import { startTlsAlpnListener, type TlsAlpnLimits } from '../../../src/http/tls/tls-alpn-listener.ts';
-import { putChallenge } from '../../harness/http-acme-fixtures.ts';
-import { readToEnd } from '../../harness/http-raw.ts';
+import { putChallenge } from '../../harness/http/acme-fixtures.ts';
+import { readToEnd } from '../../harness/http/raw.ts';
+import { helloOf } from '../../harness/http/tls-hello.ts';
 import { testVault } from '../../harness/test-vault.ts';
-import { helloOf } from '../../harness/tls-hello.ts';
 
 const keyAuthorization =
   'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr_oA.nP1qzpXGymHBrUEepNY9HCsQk7K8KhOypzEt62jcerQ';

@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
-import { alice } from '../../harness/http-acme-fixtures.ts';
-import { makeCertificate, makeKey, renewCertificate } from '../../harness/http-fixtures.ts';
-import { visit } from '../../harness/https-client.ts';
-import { httpsServer, untilSeen } from '../../harness/https-fixtures.ts';
-import { goodPassword, makeAdministrator } from '../../harness/sign-in-fixtures.ts';
-import { testServer } from '../../harness/test-server.ts';
+import { alice } from '../../harness/http/acme-fixtures.ts';
+import { makeCertificate, makeKey, renewCertificate } from '../../harness/http/fixtures.ts';
+import { visit } from '../../harness/http/https-client.ts';
+import { httpsServer, untilSeen } from '../../harness/http/https-fixtures.ts';
+import { goodPassword, makeAdministrator } from '../../harness/http/sign-in-fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 
 const overHttps = { ...alice.init.headers, Cookie: '__Host-vault_session=token-of-alice' };
 

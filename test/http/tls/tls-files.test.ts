@@ -7,12 +7,12 @@ import { TLSSocket } from 'node:tls';
 import { OperatorError } from '../../../src/base/operator-error.ts';
 import { TlsEndpoint } from '../../../src/http/tls/tls-endpoint.ts';
 import { tlsFilesSource } from '../../../src/http/tls/tls-files.ts';
-import { handshake, visit } from '../../harness/https-client.ts';
-import { twoLooks, untilSeen } from '../../harness/https-fixtures.ts';
-import { needs } from '../../harness/missing-program.ts';
-import { type Chain, type Issued, issue, makeChain, openssl } from '../../harness/openssl-chain.ts';
+import { type Chain, type Issued, issue, makeChain, openssl } from '../../harness/ca/openssl-chain.ts';
+import { handshake, visit } from '../../harness/http/https-client.ts';
+import { twoLooks, untilSeen } from '../../harness/http/https-fixtures.ts';
+import { type TestServer, testServer } from '../../harness/http/test-server.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
-import { type TestServer, testServer } from '../../harness/test-server.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 type Pair = { readonly cert: string; readonly key: string };

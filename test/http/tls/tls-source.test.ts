@@ -7,17 +7,17 @@ import { changeCertificate } from '../../../src/domain/certificates/certificate-
 import { createCertificate, deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import { TlsEndpoint } from '../../../src/http/tls/tls-endpoint.ts';
-import { makeAccount, makeIssuer } from '../../harness/http-acme-fixtures.ts';
+import { makeAccount, makeIssuer } from '../../harness/http/acme-fixtures.ts';
 import {
   breakSealedKeys,
   eventsOf,
   importOne,
   makeCertificate,
   renewCertificate,
-} from '../../harness/http-fixtures.ts';
-import { type Visit, visit } from '../../harness/https-client.ts';
-import { httpsServer, ownSource, twoLooks, untilSeen } from '../../harness/https-fixtures.ts';
-import type { TestServer } from '../../harness/test-server.ts';
+} from '../../harness/http/fixtures.ts';
+import { type Visit, visit } from '../../harness/http/https-client.ts';
+import { httpsServer, ownSource, twoLooks, untilSeen } from '../../harness/http/https-fixtures.ts';
+import type { TestServer } from '../../harness/http/test-server.ts';
 import { type TestVault, testVault } from '../../harness/test-vault.ts';
 
 const health = '/api/v1/health';

@@ -1,7 +1,7 @@
 /** `vault acme-client …`: what is misused and refused, what is printed once, and what lists and updates show. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { type CommandLine, commandLine } from '../../../harness/command-line.ts';
+import { type CommandLine, commandLine } from '../../../harness/processes/command-line.ts';
 
 type Created = { id: number; name: string; kid: string; hmac_key: string; directories: string[] };
 

@@ -1,8 +1,8 @@
 /** Names that look like others, on the command line: each refusal says which character is wrong, and what to do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
-import { goodPassword } from '../../../harness/sign-in-fixtures.ts';
+import { goodPassword } from '../../../harness/http/sign-in-fixtures.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
 
 const mixed = 'w\u0435b';
 const hidden = 'web\u200b';

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { ownRowsIn } from '../../../harness/database/own-rows.ts';
 import { nameKeyAlike } from '../../../harness/key-names.ts';
-import { ownRowsIn } from '../../../harness/own-rows.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 
 type ApiKey = { readonly [field: string]: unknown; readonly id: number };
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
 
 const note = 'The key is not shown again. Store it where only its client can read it.\n';
 const rawKey = /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}\n$/;

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
 
 async function prepared(t: TestContext) {
   const dir = join(tempDir(t), 'data');

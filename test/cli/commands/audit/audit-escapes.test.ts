@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { serve } from '../../../harness/vault-process.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 
 const evil = '\u009b31m\u009d0;owned\u009c\u202e\u2028\u0007\r\n=1+1';
 const acting = /(?![\n\r])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;

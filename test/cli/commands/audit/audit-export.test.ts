@@ -8,12 +8,12 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openVault } from '../../../../src/cli/runtime/open-vault.ts';
 import { insertAuditEvents } from '../../../../src/db/audit/audit-insertion.ts';
-import { commandLine } from '../../../harness/command-line.ts';
-import { needs } from '../../../harness/missing-program.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { fromExecutable } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { settingsFor } from '../../../harness/test-vault.ts';
 import { TestWorld } from '../../../harness/test-world.ts';
-import { fromExecutable } from '../../../harness/vault-process.ts';
 
 async function fill(data: string, count: number): Promise<void> {
   const { vault, close } = await openVault(settingsFor(data), new TestWorld(), 'refuse');

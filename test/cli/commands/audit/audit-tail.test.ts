@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
-import { outside } from '../../../harness/outside-database.ts';
-import { fromExecutable } from '../../../harness/vault-process.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { fromExecutable } from '../../../harness/processes/vault-process.ts';
 
 test('the newest are shown, oldest of them first, as lines or as JSON', async (t) => {
   const { done, refused } = commandLine(t);

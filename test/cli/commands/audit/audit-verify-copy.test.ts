@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
 
 type Event = Record<string, unknown> & { readonly id: number };
 

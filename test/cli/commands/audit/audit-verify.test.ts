@@ -1,8 +1,8 @@
 /** `vault audit verify` and `checkpoint` as a cron job uses them: exit codes, words, JSON, and a modified log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
-import { outside } from '../../../harness/outside-database.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
 
 type Report = { whole: boolean; events: number; fault_count: number; faults: { id: number; kind: string }[] };
 

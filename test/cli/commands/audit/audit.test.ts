@@ -1,7 +1,7 @@
 /** `vault audit list` and its like at the command line: what people read, what programs read, and what is refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
 
 test('events are listed newest first, by who, what, about what and when', async (t) => {
   const { done, json, run } = commandLine(t);

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readBackup } from '../../../../src/domain/backup/backup-file.ts';
-import { commandLine } from '../../../harness/command-line.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { fromSource, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { fromSource, vault } from '../../../harness/vault-process.ts';
 
 /** In a namespace where $DIR is a file system with room for less than a backup: a backup there, and a restore to there. */
 const script = `
@@ -53,7 +53,7 @@ test('a backup that is killed at any moment is whole or is not there', async (t)
   const { data, done } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const dir = join(dirname(data), 'backups');
-  const killer = fileURLToPath(new URL('../../../harness/kill-at.ts', import.meta.url));
+  const killer = fileURLToPath(new URL('../../../harness/processes/kill-at.ts', import.meta.url));
   const [node, main] = fromSource;
   const seen: string[] = [];
   for (let step = 1; ; step++) {

@@ -16,8 +16,8 @@ import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { readBackup, readManifestPage } from '../../../../src/domain/backup/backup-file.ts';
 import type { Manifest } from '../../../../src/domain/backup/backup-manifest.ts';
-import { type CommandLine, commandLine } from '../../../harness/command-line.ts';
-import { fromExecutable, serve } from '../../../harness/vault-process.ts';
+import { type CommandLine, commandLine } from '../../../harness/processes/command-line.ts';
+import { fromExecutable, serve } from '../../../harness/processes/vault-process.ts';
 
 const passphrase = 'several words in a row';
 

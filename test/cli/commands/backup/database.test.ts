@@ -4,11 +4,11 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import pg from 'pg';
-import { commandLine } from '../../../harness/command-line.ts';
-import { openPlace } from '../../../harness/moving-vault.ts';
-import { postgresServer, startPostgres } from '../../../harness/postgres.ts';
-import { needsPostgres } from '../../../harness/postgres-binaries.ts';
-import { fromSource, serve, vault } from '../../../harness/vault-process.ts';
+import { openPlace } from '../../../harness/database/moving-vault.ts';
+import { needsPostgres } from '../../../harness/postgres/binaries.ts';
+import { postgresServer, startPostgres } from '../../../harness/postgres/postgres.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { fromSource, serve, vault } from '../../../harness/processes/vault-process.ts';
 
 const needed = needsPostgres();
 

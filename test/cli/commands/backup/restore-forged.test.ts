@@ -11,7 +11,7 @@ import {
   pageSize,
   readPage,
 } from '../../../../src/domain/backup/backup-manifest.ts';
-import { commandLine } from '../../../harness/command-line.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
 
 const forgeries: Readonly<Record<string, (manifest: Manifest) => Partial<Manifest>>> = {
   'escape sequences in its version': () => ({ vault_version: '9\u001b]0;owned\u0007' }),

@@ -19,12 +19,12 @@ import { readMasterKey } from '../../../../src/crypto/secrets/master-key-file.ts
 import { examineCopy } from '../../../../src/db/sqlite/backup-copy.ts';
 import { sealDraft } from '../../../../src/domain/backup/backup-file.ts';
 import type { Manifest } from '../../../../src/domain/backup/backup-manifest.ts';
-import { backupPassphrase, makeBackup } from '../../../harness/backup-fixtures.ts';
-import { commandLine } from '../../../harness/command-line.ts';
+import { backupPassphrase, makeBackup } from '../../../harness/database/backup-fixtures.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 import { TestWorld } from '../../../harness/test-world.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
 
 /** A vault with a certificate, a key that may read it, and a backup that brings its master key along. */
 async function backedUp(t: TestContext) {

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { commandLine, commandLineWithCa } from '../../../harness/command-line.ts';
-import { companySigns, confinedCompany } from '../../../harness/company-ca.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { openssl } from '../../../harness/openssl-chain.ts';
+import { companySigns, confinedCompany } from '../../../harness/ca/company-ca.ts';
+import { openssl } from '../../../harness/ca/openssl-chain.ts';
+import { commandLine, commandLineWithCa } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve } from '../../../harness/vault-process.ts';
 
 /** A vault with a certificate of the company's domain, and the company. */
 async function vaultAndCompany(t: TestContext) {

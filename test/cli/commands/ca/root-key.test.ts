@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { type CommandLine, commandLine, commandLineWithCa } from '../../../harness/command-line.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { openssl } from '../../../harness/openssl-chain.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
+import { openssl } from '../../../harness/ca/openssl-chain.ts';
+import { type CommandLine, commandLine, commandLineWithCa } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 
 type Stick = CommandLine & {
   /** A passphrase file. */

@@ -1,8 +1,8 @@
 /** `vault ca rotate` and `show`: what they say, and that a running server serves both roots at the next request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine, commandLineWithCa } from '../../../harness/command-line.ts';
-import { serve } from '../../../harness/vault-process.ts';
+import { commandLine, commandLineWithCa } from '../../../harness/processes/command-line.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 
 type Shown = { role: string; state: string; subject: string; key: string; needed_until: string | null };
 

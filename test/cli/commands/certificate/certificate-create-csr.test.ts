@@ -5,12 +5,12 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { derOf, opensslKeys, opensslRequest } from '../../../harness/openssl-requests.ts';
-import { postgresServer } from '../../../harness/postgres.ts';
-import { needsPostgres } from '../../../harness/postgres-binaries.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
+import { derOf, opensslKeys, opensslRequest } from '../../../harness/ca/openssl-requests.ts';
+import { needsPostgres } from '../../../harness/postgres/binaries.ts';
+import { postgresServer } from '../../../harness/postgres/postgres.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 
 const names = 'DNS:db.example.test';
 

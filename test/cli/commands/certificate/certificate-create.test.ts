@@ -1,7 +1,7 @@
 /** `vault certificate create` with an ACME CA: what it orders, what it says, and what no CA could make. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+import { commandLineWithCa, commandWords } from '../../../harness/processes/command-line.ts';
 
 test('an ACME certificate is queued at once, and the output says which process orders it', async (t) => {
   const { ca, run, json } = await commandLineWithCa(t);

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'vault-deletion-'));
 after(() => rmSync(dir, { recursive: true }));

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../../../src/base/secret.ts';
 import { readPkcs12 } from '../../../../src/crypto/bundles/pkcs12.ts';
-import { type CommandLine, commandLine } from '../../../harness/command-line.ts';
+import { type CommandLine, commandLine } from '../../../harness/processes/command-line.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
 const files = ['certificate.crt', 'chain.crt', 'fullchain.crt', 'private.key'];

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { CertificateView } from '../../../../src/domain/certificates/certificate-views.ts';
+import { type Chain, issue, makeChain, openssl } from '../../../harness/ca/openssl-chain.ts';
 import { pkcs12Bomb } from '../../../harness/import-bombs.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { type Chain, issue, makeChain, openssl } from '../../../harness/openssl-chain.ts';
-import { vault } from '../../../harness/vault-process.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { vault } from '../../../harness/processes/vault-process.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'vault-import-'));
 after(() => rmSync(dir, { recursive: true }));

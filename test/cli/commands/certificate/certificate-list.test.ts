@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { encodePem } from '../../../../src/crypto/pem.ts';
-import { type CommandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
-import { identifier, makeChain } from '../../../harness/private-chain.ts';
+import { identifier, makeChain } from '../../../harness/ca/private-chain.ts';
+import {
+  type CommandLine,
+  commandLineWithCa,
+  commandWords,
+} from '../../../harness/processes/command-line.ts';
 
 suite('certificate list', () => {
   const undone: (() => unknown)[] = [];

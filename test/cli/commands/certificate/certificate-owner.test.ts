@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { day } from '../../../../src/base/duration.ts';
 import { realWorld } from '../../../../src/base/world.ts';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
-import { issueOwned } from '../../../harness/owned-certificate.ts';
+import { issueOwned } from '../../../harness/acme/owned-certificate.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
 suite('a certificate of an ACME client', () => {

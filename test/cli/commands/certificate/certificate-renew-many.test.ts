@@ -6,9 +6,9 @@ import {
   commandLine,
   commandLineWithCa,
   commandWords,
-} from '../../../harness/command-line.ts';
-import { needsTerminal, onTerminal } from '../../../harness/terminal-session.ts';
-import { serve } from '../../../harness/vault-process.ts';
+} from '../../../harness/processes/command-line.ts';
+import { needsTerminal, onTerminal } from '../../../harness/processes/terminal-session.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 
 type Renewal = { readonly certificate: string; readonly status: string; readonly started_at: string | null };
 

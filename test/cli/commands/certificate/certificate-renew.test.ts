@@ -1,12 +1,12 @@
 /** `vault certificate renew`: queued, joined and impossible renewals; and that secrets stay out of the log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { makeChain } from '../../../harness/openssl-chain.ts';
-import { scriptedAcme } from '../../../harness/scripted-acme.ts';
+import { makeChain } from '../../../harness/ca/openssl-chain.ts';
+import { scriptedAcme } from '../../../harness/ca/scripted-acme.ts';
+import { commandLine, commandLineWithCa, commandWords } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve } from '../../../harness/vault-process.ts';
 
 test('a renewal is queued for the server, and a second request creates no second one', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);

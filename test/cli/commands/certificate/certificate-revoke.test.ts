@@ -1,8 +1,8 @@
 /** `vault certificate revoke`: the CA is told, the version is marked, and what is served is replaced. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
-import { problem } from '../../../harness/scripted-acme.ts';
+import { problem } from '../../../harness/ca/scripted-acme.ts';
+import { commandLineWithCa, commandWords } from '../../../harness/processes/command-line.ts';
 
 const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
 const revoke = (options: string) => commandWords(`certificate revoke --name web ${options}`);

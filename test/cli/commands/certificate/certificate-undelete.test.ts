@@ -3,8 +3,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { addCa, commandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
-import { serve } from '../../../harness/vault-process.ts';
+import {
+  addCa,
+  commandLine,
+  commandLineWithCa,
+  commandWords,
+} from '../../../harness/processes/command-line.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 
 type Deleted = { name: string; deleted_by: string; deleted_at: string; purge_at: string; api_keys: object[] };
 type Event = { action: string; actor: string; resource: string };

@@ -1,7 +1,7 @@
 /** `vault certificate update`: what changes, what is renewed for it, and what is refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+import { commandLineWithCa, commandWords } from '../../../harness/processes/command-line.ts';
 
 type View = { domains: string[]; key_type: string; issuer: string; status: string; auto_renew: boolean };
 

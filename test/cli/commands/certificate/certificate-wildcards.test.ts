@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CertificateView } from '../../../../src/domain/certificates/certificate-views.ts';
-import { commandLineWithCa } from '../../../harness/command-line.ts';
-import { fakeDns } from '../../../harness/fake-dns.ts';
+import { fakeDns } from '../../../harness/dns/fake-dns.ts';
+import { commandLineWithCa } from '../../../harness/processes/command-line.ts';
 
 const missing = (name: string, zone: string) =>
   [

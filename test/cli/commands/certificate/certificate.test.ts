@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { keyTypes } from '../../../../src/base/key-type.ts';
 import type { CertificateView } from '../../../../src/domain/certificates/certificate-views.ts';
+import { vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { vault } from '../../../harness/vault-process.ts';
 
 const day = 86_400_000;
 const dir = mkdtempSync(join(tmpdir(), 'vault-certificate-'));

@@ -4,11 +4,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { type CommandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+import { problem } from '../../../harness/ca/scripted-acme.ts';
 import { loopbackSetting } from '../../../harness/loopback-guard.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { problem } from '../../../harness/scripted-acme.ts';
-import { fromExecutable, serve } from '../../../harness/vault-process.ts';
+import {
+  type CommandLine,
+  commandLineWithCa,
+  commandWords,
+} from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { fromExecutable, serve } from '../../../harness/processes/vault-process.ts';
 
 const create = commandWords('certificate create --name web --domain web.test --issuer ca');
 const renew = commandWords('certificate renew --name web --wait');

@@ -7,9 +7,9 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readToken } from '../../../../src/crypto/secrets/api-key-token.ts';
 import { findApiKeyByPrefix } from '../../../../src/db/tables/access/api-keys.ts';
+import { fromSource, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { testVault } from '../../../harness/test-vault.ts';
-import { fromSource, vault } from '../../../harness/vault-process.ts';
 
 const text = `version: 1
 dns_providers:
@@ -42,7 +42,7 @@ async function prepared(t: TestContext) {
     environment: Readonly<Record<string, string>>,
     options: readonly string[] = ['--prune', '--yes'],
   ) => {
-    const path = fileURLToPath(new URL(`../../../harness/${killer}`, import.meta.url));
+    const path = fileURLToPath(new URL(`../../../harness/processes/${killer}`, import.meta.url));
     const words = ['apply', '-f', join(folder, 'desired.yaml'), ...options, '--data-dir', data];
     const env = { ...process.env, ...environment };
     const { signal, status, stderr } = spawnSync(node, ['--import', path, main, ...words], {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { commandLine } from '../../../harness/command-line.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
 
 type Issuer = { name: string; private_ca: Record<string, unknown> | null };
 

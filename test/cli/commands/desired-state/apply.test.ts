@@ -6,13 +6,13 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { type CommandLine, commandLine } from '../../../harness/command-line.ts';
+import { makeChain } from '../../../harness/ca/openssl-chain.ts';
+import { scriptedAcme } from '../../../harness/ca/scripted-acme.ts';
 import { nameKeyAlike } from '../../../harness/key-names.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { makeChain } from '../../../harness/openssl-chain.ts';
-import { scriptedAcme } from '../../../harness/scripted-acme.ts';
+import { type CommandLine, commandLine } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { fromExecutable, serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { fromExecutable, serve, vault } from '../../../harness/vault-process.ts';
 
 const token = 'made-up-token-of-this-test-0123456789';
 

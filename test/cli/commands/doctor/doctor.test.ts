@@ -15,13 +15,13 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { type CommandLine, commandLine, commandLineWithCa } from '../../../harness/command-line.ts';
+import { makeChain } from '../../../harness/ca/openssl-chain.ts';
 import { nameKeyAlike } from '../../../harness/key-names.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { makeChain } from '../../../harness/openssl-chain.ts';
-import { freePort } from '../../../harness/port.ts';
+import { type CommandLine, commandLine, commandLineWithCa } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
+import { freePort } from '../../../harness/processes/port.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve } from '../../../harness/vault-process.ts';
 
 type Finding = {
   readonly check: string;

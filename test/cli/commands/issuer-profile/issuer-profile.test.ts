@@ -1,7 +1,7 @@
 /** `vault issuer profile …` and `certificate create --profile` for private CAs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
 
 const add = commandWords(
   'issuer profile add local-ca web --usage server --key-type ec384 --key-type ec256 --lifetime 7d --max-lifetime 30d --subject O=Example --name-type dns --permit-domain internal.example',

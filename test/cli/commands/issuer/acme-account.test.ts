@@ -1,7 +1,7 @@
 /** `vault acme-account …`: what the vault has at CAs, and what people do with it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
+import { commandLineWithCa, commandWords } from '../../../harness/processes/command-line.ts';
 
 const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
 const renew = commandWords('certificate renew --name web --wait');

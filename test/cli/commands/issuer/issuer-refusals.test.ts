@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
-import { scriptedAcme } from '../../../harness/scripted-acme.ts';
+import { scriptedAcme } from '../../../harness/ca/scripted-acme.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
 
 const lookAtDirectory =
   '  Check --directory: use the full ACME directory URL from the documentation of the CA.\n';

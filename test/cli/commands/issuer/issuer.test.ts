@@ -1,9 +1,14 @@
 /** `vault issuer …`: what is added, shown, changed and removed, and that keys and terms are handled with care. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addCa, commandLine, commandLineWithCa, commandWords } from '../../../harness/command-line.ts';
-import { forwardProxy } from '../../../harness/forward-proxy.ts';
-import { scriptedAcme } from '../../../harness/scripted-acme.ts';
+import { scriptedAcme } from '../../../harness/ca/scripted-acme.ts';
+import { forwardProxy } from '../../../harness/http/forward-proxy.ts';
+import {
+  addCa,
+  commandLine,
+  commandLineWithCa,
+  commandWords,
+} from '../../../harness/processes/command-line.ts';
 
 type Issuer = {
   name: string;

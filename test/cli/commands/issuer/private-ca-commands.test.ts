@@ -1,7 +1,7 @@
 /** `vault issuer add --type local-ca` and what follows: constraints, defaults, and the loss of a CA's keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
 
 type Issuer = {
   name: string;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { serve } from '../../../harness/vault-process.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 
 type Status = { keys: { id: string; state: string; files: unknown[] }[] };
 

@@ -5,8 +5,8 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
-import { needs } from '../../../harness/missing-program.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
 
 const modules = ['/usr/lib/softhsm', '/usr/lib64/pkcs11', '/usr/lib64/softhsm', '/opt/homebrew/lib/softhsm'];
 const skip = { ...needs('softhsm2-util'), ...needs('pkcs11-tool'), ...needs('openssl') };

@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { commandLine } from '../../../harness/command-line.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
+import { commandLine } from '../../../harness/processes/command-line.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 
 type Status = {
   rotation: string;

@@ -1,8 +1,8 @@
 /** `vault notification add` for chat and paging services: secrets come from files, and stay where they belong. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
-import { fakeChatApi, jsonAnswer } from '../../../harness/fake-chat-api.ts';
+import { fakeChatApi, jsonAnswer } from '../../../harness/notifications/fake-chat-api.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
 
 const add = (options: string) => commandWords(`notification add ${options}`);
 const key = 'k3y'.padEnd(32, '0');

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { realWorld } from '../../../../src/base/world.ts';
-import { commandLine, commandWords } from '../../../harness/command-line.ts';
-import { hookScript } from '../../../harness/hook-script.ts';
-import { smtpServer } from '../../../harness/smtp-server.ts';
+import { hookScript } from '../../../harness/dns/hook-script.ts';
+import { isSignedWith, status, webhookReceiver } from '../../../harness/http/webhook-receiver.ts';
+import { smtpServer } from '../../../harness/notifications/smtp-server.ts';
+import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
+import { serve } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve } from '../../../harness/vault-process.ts';
-import { isSignedWith, status, webhookReceiver } from '../../../harness/webhook-receiver.ts';
 
 const add = (options: string) => commandWords(`notification add ${options}`);
 

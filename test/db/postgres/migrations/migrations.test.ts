@@ -11,7 +11,7 @@ import { parseConnectionUrl } from '../../../../src/db/postgres/connection-url.t
 import { migrate, migrations, refuseNewerSchema } from '../../../../src/db/postgres/migrations/migrations.ts';
 import { postgresDialect } from '../../../../src/db/postgres/postgres-dialect.ts';
 import { migrations as sqliteMigrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
-import { postgresServer } from '../../../harness/postgres.ts';
+import { postgresServer } from '../../../harness/postgres/postgres.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
 type Column = readonly [name: string, kind: string, nullable: boolean, fallback: string | null];

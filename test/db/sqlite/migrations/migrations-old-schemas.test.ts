@@ -7,8 +7,8 @@ import { gunzipSync } from 'node:zlib';
 import BetterSqlite3 from 'better-sqlite3';
 import { ProcessLocks } from '../../../../src/db/process-locks.ts';
 import { migrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
 
 const folder = new URL('../../../schemas/', import.meta.url);
 const schemas = readdirSync(folder).filter((name) => /^\d{4}-/.test(name));

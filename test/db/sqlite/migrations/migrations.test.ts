@@ -7,7 +7,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
 import { Database } from '../../../../src/db/database.ts';
 import { type Migrations, migrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
-import { race, sourceUrl } from '../../../harness/racing-processes.ts';
+import { race, sourceUrl } from '../../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { TestWorld } from '../../../harness/test-world.ts';
 

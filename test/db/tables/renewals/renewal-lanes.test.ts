@@ -5,7 +5,7 @@ import { hour } from '../../../../src/base/duration.ts';
 import { updateAcmeIssuer } from '../../../../src/db/tables/issuance/issuers.ts';
 import { listLaneHeads, listLeftRenewals } from '../../../../src/db/tables/renewals/renewal-lanes.ts';
 import { updateRenewal } from '../../../../src/db/tables/renewals/renewals.ts';
-import { endAll, makeCertificate, silentIssuer } from '../../../harness/renewal-fixtures.ts';
+import { endAll, makeCertificate, silentIssuer } from '../../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
 /** Four renewals in each of three lanes at two ACME issuers and one at the private CA, the later ones more urgent. */

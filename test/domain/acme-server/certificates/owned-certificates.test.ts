@@ -17,9 +17,9 @@ import {
 } from '../../../../src/domain/acme-server/certificates/owned-certificates.ts';
 import { localCaName } from '../../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../../src/domain/vault.ts';
-import { insertAcmeClient } from '../../../harness/acme-client-rows.ts';
-import { refuse } from '../../../harness/outside-database.ts';
-import { identifier, makeChain } from '../../../harness/private-chain.ts';
+import { insertAcmeClient } from '../../../harness/acme/client-rows.ts';
+import { identifier, makeChain } from '../../../harness/ca/private-chain.ts';
+import { refuse } from '../../../harness/database/outside-database.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
 const { intermediate, leaf } = await makeChain();

@@ -9,7 +9,7 @@ import { AcmeProblem } from '../../../../src/domain/acme-server/protocol/acme-pr
 import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { revokeVersion } from '../../../../src/domain/certificates/revocation.ts';
 import { rotateCa } from '../../../../src/domain/renewals/ca-rotation.ts';
-import { issueOwned, type OwnedOptions } from '../../../harness/owned-certificate.ts';
+import { issueOwned, type OwnedOptions } from '../../../harness/acme/owned-certificate.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
 async function prepared(t: TestContext, options: OwnedOptions = {}) {

@@ -25,7 +25,7 @@ import { type Actor, localCli } from '../../../../src/domain/audit/audit.ts';
 import { verifyChain } from '../../../../src/domain/audit/audit-verification.ts';
 import { parseInput } from '../../../../src/domain/inputs.ts';
 import type { Vault } from '../../../../src/domain/vault.ts';
-import { outside } from '../../../harness/outside-database.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
 const actor: Actor = { name: 'admin:eve', ip: '192.0.2.1', requestId: 'r1' };

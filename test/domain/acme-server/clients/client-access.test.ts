@@ -22,7 +22,7 @@ import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../../src/domain/inputs.ts';
 import type { Vault } from '../../../../src/domain/vault.ts';
 import { parseIpNetwork } from '../../../../src/net/ip-network.ts';
-import { outside } from '../../../harness/outside-database.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
 const client: AcmeClient = {

@@ -10,8 +10,8 @@ import {
   AcmeTestClient,
   csrFor,
   type ExternalAccount,
-} from '../../../harness/acme-server-client.ts';
-import { type AcmeVault, acmeVault, needsAcme } from '../../../harness/acme-vault.ts';
+} from '../../../harness/acme/server-client.ts';
+import { type AcmeVault, acmeVault, needsAcme } from '../../../harness/acme/vault.ts';
 import { eventually } from '../../../harness/eventually.ts';
 
 async function externalAccount({ done }: AcmeVault): Promise<ExternalAccount> {

@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test';
 import { insertClientOrder } from '../../../../src/db/tables/acme-server/acme-client-orders.ts';
 import { insertNonce } from '../../../../src/db/tables/acme-server/acme-nonces.ts';
 import { pruneNonces, pruneOrders } from '../../../../src/domain/acme-server/orders/order-retention.ts';
-import { AcmeTestClient, makeAcmeClient } from '../../../harness/acme-server-client.ts';
-import { testServer } from '../../../harness/test-server.ts';
+import { AcmeTestClient, makeAcmeClient } from '../../../harness/acme/server-client.ts';
+import { testServer } from '../../../harness/http/test-server.ts';
 
 const day = 86_400_000;
 const minute = 60_000;

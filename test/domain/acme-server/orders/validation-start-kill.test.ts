@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
-import { AcmeTestClient, csrFor } from '../../../harness/acme-server-client.ts';
+import { AcmeTestClient, csrFor } from '../../../harness/acme/server-client.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { fakeDns } from '../../../harness/dns/fake-dns.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { fakeDns } from '../../../harness/fake-dns.ts';
-import { outside } from '../../../harness/outside-database.ts';
-import { freePort } from '../../../harness/port.ts';
+import { freePort } from '../../../harness/processes/port.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
-import { serve, vault } from '../../../harness/vault-process.ts';
 
 /** As if the time of a validation had passed. */
 function letTimePass(dataDir: string): void {

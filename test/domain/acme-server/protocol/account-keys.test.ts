@@ -9,7 +9,7 @@ import {
 } from '../../../../src/domain/acme-server/protocol/account-keys.ts';
 import { AcmeProblem } from '../../../../src/domain/acme-server/protocol/acme-problem.ts';
 import { readMessage } from '../../../../src/domain/acme-server/protocol/signed-messages.ts';
-import { newKey, sign } from '../../../harness/acme-server-client.ts';
+import { newKey, sign } from '../../../harness/acme/server-client.ts';
 
 /** RFC 7638 §3.1. */
 const exampleModulus =

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
-import type { FakeCaa, FakeRecords } from '../../../harness/fake-dns.ts';
-import { keyAuthorization, validator } from '../../../harness/validation-fixtures.ts';
+import { keyAuthorization, validator } from '../../../harness/acme/validation-fixtures.ts';
+import type { FakeCaa, FakeRecords } from '../../../harness/dns/fake-dns.ts';
 
 const digest = hash('sha256', keyAuthorization, 'base64url');
 const type = 'dns-01';

@@ -3,9 +3,6 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import { validationCertificate } from '../../../../src/crypto/x509/acme-validation-certificate.ts';
-import type { FakeRecords } from '../../../harness/fake-dns.ts';
-import { identifier } from '../../../harness/private-chain.ts';
-import { TestWorld } from '../../../harness/test-world.ts';
 import {
   challengePath,
   keyAuthorization,
@@ -14,7 +11,10 @@ import {
   type Validator,
   validator,
   webServer,
-} from '../../../harness/validation-fixtures.ts';
+} from '../../../harness/acme/validation-fixtures.ts';
+import { identifier } from '../../../harness/ca/private-chain.ts';
+import type { FakeRecords } from '../../../harness/dns/fake-dns.ts';
+import { TestWorld } from '../../../harness/test-world.ts';
 
 const records: FakeRecords = {
   'A www.example.test': ['127.0.0.1'],

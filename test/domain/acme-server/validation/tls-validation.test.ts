@@ -9,8 +9,13 @@ import { encodePem } from '../../../../src/crypto/pem.ts';
 import { validationCertificate } from '../../../../src/crypto/x509/acme-validation-certificate.ts';
 import { generalName, nameOf, sign, x509Library } from '../../../../src/crypto/x509/x509-library.ts';
 import { reverseName } from '../../../../src/domain/acme-server/validation/tls-validation.ts';
-import { identifier } from '../../../harness/private-chain.ts';
-import { keyAuthorization, rawServer, tlsServer, validator } from '../../../harness/validation-fixtures.ts';
+import {
+  keyAuthorization,
+  rawServer,
+  tlsServer,
+  validator,
+} from '../../../harness/acme/validation-fixtures.ts';
+import { identifier } from '../../../harness/ca/private-chain.ts';
 
 const records = { 'A www.example.test': ['127.0.0.1'], 'AAAA www.example.test': ['::1'] };
 const type = 'tls-alpn-01';

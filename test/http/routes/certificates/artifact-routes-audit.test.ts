@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { StorageError } from '../../../../src/base/storage-error.ts';
-import { artifactFiles } from '../../../harness/artifact-files.ts';
-import { checkedServer } from '../../../harness/http-checked.ts';
-import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../../harness/http-fixtures.ts';
-import { holdLog, lockAwaited, outside, refuse } from '../../../harness/outside-database.ts';
-import type { TestServer } from '../../../harness/test-server.ts';
-import { testedEngine } from '../../../harness/tested-engine.ts';
+import { holdLog, lockAwaited, outside, refuse } from '../../../harness/database/outside-database.ts';
+import { testedEngine } from '../../../harness/database/tested-engine.ts';
+import { artifactFiles } from '../../../harness/http/artifact-files.ts';
+import { checkedServer } from '../../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, makeKey, renewCertificate } from '../../../harness/http/fixtures.ts';
+import type { TestServer } from '../../../harness/http/test-server.ts';
 
 const www = '/api/v1/certificates/www';
 

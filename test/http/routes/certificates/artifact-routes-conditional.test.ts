@@ -1,8 +1,9 @@
 /** Conditional downloads over real HTTP: what a 304 carries, and that it costs neither a record, a write nor a key. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { artifactFiles } from '../../../harness/artifact-files.ts';
-import { checkedServer } from '../../../harness/http-checked.ts';
+import { watchWrites } from '../../../harness/database/outside-database.ts';
+import { artifactFiles } from '../../../harness/http/artifact-files.ts';
+import { checkedServer } from '../../../harness/http/checked.ts';
 import {
   breakSealedKeys,
   eventsOf,
@@ -10,8 +11,7 @@ import {
   makeCertificate,
   makeKey,
   renewCertificate,
-} from '../../../harness/http-fixtures.ts';
-import { watchWrites } from '../../../harness/outside-database.ts';
+} from '../../../harness/http/fixtures.ts';
 
 const file = '/api/v1/certificates/www/private.key';
 async function prepared(t: Parameters<typeof checkedServer>[0]) {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http-checked.ts';
-import { makeCertificate, makeKey, renewCertificate } from '../../../harness/http-fixtures.ts';
+import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http/checked.ts';
+import { makeCertificate, makeKey, renewCertificate } from '../../../harness/http/fixtures.ts';
 
 const www = '/api/v1/certificates/www';
 

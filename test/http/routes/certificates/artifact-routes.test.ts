@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { artifactFiles } from '../../../harness/artifact-files.ts';
-import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http-checked.ts';
+import { artifactFiles } from '../../../harness/http/artifact-files.ts';
+import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http/checked.ts';
 import {
   breakSealedKeys,
   eventsOf,
@@ -11,7 +11,7 @@ import {
   makeCertificate,
   makeKey,
   makePending,
-} from '../../../harness/http-fixtures.ts';
+} from '../../../harness/http/fixtures.ts';
 
 const www = '/api/v1/certificates/www';
 

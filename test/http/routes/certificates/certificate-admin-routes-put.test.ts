@@ -1,9 +1,9 @@
 /** PUT of a certificate: one call that creates it, changes it or finds it so, as Ansible and Terraform make it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { administration } from '../../../harness/http-administration.ts';
-import { eventsOf, importOne, makeKey } from '../../../harness/http-fixtures.ts';
-import { silentIssuer } from '../../../harness/renewal-fixtures.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { eventsOf, importOne, makeKey } from '../../../harness/http/fixtures.ts';
+import { silentIssuer } from '../../../harness/issuance/renewal-fixtures.ts';
 
 const list = '/api/v1/certificates';
 const www = `${list}/www`;

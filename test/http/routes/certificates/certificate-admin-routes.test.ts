@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { updateCertificate } from '../../../../src/db/tables/certificates/certificates.ts';
 import { requireCertificate } from '../../../../src/domain/versions/certificate-lookup.ts';
-import { administration, allPages } from '../../../harness/http-administration.ts';
-import { eventsOf, importOne, makeCertificate, makeKey } from '../../../harness/http-fixtures.ts';
-import { silentIssuer } from '../../../harness/renewal-fixtures.ts';
+import { administration, allPages } from '../../../harness/http/administration.ts';
+import { eventsOf, importOne, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
+import { silentIssuer } from '../../../harness/issuance/renewal-fixtures.ts';
 
 const list = '/api/v1/certificates';
 

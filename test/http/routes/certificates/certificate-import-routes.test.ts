@@ -6,10 +6,10 @@ import { generatePrivateKey } from '../../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../../src/crypto/pem.ts';
 import { issueFromLocalCa } from '../../../../src/domain/private-ca/local-ca.ts';
 import type { Vault } from '../../../../src/domain/vault.ts';
-import { administration } from '../../../harness/http-administration.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../../harness/http-fixtures.ts';
+import { identifier, makeChain } from '../../../harness/ca/private-chain.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 import { pkcs12Bomb } from '../../../harness/import-bombs.ts';
-import { identifier, makeChain } from '../../../harness/private-chain.ts';
 
 const path = '/api/v1/imports';
 

@@ -7,10 +7,10 @@ import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { rotateCa } from '../../../../src/domain/renewals/ca-rotation.ts';
 import { requestRenewals } from '../../../../src/domain/renewals/renewal-spread.ts';
 import { queueDueRenewals } from '../../../../src/domain/renewals/renewals.ts';
-import { administration } from '../../../harness/http-administration.ts';
-import { eventsOf, makeCertificate } from '../../../harness/http-fixtures.ts';
-import { issueOwned } from '../../../harness/owned-certificate.ts';
-import { identifier, makeChain } from '../../../harness/private-chain.ts';
+import { issueOwned } from '../../../harness/acme/owned-certificate.ts';
+import { identifier, makeChain } from '../../../harness/ca/private-chain.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { eventsOf, makeCertificate } from '../../../harness/http/fixtures.ts';
 
 const path = '/api/v1/certificates/www.example.com';
 

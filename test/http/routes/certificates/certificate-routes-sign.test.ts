@@ -6,12 +6,12 @@ import { suite, test } from 'node:test';
 import { claimRenewal } from '../../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../../src/domain/renewals/renewal-run.ts';
 import type { Vault } from '../../../../src/domain/vault.ts';
-import { administration } from '../../../harness/http-administration.ts';
-import { checkedServer, codeOf } from '../../../harness/http-checked.ts';
-import { eventsOf, importOne, makeCertificate, makeKey } from '../../../harness/http-fixtures.ts';
-import { needs } from '../../../harness/missing-program.ts';
-import { derOf, opensslKeys, opensslRequest } from '../../../harness/openssl-requests.ts';
-import { outside } from '../../../harness/outside-database.ts';
+import { derOf, opensslKeys, opensslRequest } from '../../../harness/ca/openssl-requests.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { checkedServer, codeOf } from '../../../harness/http/checked.ts';
+import { eventsOf, importOne, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
 
 const list = '/api/v1/certificates';
 const db = `${list}/db`;
@@ -129,7 +129,7 @@ suite('a certificate that is created for a CSR', needs('openssl'), () => {
     assert.match((await refused({ csr: 'x'.repeat(100_000) })).detail, /csr is larger than 64 KiB/);
     const nameless = opensslRequest({ subject: '/CN=alice' }).csr;
     assert.match((await refused({ csr: nameless })).detail, /at least one domain is required/i);
-    const { silentIssuer } = await import('../../../harness/renewal-fixtures.ts');
+    const { silentIssuer } = await import('../../../harness/issuance/renewal-fixtures.ts');
     await silentIssuer(server.vault, 'public');
     const person = opensslRequest({ subject: '/CN=alice', names }).csr;
     assert.match(
@@ -217,7 +217,7 @@ suite('a CSR that a client sends', needs('openssl'), () => {
     const first = opensslRequest({ names });
     await signed(first.csr);
     await runNext(server.vault);
-    const { renewCertificate } = await import('../../../harness/http-fixtures.ts');
+    const { renewCertificate } = await import('../../../harness/http/fixtures.ts');
     await renewCertificate(server.vault, 'db');
     assert(isFor(await text('certificate.crt'), first.key));
     const second = opensslRequest({ names, key: opensslKeys.rsa2048 });

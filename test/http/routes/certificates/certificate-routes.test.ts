@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http-checked.ts';
+import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http/checked.ts';
 import {
   importOne,
   makeCertificate,
   makeKey,
   makePending,
   renewCertificate,
-} from '../../../harness/http-fixtures.ts';
-import { converse, parseReply } from '../../../harness/http-raw.ts';
+} from '../../../harness/http/fixtures.ts';
+import { converse, parseReply } from '../../../harness/http/raw.ts';
 
 type Named = { readonly name: string };
 type Numbered = { readonly version: number; readonly current: boolean };

@@ -1,8 +1,8 @@
 /** Deleted certificates over HTTP: administrators list, restore and purge them; clients see nothing of them. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { administration } from '../../../harness/http-administration.ts';
-import { eventsOf, makeCertificate } from '../../../harness/http-fixtures.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { eventsOf, makeCertificate } from '../../../harness/http/fixtures.ts';
 
 type Deleted = { id: number; name: string; deleted_by: string };
 type Restored = { certificate: { name: string; status: string }; lost_issuer: null; api_keys: object[] };

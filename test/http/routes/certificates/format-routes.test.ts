@@ -5,7 +5,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { Secret } from '../../../../src/base/secret.ts';
 import { readPkcs12 } from '../../../../src/crypto/bundles/pkcs12.ts';
-import { checkedServer, codeOf } from '../../../harness/http-checked.ts';
+import { checkedServer, codeOf } from '../../../harness/http/checked.ts';
 import {
   breakSealedKeys,
   eventsOf,
@@ -13,8 +13,8 @@ import {
   makeKey,
   makePending,
   renewCertificate,
-} from '../../../harness/http-fixtures.ts';
-import { needs } from '../../../harness/missing-program.ts';
+} from '../../../harness/http/fixtures.ts';
+import { needs } from '../../../harness/processes/missing-program.ts';
 
 const www = '/api/v1/certificates/www';
 const files = ['combined.pem', 'certificate.der', 'keystore.p12', 'archive.tar'] as const;

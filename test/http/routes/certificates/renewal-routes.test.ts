@@ -5,8 +5,8 @@ import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../../src/domain/certificates/certificates.ts';
 import { claimRenewal } from '../../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../../src/domain/renewals/renewal-run.ts';
-import { checkedServer, codeOf } from '../../../harness/http-checked.ts';
-import { eventsOf, importOne, makeCertificate, makeKey } from '../../../harness/http-fixtures.ts';
+import { checkedServer, codeOf } from '../../../harness/http/checked.ts';
+import { eventsOf, importOne, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 
 const path = '/api/v1/certificates/www/renew';
 
