@@ -25,14 +25,15 @@ const lostBeside: readonly { title: string; lose: (path: string) => void; ends: 
     },
     ends: /Nothing is lost: the write-ahead log was saved into /,
   },
-  {
-    title: 'vault.db-wal replaced under a running server',
-    lose: (path) => {
+  // The files of the first loss are still there at the second.
+  ...['', ' again'].map((again) => ({
+    title: `vault.db-wal replaced${again} under a running server`,
+    lose: (path: string) => {
       cpSync(`${path}-wal`, `${path}-wal.copy`);
       renameSync(`${path}-wal.copy`, `${path}-wal`);
     },
     ends: /^ {2}Fix: (.+)$/m,
-  },
+  })),
   {
     title: 'vault.db-shm replaced under a running server',
     lose: (path) => {

@@ -64,8 +64,9 @@ export async function saveLostLog(
           `Nothing is lost: the write-ahead log was saved into ${name}. ${again}`,
         );
       case 'replaced': {
-        const copy = saveCopy(database, world);
-        const old = quoted(`${name}.replaced`);
+        const moment = world.now();
+        const copy = saveCopy(database, `${name}.saved-${moment}`);
+        const old = quoted(`${name}.replaced-${moment}`);
         const [from, beside, shared, saved] = [name, logOf(name), sharedMemoryOf(name), copy].map(quoted);
         const moves = `mkdir ${old} && mv ${from} ${beside} ${shared} ${old}/ && mv ${saved} ${from}`;
         return new LostLogError(
@@ -95,8 +96,7 @@ async function foldAll(database: BetterSqlite3.Database, world: Pick<World, 'sle
   }
 }
 
-function saveCopy(database: BetterSqlite3.Database, world: Pick<World, 'now'>): string {
-  const copy = `${database.name}.saved-${world.now()}`;
+function saveCopy(database: BetterSqlite3.Database, copy: string): string {
   closeSync(openSync(copy, 'wx', 0o600));
   database.prepare('vacuum into ?').run(copy);
   syncPath(copy);
