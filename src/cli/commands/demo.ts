@@ -5,8 +5,6 @@ import { join } from 'node:path';
 import { quoted } from '../../base/paths/shell-word.ts';
 import { offerSetup } from '../../domain/access/setup.ts';
 import { localCli, system } from '../../domain/audit/audit.ts';
-import { recordServedSettings } from '../../domain/instance/served-settings.ts';
-import { beginServing } from '../../domain/instance/served-vault.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { runDemoClient } from '../demo/demo-client.ts';
 import { createClientKey } from '../demo/demo-steps.ts';
@@ -15,9 +13,8 @@ import { commandWithoutVault } from '../runtime/command.ts';
 import { openVault } from '../runtime/open-vault.ts';
 import { named } from '../runtime/program-name.ts';
 import { stopAndCleanUp } from '../runtime/stop-signal.ts';
-import { ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
+import { runServer } from '../serving/run-server.ts';
 import { setupLink } from '../serving/setup-link.ts';
-import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -46,7 +43,6 @@ export const demoCommand = commandWithoutVault({
     // Without a log: the renewals of the absent CA fail, and the console shows it.
     const { vault, close } = await openVault(settings, world, 'refuse');
     try {
-      await beginServing(vault);
       await serve(vault, settings, terminal, stop);
     } finally {
       await close();
@@ -55,23 +51,16 @@ export const demoCommand = commandWithoutVault({
 });
 
 async function serve(vault: Vault, settings: Settings, terminal: Terminal, stop: AbortSignal): Promise<void> {
-  const server = await startServing(vault, settings, terminal.version);
-  const { url } = server;
   const instance = vault.world.randomBytes(8).toString('hex');
-  const recorded = recordedSettings(settings, { url, instance, keyring: vault.keyring });
-  await recordServedSettings(vault, recorded);
+  const server = await runServer(vault, { settings, program: terminal, instance, stop });
+  const { url } = server;
   const { raw: apiKey } = await createClientKey(vault, localCli);
-  const jobs = [
-    ...ownJobs(vault, stop),
-    ...sharedJobs(vault, settings, terminal, recorded, stop),
-    runDemoClient(vault, { url, apiKey }, stop),
-  ];
+  const client = runDemoClient(vault, { url, apiKey }, stop);
   const token = await offerSetup(vault, system);
   const link = token === undefined ? url : setupLink(url, token);
   terminal.stdout.write(welcome({ url, link, dataDir: settings.dataDir }));
   if (!stop.aborted) await once(stop, 'abort');
-  await server.stop(stopTimeout);
-  await Promise.all(jobs);
+  await server.shutDown([client]);
 }
 
 function welcome({ url, link, dataDir }: Readonly<Record<'url' | 'link' | 'dataDir', string>>): string {

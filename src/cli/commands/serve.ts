@@ -1,8 +1,6 @@
 /** `vault serve`: runs the server and its background jobs until a graceful stop. */
 import { once } from 'node:events';
 import { clockFault } from '../../domain/doctor/upkeep-findings.ts';
-import { recordServedSettings } from '../../domain/instance/served-settings.ts';
-import { beginServing, endServing } from '../../domain/instance/served-vault.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { runWatchdog } from '../../jobs/watchdog.ts';
 import { command } from '../runtime/command.ts';
@@ -13,9 +11,8 @@ import { openVault } from '../runtime/open-vault.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
 import { startWriterThread } from '../runtime/writer-thread.ts';
 import { refuseUnusable, reload, type ServerStart } from '../serving/reload.ts';
-import { announceSetup, ownJobs, sharedJobs, startServing, stopTimeout } from '../serving/serving.ts';
+import { announceSetup, runServer } from '../serving/run-server.ts';
 import { supervisorIn } from '../serving/supervisor.ts';
-import { recordedSettings } from '../settings/recorded-settings.ts';
 import { readSettings, serveOptions } from '../settings/settings.ts';
 import { refuseForeignDataDirectory } from '../terminal/private-files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -67,9 +64,7 @@ export const serveCommand = command({
         );
       const clock = await clockFault(vault);
       if (clock !== undefined) log.warn({ hint: clock.hint }, clock.message);
-      await beginServing(vault);
       await serve(vault, { settings, instance, read, hangups }, terminal, stop, log);
-      await endServing(vault, instance);
     } finally {
       await close();
     }
@@ -84,10 +79,7 @@ async function serve(
   log: ServerLog,
 ): Promise<void> {
   const { environment, stdout, stderr, version } = terminal;
-  const server = await startServing(vault, settings, version);
-  const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
-  await recordServedSettings(vault, recorded);
-  const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, terminal, recorded, stop)];
+  const server = await runServer(vault, { settings, program: terminal, instance, stop });
   const supervisor = supervisorIn(environment, log);
   const { watchdogInterval } = supervisor;
   const listening = `STATUS=listening on ${server.url}`;
@@ -95,7 +87,8 @@ async function serve(
     failed.length === 0
       ? supervisor.notify('WATCHDOG=1', listening)
       : supervisor.notify(`STATUS=not working: ${failed.join(', ')}`);
-  if (watchdogInterval !== undefined) jobs.push(runWatchdog(vault, watchdogInterval, notifyHealth, stop));
+  const watchdog =
+    watchdogInterval === undefined ? undefined : runWatchdog(vault, watchdogInterval, notifyHealth, stop);
   await announceSetup(vault, { url: settings.publicUrl ?? server.url, dataDir: settings.dataDir }, stderr);
   log.info({ url: server.url, version }, 'listening');
   // The log is flushed once per turn: flush it before printing the line that other programs wait for.
@@ -113,7 +106,6 @@ async function serve(
   if (!stop.aborted) await once(stop, 'abort');
   log.info({ signal: stop.reason }, 'stopping');
   const notified = supervisor.notify('STOPPING=1', 'STATUS=stopping');
-  await server.stop(stopTimeout);
-  await Promise.all([...jobs, notified]);
+  await server.shutDown([notified, ...(watchdog === undefined ? [] : [watchdog])]);
   log.info({}, 'stopped');
 }

@@ -1,10 +1,12 @@
 /**
- * The parts of a serving process: listeners, jobs of each process, and jobs that one node runs for all.
+ * A serving process: listeners, jobs of each process, jobs that one node runs for all, and the order in which they end.
  */
 import { second } from '../../base/duration.ts';
 import { quoted } from '../../base/paths/shell-word.ts';
 import { needsSetup, offerSetup } from '../../domain/access/setup.ts';
 import { system } from '../../domain/audit/audit.ts';
+import { recordServedSettings } from '../../domain/instance/served-settings.ts';
+import { beginServing, endServing } from '../../domain/instance/served-vault.ts';
 import type { ServedSettings } from '../../domain/nodes/server-record.ts';
 import { crlBaseUrl, recordCrlBaseUrl } from '../../domain/private-ca/crl-address.ts';
 import type { Vault } from '../../domain/vault.ts';
@@ -32,6 +34,7 @@ import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { runWindowWatcher } from '../../jobs/window-watcher.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
+import { recordedSettings } from '../settings/recorded-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { BackupProcess } from './backup-process.ts';
@@ -41,13 +44,58 @@ import { openTls } from './serve-tls.ts';
 import { setupLink } from './setup-link.ts';
 
 /** How long requests in flight may take after a stop signal. */
-export const stopTimeout = 10 * second;
+const stopTimeout = 10 * second;
+
+type Program = Pick<Terminal, 'environment' | 'version'>;
 
 /** A server that can adopt reloaded settings. */
-export type LiveServer = RunningServer & { readonly adopt: (settings: Settings) => void };
+type LiveServer = RunningServer & { readonly adopt: (settings: Settings) => void };
+
+/** How a vault is served. */
+export type ServerRun = {
+  readonly settings: Settings;
+  readonly program: Program;
+  /** The random name of this server. */
+  readonly instance: string;
+  /** Ends the jobs; then call `shutDown`. */
+  readonly stop: AbortSignal;
+};
+
+export type RunningVault = {
+  readonly url: string;
+  /** Adopts what a reload may change. */
+  readonly adopt: (settings: Settings) => void;
+  /**
+   * After `stop`: ends listeners and jobs, and `others`, which began beside them. What remains is to close the vault, which ends
+   * validations and writes what is counted.
+   */
+  readonly shutDown: (others?: readonly Promise<unknown>[]) => Promise<void>;
+};
+
+/** Serves the vault. Throws OperatorError if a listener cannot start. */
+export async function runServer(
+  vault: Vault,
+  { settings, program, instance, stop }: ServerRun,
+): Promise<RunningVault> {
+  await beginServing(vault);
+  const server = await startServing(vault, settings, program.version);
+  const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
+  await recordServedSettings(vault, recorded);
+  const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, program, recorded, stop)];
+  return {
+    url: server.url,
+    adopt: server.adopt,
+    // Each step waits for the one before it.
+    shutDown: async (others = []) => {
+      await server.stop(stopTimeout);
+      await Promise.all([...jobs, ...others]);
+      await endServing(vault, instance);
+    },
+  };
+}
 
 /** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
-export async function startServing(vault: Vault, settings: Settings, version: string): Promise<LiveServer> {
+async function startServing(vault: Vault, settings: Settings, version: string): Promise<LiveServer> {
   const { publicUrl, sessionLimits, clients } = settings;
   const metrics = await openMetrics(vault, settings);
   const tls = await openTls(vault, settings);
@@ -81,7 +129,7 @@ export async function startServing(vault: Vault, settings: Settings, version: st
 }
 
 /** Starts the jobs of every serving process; they run until `stop` is aborted. */
-export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
+function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
   return [runKeyUseWriter(vault, stop), runRefusalWriter(vault, stop), runLogEndWatcher(vault, stop)];
 }
 
@@ -92,22 +140,22 @@ export function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
 export function sharedJobs(
   vault: Vault,
   settings: Settings,
-  terminal: Terminal,
+  program: Program,
   recorded: ServedSettings,
   stop: AbortSignal,
 ): Promise<void>[] {
   const { sharedClock } = vault;
-  if (sharedClock === undefined) return leadingJobs(vault, settings, terminal, stop);
-  const node = { host: hostName(), version: terminal.version, settings: recorded };
+  if (sharedClock === undefined) return leadingJobs(vault, settings, program, stop);
+  const node = { host: hostName(), version: program.version, settings: recorded };
   const shared = { ...vault, sharedClock };
-  const begin: BeginJobs = (db, signal) => leadingJobs({ ...vault, db }, settings, terminal, signal);
+  const begin: BeginJobs = (db, signal) => leadingJobs({ ...vault, db }, settings, program, signal);
   return [runNodeRecorder(shared, node, stop), runLeader(shared, recorded.instance, begin, stop)];
 }
 
 function leadingJobs(
   vault: Vault,
   settings: Settings,
-  { environment }: Terminal,
+  { environment }: Program,
   stop: AbortSignal,
 ): Promise<void>[] {
   const jobs = [

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { minute, second as oneSecond } from '../../../src/base/duration.ts';
-import { sharedJobs } from '../../../src/cli/serving/serving.ts';
+import { sharedJobs } from '../../../src/cli/serving/run-server.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { readiness } from '../../../src/domain/doctor/readiness.ts';
 import { endServing } from '../../../src/domain/instance/served-vault.ts';
