@@ -27,7 +27,7 @@ function exposures(dir: string): Record<string, number> {
   return Object.fromEntries(files.map((path) => [path, calls.filter(({ file }) => file === path).length]));
 }
 
-test('secrets are exposed in the files that the table names, and as often as it says', (t) => {
+test('secrets are exposed only in the files of the table and as often as it says', (t) => {
   const dir = tempDir(t);
   writeProject(dir, {}, config());
   cpSync(join(import.meta.dirname, '..', 'src'), join(dir, 'src'), { recursive: true });

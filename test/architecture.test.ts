@@ -256,7 +256,7 @@ suite('Biome', () => {
     test(`finds nothing in ${path}`, () => assert.deepEqual(of(path), []));
   }
 
-  test('each plugin is tried', () => {
+  test('each plugin has a source that breaks it', () => {
     const used = biomeConfig().overrides.flatMap(({ plugins = [] }) => plugins);
     assert.deepEqual(
       used.filter((plugin) => brokenForBiome[plugin] === undefined),
@@ -343,8 +343,8 @@ const testsWithoutSource = [
   ),
 ];
 
-suite('what no tool says', () => {
-  test('the map in CONTRIBUTING.md names files that exist, and what to search for is in them', () => {
+suite('rules without a tool', () => {
+  test('the map in CONTRIBUTING.md lists existing files that contain its search terms', () => {
     const rows = readFileSync('CONTRIBUTING.md', 'utf8').match(/^\| .*`src\/.* \|$/gm) ?? [];
     assert.equal(rows.length, 10);
     for (const row of rows) {
@@ -401,7 +401,7 @@ suite('what no tool says', () => {
     );
   });
 
-  test('files are named after what they hold', () => {
+  test('file names have no generic words such as utils or helpers', () => {
     assert.deepEqual(
       files.filter((path) => /[/-](utils?|helpers?|manager|service|common|misc)[/.-]/.test(path)),
       [],

@@ -86,8 +86,8 @@ const readers: Readonly<Record<string, (text: string, bytes: Buffer) => unknown>
   'a time': (text) => [parseTimestamp(text), parseDuration(text), parseRetryAfter(text, 0)],
   'a URL': (text) => isSecureUrl(text),
   'a password': (text) => [passwordComplaint('alice', text), passwordComplaint('alice', text.slice(0, 1000))],
-  'a name that is misspelled': (text) => closestNames(text.slice(0, 300), ['production', 'staging']),
-  'text for people': (text) => [shortened(text, 300), printable(text)],
+  'a misspelled name': (text) => closestNames(text.slice(0, 300), ['production', 'staging']),
+  'text for messages': (text) => [shortened(text, 300), printable(text)],
   PEM: (text, bytes) => [pemText(bytes), readPemBlocks(text)],
   'an import': (_, bytes) => readCertificateBundle({ sources: [{ name: 'it', bytes }], now: 0 }),
   'a certificate': (_, bytes) => [openCertificate(bytes), looksLikePkcs12(bytes)],
@@ -97,8 +97,8 @@ const readers: Readonly<Record<string, (text: string, bytes: Buffer) => unknown>
   'the header Link of a CA': (text) => alternates(text, 'https://ca.test/'),
   'a problem document of a CA': (text) =>
     readProblem({ type: text, detail: text, subproblems: [{ detail: text, identifier: { value: text } }] }),
-  'an answer of a DNS server': (_, bytes) => parseAnswer(bytes),
-  'a name in an answer of a DNS server': (_, bytes) => readName(bytes, 0),
+  'a response of a DNS server': (_, bytes) => parseAnswer(bytes),
+  'a name in a response of a DNS server': (_, bytes) => readName(bytes, 0),
   'TXT data of a provider': (text) => [unquoteTxt(text), unquoteTxt(`"${text}`)],
   'XML of a provider': (text) => [
     assertXml(`<${text}>`),

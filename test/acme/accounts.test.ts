@@ -25,7 +25,7 @@ import {
 const plain = { email: undefined, externalAccount: undefined, termsAgreed: true };
 const ofType = (type: string) => (error: AcmeError) => isAcmeError('problem')(error) && error.type === type;
 
-test('a key is registered once, however often it is tried', async (t) => {
+test('registering the same key twice returns the same account', async (t) => {
   const ca = await scriptedAcme(t);
   const privateKey = await generatePrivateKey('ec256');
   const wanted = { ...plain, privateKey, email: 'ops@example.com' };
@@ -43,14 +43,14 @@ test('a key is registered once, however often it is tried', async (t) => {
   );
 });
 
-test('an account is found by its key, and none is created', async (t) => {
+test('findAccount returns the account of a key and creates no account', async (t) => {
   const { ca, client, account } = await registered(t);
   assert.equal((await findAccount(client, account.privateKey, forever))?.url, account.url);
   assert.equal(await findAccount(client, await generatePrivateKey('ec256'), forever), undefined);
   assert.equal(ca.state.accounts.size, 1);
 });
 
-test('the terms are agreed to only when a person has', async (t) => {
+test('registerAccount is rejected unless the terms of service are agreed to', async (t) => {
   const ca = await scriptedAcme(t, { termsOfService: 'https://ca.test/terms' });
   const privateKey = await generatePrivateKey('ec256');
   const refused = registerAccount(clientOf(ca), { ...plain, privateKey, termsAgreed: false }, forever);
@@ -61,7 +61,7 @@ test('the terms are agreed to only when a person has', async (t) => {
   await registerAccount(clientOf(ca), { ...plain, privateKey }, forever);
 });
 
-test('an account is bound to that of a customer, and only with the right key', async (t) => {
+test('external account binding succeeds only with the correct key ID and HMAC key', async (t) => {
   const ca = await scriptedAcme(t, {
     externalAccounts: { 'kid-1': hmacKey().expose(), short: Buffer.from('0123456789abcdef') },
   });
@@ -82,7 +82,7 @@ test('an account is bound to that of a customer, and only with the right key', a
   await registerAccount(client, { ...other, externalAccount }, forever);
 });
 
-test('the contact is changed and removed', async (t) => {
+test('updateContact changes and removes the contact', async (t) => {
   const { ca, client, account } = await registered(t);
   const contact = () => ca.state.accounts.get(account.url)?.contact;
   await updateContact(client, account, 'new@example.com', forever);
@@ -91,7 +91,7 @@ test('the contact is changed and removed', async (t) => {
   assert.deepEqual(contact(), []);
 });
 
-test('after a change of key only the new one works', async (t) => {
+test('after a key rollover only the new key works', async (t) => {
   const { client, account } = await registered(t);
   const newKey = await generatePrivateKey('ec384');
   const changed = await rolloverKey(client, account, newKey, forever);
@@ -111,7 +111,7 @@ test('a key rollover that the CA completed before a crash succeeds when repeated
   await newOrder(client, { ...account, privateKey: newKey }, { identifiers: dnsNames('a.test') }, forever);
 });
 
-test("a new key that is another account's is refused", async (t) => {
+test('rolloverKey rejects a key that belongs to another account', async (t) => {
   const { client, account } = await registered(t);
   const other = await generatePrivateKey('ec256');
   await registerAccount(client, { ...plain, privateKey: other }, forever);
@@ -119,7 +119,7 @@ test("a new key that is another account's is refused", async (t) => {
   assert.equal((await findAccount(client, account.privateKey, forever))?.url, account.url);
 });
 
-test("a refused change keeps its reason, even if the CA doesn't answer about the new key", async (t) => {
+test('a rejected key rollover reports its reason even if the lookup of the new key fails', async (t) => {
   const { ca, client, account } = await registered(t);
   ca.override('keyChange', problem('badPublicKey', 'too weak'));
   ca.override('newAccount', problem('rateLimited', 'slow down'));
@@ -127,7 +127,7 @@ test("a refused change keeps its reason, even if the CA doesn't answer about the
   await assert.rejects(rolloverKey(client, account, newKey, forever), isAcmeError('problem', /^too weak$/));
 });
 
-test('a CA without a change of keys says so', async (t) => {
+test('rolloverKey fails with a clear error if the CA does not support key rollover', async (t) => {
   const { ca, account } = await registered(t);
   ca.override('directory', async (_, usual) => {
     const { keyChange: _gone, ...body } = (await usual()).body as Record<string, unknown>;
@@ -137,7 +137,7 @@ test('a CA without a change of keys says so', async (t) => {
   await assert.rejects(changing, isAcmeError('protocol', /does not support account key rollover/));
 });
 
-test('an account that is ended is ended', async (t) => {
+test('a deactivated account stays deactivated', async (t) => {
   const { client, account } = await registered(t);
   await deactivateAccount(client, account, forever);
   await assert.rejects(
@@ -147,7 +147,7 @@ test('an account that is ended is ended', async (t) => {
   await assert.rejects(findAccount(client, account.privateKey, forever), ofType('unauthorized'));
 });
 
-test('a private key is in no request', async (t) => {
+test('no request contains a private key', async (t) => {
   const { ca, client, account } = await registered(t);
   await rolloverKey(client, account, await generatePrivateKey('rsa2048'), forever);
   for (const { signed } of ca.requests) assert(!JSON.stringify(signed ?? {}).includes('"d":'));

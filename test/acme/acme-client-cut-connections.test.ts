@@ -88,7 +88,7 @@ const kinds = Object.keys({
 
 for (const reset of [false, true]) {
   for (const kind of kinds) {
-    test(`an answer about ${kind} is ${reset ? 'reset' : 'cut off'} at every byte`, async (t) => {
+    test(`a response to ${kind} that is ${reset ? 'reset' : 'cut off'} at any byte is retried or fails with a network error`, async (t) => {
       const parts = await registered(t, { processing: 1 });
       const { ca, client } = parts;
       const step = (await stepsOf(parts)).get(kind);

@@ -27,7 +27,7 @@ import {
 
 const example = { identifiers: dnsNames('example.com') };
 
-test('the directory tells what the CA can do', async (t) => {
+test('the directory is read with its URLs, terms of service, profiles and externalAccountRequired', async (t) => {
   const ca = await scriptedAcme(t, {
     termsOfService: 'https://ca.test/terms',
     profiles: { classic: 'as always' },
@@ -48,7 +48,7 @@ test('the directory tells what the CA can do', async (t) => {
   });
 });
 
-test('a directory with nothing but what is required will do', async (t) => {
+test('a directory with only the required URLs is accepted, and malformed meta is ignored', async (t) => {
   const ca = await scriptedAcme(t);
   const [newNonce, newAccount, newOrder] = ['a', 'b', 'c'].map((path) => `${ca.origin}/${path}`);
   for (const meta of [undefined, 'odd', { profiles: [], termsOfService: 7, website: 'no URL' }]) {
@@ -61,7 +61,7 @@ test('a directory with nothing but what is required will do', async (t) => {
   }
 });
 
-test('the pages that a directory names are kept fit for terminals, and no longer than a line may be', async (t) => {
+test('the terms of service URL of a directory is escaped for terminals and truncated', async (t) => {
   const ca = await scriptedAcme(t);
   const [newNonce, newAccount, newOrder] = ['a', 'b', 'c'].map((path) => `${ca.origin}/${path}`);
   const pages: readonly (readonly [named: string, shown: RegExp])[] = [
@@ -76,7 +76,7 @@ test('the pages that a directory names are kept fit for terminals, and no longer
   }
 });
 
-test('the directory is fetched once an hour, once for all who ask, and again after a failure', async (t) => {
+test('the directory is cached for an hour, shared by concurrent callers, and refetched after an HTTP 500', async (t) => {
   const ca = await scriptedAcme(t);
   let now = 0;
   const client = clientOf(ca, { ...impatientWorld, elapsed: () => now });
@@ -97,7 +97,7 @@ test('the directory is fetched once an hour, once for all who ask, and again aft
   assert.equal(await fetched(), 3);
 });
 
-test('a CA that has moved its resources is asked for its directory again', async (t) => {
+test('the directory is refetched after newOrder fails with HTTP 404, but not with HTTP 400', async (t) => {
   const { ca, client, account } = await registered(t);
   const fetched = () => ca.kinds().filter((kind) => kind === 'directory').length;
   const before = fetched();
@@ -111,7 +111,7 @@ test('a CA that has moved its resources is asked for its directory again', async
   assert.equal(fetched(), before + 1, 'a refusal says nothing about the directory');
 });
 
-test('who waits for the directory that another one fetches can give up, or outlive the other', async (t) => {
+test('callers that share a directory download abort independently of each other', async (t) => {
   const ca = await scriptedAcme(t);
   const client = clientOf(ca);
   const gate = Promise.withResolvers<void>();
@@ -142,7 +142,7 @@ test('concurrent callers share a failed directory download', async (t) => {
   assert.equal(ca.requests.length, 1);
 });
 
-test('keys of every kind that CAs take can sign', async (t) => {
+test('newAccount is signed with the JWS algorithm of the key type', async (t) => {
   const ca = await scriptedAcme(t);
   const algorithms: Readonly<Record<KeyType, string>> = {
     ec256: 'ES256',
@@ -161,19 +161,19 @@ test('keys of every kind that CAs take can sign', async (t) => {
   }
 });
 
-test('every response brings a nonce, and only the first nonce is requested', async (t) => {
+test('newNonce is requested only once if every response carries a nonce', async (t) => {
   const { ca, client, account } = await registered(t);
   for (let count = 0; count < 5; count++) await newOrder(client, account, example, forever);
   assert.equal(ca.kinds().filter((kind) => kind === 'newNonce').length, 1);
 });
 
-test('a CA that gives nonces only when it is asked is asked', async (t) => {
+test('newNonce is requested before each order if responses carry no nonce', async (t) => {
   const { ca, client, account } = await registered(t, { fewNonces: true });
   for (let count = 0; count < 3; count++) await newOrder(client, account, example, forever);
   assert.deepEqual(ca.kinds().slice(-4), ['newNonce', 'newOrder', 'newNonce', 'newOrder']);
 });
 
-test('many requests at once never use a nonce twice', async (t) => {
+test('concurrent requests never reuse a nonce', async (t) => {
   const { ca, client, account } = await registered(t);
   const names = Array.from({ length: 40 }, (_, number) => `n${number}.example.com`);
   const orders = await Promise.all(
@@ -183,7 +183,7 @@ test('many requests at once never use a nonce twice', async (t) => {
   assert(ca.requests.every(({ status = 0 }) => status < 300));
 });
 
-test('a nonce that is refused is replaced by the one that comes with the refusal', async (t) => {
+test('a request rejected with badNonce is retried up to 20 times with the nonce of the rejection', async (t) => {
   const { ca, client, account } = await registered(t);
   const before = ca.requests.length;
   const refusal = problem('badNonce', 'try again');
@@ -195,7 +195,7 @@ test('a nonce that is refused is replaced by the one that comes with the refusal
   );
 });
 
-test('a CA that refuses every nonce is given up', async (t) => {
+test('a request fails with badNonce after 21 attempts', async (t) => {
   const { ca, client, account } = await registered(t);
   const before = ca.requests.length;
   ca.overrideAll('newOrder', problem('badNonce', 'never'));
@@ -204,7 +204,7 @@ test('a CA that refuses every nonce is given up', async (t) => {
   assert.equal(ca.requests.length, before + 21);
 });
 
-test('an answer to HEAD without a nonce, or with something else, is an error', async (t) => {
+test('a newNonce response with an empty or invalid Replay-Nonce header is rejected', async (t) => {
   const ca = await scriptedAcme(t);
   const key = await generatePrivateKey('ec256');
   for (const nonce of ['', 'white space', 'semi;colon', 'x'.repeat(600)]) {
@@ -216,7 +216,7 @@ test('an answer to HEAD without a nonce, or with something else, is an error', a
   }
 });
 
-test('429 and 503 carry how long to wait, in seconds or as a date', async (t) => {
+test('errors for HTTP 429 and 503 carry the Retry-After given in seconds or as a date', async (t) => {
   const now = Date.UTC(2026, 10, 21, 12);
   const { ca, client, account } = await registered(t, { now: () => now }, recordingWorld(now).world);
   const ask = () => newOrder(client, account, example, forever);
@@ -258,32 +258,32 @@ const wrongAnswers: readonly [string, ScriptedReply, RegExp][] = [
   ['text in place of JSON', { body: 'hello', headers: json }, /invalid or incomplete JSON/],
   ['truncated JSON', { body: '{"status":"va', headers: json }, /invalid or incomplete JSON/],
   ['an empty body', { body: '', headers: json }, /invalid or incomplete JSON/],
-  ['a list', { body: [] }, /an invalid one: the response must be an object/],
-  ['JSON without what is needed', { body: {} }, /an invalid one: newNonce is missing|an invalid one: /],
+  ['a JSON array', { body: [] }, /an invalid one: the response must be an object/],
+  ['JSON without required members', { body: {} }, /an invalid one: newNonce is missing|an invalid one: /],
   ['null', { body: 'null', headers: json }, /an invalid one/],
-  ['a web page', { body: '<html>', headers: html }, /got text\/html/],
-  ['no content type', { body: '{}' }, /without a content type/],
-  ['a problem document as success', { body: '{}', headers: doc }, /got application\/problem\+json/],
-  ['a huge body', { body: 'x'.repeat(1_100_000), headers: json }, /larger than 1048576 bytes/],
+  ['an HTML page', { body: '<html>', headers: html }, /got text\/html/],
+  ['a body without a content type', { body: '{}' }, /without a content type/],
+  ['a problem document with HTTP 200', { body: '{}', headers: doc }, /got application\/problem\+json/],
+  ['a body of more than 1 MiB', { body: 'x'.repeat(1_100_000), headers: json }, /larger than 1048576 bytes/],
   ['a redirect', { status: 302, headers: { Location: '/elsewhere' } }, /redirect \(302\).*not followed/],
   ['a permanent redirect', { status: 308, headers: { Location: '/' } }, /redirect \(308\)/],
-  ['304', { status: 304 }, /redirect \(304\)/],
+  ['HTTP 304', { status: 304 }, /redirect \(304\)/],
   [
-    'a failure without a reason',
+    'HTTP 500 without a problem document',
     { status: 500, body: 'oops' },
     /responded with HTTP status 500 and no reason/,
   ],
-  ['a page for 404', { status: 404, headers: html, body: '<h1>' }, /HTTP status 404/],
+  ['an HTML page with HTTP 404', { status: 404, headers: html, body: '<h1>' }, /HTTP status 404/],
   [
-    'a damaged problem document',
+    'a truncated problem document',
     { status: 400, headers: doc, body: '{"type":' },
     /HTTP status 400 and an unreadable problem document/,
   ],
-  ['a problem document that is a list', { status: 400, headers: doc, body: '[]' }, /unreadable/],
+  ['a problem document that is a JSON array', { status: 400, headers: doc, body: '[]' }, /unreadable/],
 ];
 
 for (const [title, reply, message] of wrongAnswers) {
-  test(`every step refuses ${title} with a sentence`, async (t) => {
+  test(`every request rejects ${title} with a protocol error`, async (t) => {
     const { ca, client, account } = await registered(t);
     const { order, url, wanted } = await issuedOrder(client, account, 'example.com');
     const fresh = clientOf(ca);
@@ -305,7 +305,7 @@ for (const [title, reply, message] of wrongAnswers) {
   });
 }
 
-test('JSON with charset and in capitals is JSON', async (t) => {
+test('a JSON content type with a charset and capital letters is accepted', async (t) => {
   const ca = await scriptedAcme(t);
   ca.override('directory', async (_, usual) => {
     return { ...(await usual()), headers: { 'Content-Type': 'Application/JSON; charset=utf-8' } };
@@ -313,7 +313,7 @@ test('JSON with charset and in capitals is JSON', async (t) => {
   await clientOf(ca).directory(forever);
 });
 
-test('an order or account without its URL is an error; a relative one is resolved', async (t) => {
+test('an order or account without a valid Location header is rejected; a relative Location is resolved', async (t) => {
   const { ca, client, account } = await registered(t);
   const located =
     (location: string | undefined): Override =>
@@ -396,7 +396,7 @@ test('no request goes to a host, port or scheme that is not configured', async (
   assert.equal(contacts, 0);
 });
 
-test('a CA elsewhere is asked by https only, and by a URL that is one', async () => {
+test('a directory URL must be valid and use https, except on loopback hosts', async () => {
   const sent: string[] = [];
   const outbound = async ({ url }: { readonly url: string }) => {
     sent.push(url);
@@ -424,7 +424,7 @@ test('a CA elsewhere is asked by https only, and by a URL that is one', async ()
   assert.deepEqual(sent, allowed);
 });
 
-test('reads are sent again over a new connection, and what changes something is not', async (t) => {
+test('reads are retried twice after a closed connection, and newOrder is not retried', async (t) => {
   const { world, waits } = recordingWorld();
   const { ca, client, account } = await registered(t, {}, world);
   const order = await newOrder(client, account, example, forever);
@@ -446,7 +446,7 @@ test('reads are sent again over a new connection, and what changes something is 
   assert.equal(orders(), before + 1);
 });
 
-test('a signal ends a request that is under way, and one that has not begun', async (t) => {
+test('an aborted signal cancels a running request and prevents new ones', async (t) => {
   const { ca, client, account } = await registered(t);
   const stop = new AbortController();
   const arrived = Promise.withResolvers<void>();
@@ -464,7 +464,7 @@ test('a signal ends a request that is under way, and one that has not begun', as
   assert.equal(ca.requests.length, before);
 });
 
-test('every request says who asks, and in which language errors are read', async (t) => {
+test('every request sends User-Agent and Accept-Language headers', async (t) => {
   const { ca, client, account } = await registered(t);
   await newOrder(client, account, example, forever);
   for (const { headers } of ca.requests) {

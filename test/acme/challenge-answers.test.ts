@@ -24,7 +24,7 @@ test('a key authorization is the token and the thumbprint of the key', async () 
   assert.equal(await keyAuthorization(token, key), `${token}.${thumbprint}`);
 });
 
-test('a token that could lead elsewhere is refused', async () => {
+test('keyAuthorization rejects a token that is empty, too long or not base64url', async () => {
   for (const token of ['', '../../etc/passwd', 'a b', 'a/b', 'a.b', 'a=', 'ä', 'a\n', 'x'.repeat(513)]) {
     await assert.rejects(
       keyAuthorization(token, key),
@@ -33,18 +33,18 @@ test('a token that could lead elsewhere is refused', async () => {
   }
 });
 
-test('the TXT record of dns-01 holds the digest', () => {
+test('the dns-01 TXT value is the base64url SHA-256 digest of the key authorization', () => {
   // printf abc | openssl dgst -sha256 -binary | basenc --base64url
   assert.equal(dns01Value('abc'), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
 });
 
-test('the TXT record of dns-persist-01 names issuer and account, and the policy of wildcards', () => {
+test('the dns-persist-01 TXT value contains the issuer, the account URI and the wildcard policy', () => {
   const uri = 'https://ca.example/acct/123';
   assert.equal(dnsPersistValue('ca.example', uri, false), `ca.example; accounturi=${uri}`);
   assert.equal(dnsPersistValue('ca.example', uri, true), `ca.example; accounturi=${uri}; policy=wildcard`);
 });
 
-test('values that would change the record of dns-persist-01 are refused', () => {
+test('dnsPersistValue rejects empty values and values that would alter the TXT record', () => {
   const uri = 'https://ca.example/acct/123';
   for (const [domain, account] of [
     ['ca.example; policy=wildcard', uri],

@@ -52,7 +52,7 @@ async function download(
   return downloadCertificate(client, account, url, { ...wanted, ...changes }, forever);
 }
 
-test('the chain comes without the root, each certificate once, and in order', async (t) => {
+test('downloadCertificate returns the chain in order, without the root and without duplicates', async (t) => {
   const parts = await registered(t);
   const [root, intermediate] = [chain.root.certificate, chain.intermediate.certificate];
   const texts = [
@@ -70,7 +70,7 @@ test('the chain comes without the root, each certificate once, and in order', as
   assert.equal(parts.ca.requests.at(-1)?.headers.accept, mediaType);
 });
 
-test('a cross-signed twin of an intermediate does no harm', async (t) => {
+test('a cross-signed twin of an intermediate is dropped from the chain', async (t) => {
   const twin = await issueIntermediate({
     ...dates,
     commonName: 'Test Intermediate',
@@ -82,7 +82,7 @@ test('a cross-signed twin of an intermediate does no harm', async (t) => {
   assert.equal(found.chain.length, 1);
 });
 
-test('a certificate for another key is refused', async (t) => {
+test('a certificate for another key is rejected', async (t) => {
   const parts = await registered(t);
   const theirs = await makeLeaf(chain.intermediate);
   const text = pem(theirs.certificate, chain.intermediate.certificate);
@@ -92,7 +92,7 @@ test('a certificate for another key is refused', async (t) => {
   );
 });
 
-test('a chain that does not connect is refused', async (t) => {
+test('a chain with a certificate that issued none of the others is rejected', async (t) => {
   const parts = await registered(t);
   const texts = [
     pem(leaf, other.intermediate.certificate),
@@ -108,7 +108,7 @@ test('a chain that does not connect is refused', async (t) => {
   }
 });
 
-test('a certificate without one of the names is refused, and one with more is not', async (t) => {
+test('a certificate without a requested name is rejected, and one with additional names is accepted', async (t) => {
   const parts = await registered(t);
   const text = pem(leaf, chain.intermediate.certificate);
   const names = dnsNames('www.example.com', 'mail.example.com');
@@ -119,7 +119,7 @@ test('a certificate without one of the names is refused, and one with more is no
   await download(parts, reply(text), { identifiers: dnsNames('WWW.example.com') });
 });
 
-test('what is no chain of certificates is refused', async (t) => {
+test('a response that is not a PEM certificate chain is rejected', async (t) => {
   const parts = await registered(t);
   const whole = pem(leaf, chain.intermediate.certificate);
   const key = encodePem('PRIVATE KEY', chain.leaf.privateKey.expose());
@@ -146,7 +146,7 @@ test('what is no chain of certificates is refused', async (t) => {
   }
 });
 
-test('the preferred chain is found among the alternates by the name of its root', async (t) => {
+test('the preferred chain is selected by the name of its root, with the default chain as the fallback', async (t) => {
   const parts = await registered(t, { alternateRoots: ['Old Root', 'New Root'] });
   const { url, wanted: own } = await issuedOrder(parts.client, parts.account, 'example.com');
   const choose = async (preferredChain: string | undefined) => {
@@ -183,7 +183,7 @@ test('a failed alternate does not discard the certificate', async (t) => {
   assert.equal(new X509Certificate(top).issuer, 'CN=New Root');
 });
 
-test('a CA of its own root is trusted when that is named, and otherwise not', async (t) => {
+test('a CA with a private root is trusted only if that root is configured', async (t) => {
   const ca = await scriptedAcme(t, { tls: true });
   assert.equal((await clientOf(ca).directory(forever)).newOrder, `${ca.origin}/new-order`);
   const untrusting = clientOf({ directoryUrl: ca.directoryUrl, ca: undefined });
@@ -195,7 +195,7 @@ test('a CA of its own root is trusted when that is named, and otherwise not', as
   await assert.rejects(other.directory(forever), isAcmeError('network', /is not trusted/));
 });
 
-test('a key that is not ours by a byte is not ours', async (t) => {
+test('a certificate for an EC key is rejected if an RSA key was requested', async (t) => {
   const parts = await registered(t);
   const publicKey = publicKeyOf(await generatePrivateKey('rsa2048'));
   const text = pem(leaf, chain.intermediate.certificate);

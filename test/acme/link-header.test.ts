@@ -25,10 +25,11 @@ const cases: readonly [string | undefined, readonly string[]][] = [
 ];
 
 for (const [header, expected] of cases) {
-  test(`alternates of ${header?.slice(0, 60)}`, () => assert.deepEqual(alternates(header, base), expected));
+  test(`alternates returns the expected URLs for ${header?.slice(0, 60)}`, () =>
+    assert.deepEqual(alternates(header, base), expected));
 }
 
-test('links are found among any others, however their parameters are written', () => {
+test('alternates finds alternate links among other links in any parameter syntax', () => {
   const target = fc.stringMatching(/^[a-z0-9/._-]{1,12}$/).map((path) => `https://ca.test/${path}`);
   const relation = fc.constantFrom('alternate', 'ALTERNATE', 'index', 'up', 'up alternate', 'alternates', '');
   const other = fc.constantFrom(
@@ -58,7 +59,7 @@ test('links are found among any others, however their parameters are written', (
   fc.assert(property, fuzzRuns(500));
 });
 
-test('any text is read without a throw, and gives absolute URLs', () => {
+test('alternates never throws and returns only absolute URLs for any text', () => {
   const unit = fc.oneof(
     fc.constantFrom('<', '>', ';', ',', '"', '=', 'rel', 'alternate', ' ', 'http://', '<a>;rel=alternate'),
     fc.string({ maxLength: 2 }),

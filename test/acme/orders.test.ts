@@ -38,7 +38,7 @@ import {
 } from '../harness/ca/scripted-acme-fixtures.ts';
 import { Refusal } from '../harness/ca/scripted-acme-jws.ts';
 
-test('an order leads to a certificate for names, a wildcard and addresses', async (t) => {
+test('an order with DNS names, a wildcard and IP addresses results in a certificate for them', async (t) => {
   const { client, account } = await registered(t);
   const names = ['example.com', '*.example.com', 'www.example.org', '192.0.2.1', '2001:db8::1'];
   const { url, wanted, order } = await issuedOrder(client, account, ...names);
@@ -49,7 +49,7 @@ test('an order leads to a certificate for names, a wildcard and addresses', asyn
   assert.match(subjectAltName, /DNS:\*\.example\.com.*IP Address:192\.0\.2\.1.*IP Address:2001:DB8/);
 });
 
-test('a renewal with valid authorizations needs at most seven requests', async (t) => {
+test('a renewal with valid authorizations takes six requests', async (t) => {
   const { ca, client, account } = await registered(t);
   await issuedOrder(client, account, 'example.com');
   const before = ca.requests.length;
@@ -65,7 +65,7 @@ test('a renewal with valid authorizations needs at most seven requests', async (
   ]);
 });
 
-test('an order that takes long to process is polled less and less often', async (t) => {
+test('waitForOrder polls a processing order at growing intervals of up to 15 seconds', async (t) => {
   const { world, waits } = recordingWorld();
   const { client, account } = await registered(t, { processing: 9 }, world);
   const ready = await readyOrder(client, account, 'example.com');
@@ -77,7 +77,7 @@ test('an order that takes long to process is polled less and less often', async 
   assert.deepEqual(waits, [250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
 });
 
-test('Retry-After is obeyed in both forms while an order is processed, and a minute at most', async (t) => {
+test('waitForOrder obeys Retry-After in seconds or as a date, up to one minute', async (t) => {
   const now = Date.UTC(2026, 10, 21, 12);
   const { world, waits } = recordingWorld(now);
   const { ca, client, account } = await registered(t, { now: () => now }, world);
@@ -102,7 +102,7 @@ test('Retry-After is obeyed in both forms while an order is processed, and a min
   assert.deepEqual(waits, [7000, 9000, 1000, 2000, 60_000, 8000]);
 });
 
-test('an order that never finishes is polled until the signal, and not a moment longer', async (t) => {
+test('waitForOrder stops waiting when the signal aborts during a poll delay', async (t) => {
   const { ca, client, account } = await registered(t, { processing: Number.POSITIVE_INFINITY });
   const ready = await readyOrder(client, account, 'example.com');
   const csr = await certificateRequest([identifier('example.com')], await generatePrivateKey('ec256'));
@@ -121,7 +121,7 @@ test('an order that never finishes is polled until the signal, and not a moment 
   await assert.rejects(waiting, isAcmeError('aborted'));
 });
 
-test('an authorization that fails says so in the words of the CA, with its name', async (t) => {
+test("a failed authorization is reported with its domain name and the CA's error message", async (t) => {
   const validate = () =>
     new Refusal('dns', 'DNS problem: NXDOMAIN looking up TXT\u001b[31m', {
       subproblems: [
@@ -150,7 +150,7 @@ test('an authorization that fails says so in the words of the CA, with its name'
   assert.equal(again.status, 'invalid');
 });
 
-test("an invalid order's own error comes before its authorizations'", async (t) => {
+test('waitForOrder reports the error of an invalid order, or that the CA gave no reason', async (t) => {
   const { ca, client, account } = await registered(t);
   const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
   const state = ca.state.orders.get(order.url);
@@ -168,7 +168,7 @@ test("an invalid order's own error comes before its authorizations'", async (t) 
   );
 });
 
-test('an authorization that was given up is never waited for', async (t) => {
+test('waitForAuthorization rejects a deactivated authorization', async (t) => {
   const { client, account } = await registered(t);
   const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
   const [url = ''] = order.authorizations;
@@ -179,7 +179,7 @@ test('an authorization that was given up is never waited for', async (t) => {
   );
 });
 
-test('a challenge in validation is waited for', async (t) => {
+test('waitForAuthorization keeps polling while a challenge is being validated', async (t) => {
   const gate = Promise.withResolvers<undefined>();
   const { ca, client, account } = await registered(t, { validate: () => gate.promise });
   const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
@@ -198,7 +198,7 @@ test('a challenge in validation is waited for', async (t) => {
   assert.equal((await waitForAuthorization(client, account, url, forever)).status, 'valid');
 });
 
-test('what is published for http-01 is what the CA looks for', async (t) => {
+test('http-01 validation succeeds if the key authorization is published and fails otherwise', async (t) => {
   const answers = new Map<string, string>();
   const listener = createServer(({ url = '' }, response) => {
     response.end(answers.get(url.replace('/.well-known/acme-challenge/', '')) ?? 'nothing');
@@ -224,7 +224,7 @@ test('what is published for http-01 is what the CA looks for', async (t) => {
   await assert.rejects(validate(false), isAcmeError('problem', /^example\.com: .*answered with nothing$/));
 });
 
-test('`replaces` goes along, and only to CAs with renewal information', async (t) => {
+test('newOrder sends `replaces` only to CAs that support renewal information', async (t) => {
   for (const renewalInfo of [true, false]) {
     const { ca, client, account } = await registered(t, { renewalInfo });
     const order = await newOrder(
@@ -258,7 +258,7 @@ test('if the CA rejects `replaces`, the order is created without it', async (t) 
   }
 });
 
-test('what is wrong with the order itself is not asked a second time', async (t) => {
+test('newOrder is not retried without `replaces` if the CA rejects the order for another reason', async (t) => {
   const { ca, client, account } = await registered(t);
   const request = { identifiers: dnsNames('example.com'), replaces: 'a.b' };
   const refusals = ['rateLimited', 'accountDoesNotExist', 'rejectedIdentifier', 'userActionRequired', 'caa'];
@@ -275,7 +275,7 @@ test('what is wrong with the order itself is not asked a second time', async (t)
   await assert.rejects(newOrder(client, account, request, forever), isAcmeError('problem', /^no$/));
 });
 
-test('the requested profile must be that of the order', async (t) => {
+test('newOrder rejects an unknown profile, and an order created with another profile or none', async (t) => {
   const { ca, client, account } = await registered(t, {
     profiles: { classic: 'as always', shortlived: 'six days' },
   });
@@ -305,7 +305,7 @@ test('the requested profile must be that of the order', async (t) => {
   );
 });
 
-test('an account that the CA no longer knows is reported as such', async (t) => {
+test('newOrder reports accountDoesNotExist if the CA has deleted the account', async (t) => {
   const { ca, client, account } = await registered(t);
   ca.state.accounts.clear();
   const asking = newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
@@ -313,7 +313,7 @@ test('an account that the CA no longer knows is reported as such', async (t) => 
   assert.equal(await findAccount(client, account.privateKey, forever), undefined);
 });
 
-test('a dns-persist-01 challenge has no token, but the account and the issuers to name', async (t) => {
+test('a dns-persist-01 challenge has an account URI and issuer domain names instead of a token', async (t) => {
   const { client, account } = await registered(t, { challengeTypes: ['dns-persist-01', 'unheard-of-01'] });
   const order = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
   const { challenges } = await fetchAuthorization(client, account, order.authorizations[0] ?? '', forever);
@@ -324,7 +324,7 @@ test('a dns-persist-01 challenge has no token, but the account and the issuers t
   assert.equal(other?.type, 'unheard-of-01');
 });
 
-test('an order is read again with its times, its URL and what it asks to wait', async (t) => {
+test('fetchOrder returns the URL, expiry and Retry-After of an order', async (t) => {
   const { ca, client, account } = await registered(t);
   const made = await newOrder(client, account, { identifiers: dnsNames('example.com') }, forever);
   ca.override('order', async (_, usual) => ({ ...(await usual()), headers: { 'Retry-After': '3' } }));

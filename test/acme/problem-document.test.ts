@@ -13,7 +13,7 @@ function sentence(json: unknown): string {
   return problemSentence(problem);
 }
 
-test('subproblems stand behind the detail with their names', () => {
+test('problemSentence appends subproblems with their identifiers to the detail', () => {
   const json = {
     type: urn('rejectedIdentifier'),
     detail: 'Some of the identifiers were rejected',
@@ -30,14 +30,14 @@ test('subproblems stand behind the detail with their names', () => {
   );
 });
 
-test('a page to visit is named only if a person must act', () => {
+test('problemSentence includes the instance URL only for userActionRequired', () => {
   const instance = 'https://ca.test/terms';
   const json = { type: urn('userActionRequired'), detail: 'New terms.', instance };
   assert.equal(sentence(json), 'New terms. Visit https://ca.test/terms');
   assert.equal(sentence({ ...json, type: urn('malformed') }), 'New terms.');
 });
 
-test('a problem without a detail is described by its type', () => {
+test('a problem without a detail is described by its title or type', () => {
   assert.equal(sentence({ type: urn('caa') }), 'the CA rejected the request: caa');
   assert.equal(sentence({ title: 'Not today' }), 'Not today');
   assert.equal(sentence({}), 'the CA rejected the request: about:blank');
@@ -53,7 +53,7 @@ test('members of a wrong type count as missing', () => {
   for (const json of [null, [], 'text', 7, undefined]) assert.equal(readProblem(json), undefined);
 });
 
-test('stored and shown texts are bounded, in any case', () => {
+test('readProblem and problemSentence limit text lengths and the number of subproblems', () => {
   const subproblems = Array.from({ length: 5000 }, (_, number) => ({
     type: urn('dns'),
     detail: `\u0007${'y'.repeat(5000)}`,
@@ -66,7 +66,7 @@ test('stored and shown texts are bounded, in any case', () => {
   assert.match(problemSentence(problem), /9\.example\.com: y+…; and 90 more\)$/);
 });
 
-test('any JSON is read as a problem that can be said in a line, or as none', () => {
+test('problemSentence returns one line of less than 20,000 characters for any JSON problem', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom('\u001b[2J', '\n', 'a'.repeat(5000), urn('dns'), '\ud800'),

@@ -40,22 +40,22 @@ const sentences: Readonly<Record<string, RateLimit>> = {
   '': { scope: 'certificate' },
 };
 
-suite('a refusal', () => {
+suite('rateLimitOf', () => {
   for (const [detail, limit] of Object.entries(sentences)) {
-    test(`"${detail.slice(0, 90)}" limits the ${limit.scope}`, () => {
+    test(`returns ${limit.scope} for "${detail.slice(0, 90)}"`, () => {
       assert.deepEqual(rateLimitOf(refusal(429, 'rateLimited', detail)), limit);
       assert.deepEqual(rateLimitOf(refusal(undefined, 'rateLimited', detail)), limit);
     });
   }
 
-  test('with 503 limits everything, regardless of its text', () => {
+  test('returns scope service for HTTP 503, regardless of the error text', () => {
     assert.deepEqual(rateLimitOf(refusal(503, 'serverInternal', 'busy')), { scope: 'service' });
     assert.deepEqual(rateLimitOf(refusal(503, 'rateLimited', 'Service busy; retry later.')), {
       scope: 'service',
     });
   });
 
-  test('for another reason limits nothing', () => {
+  test('returns undefined for errors other than rateLimited and HTTP 503', () => {
     for (const [status, type] of [
       [400, 'malformed'],
       [403, 'unauthorized'],

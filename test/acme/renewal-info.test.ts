@@ -29,19 +29,19 @@ yNQwCgYIKoZIzj0EAwIDRwAwRAIge09+S5TZAlw5tgtiVvuERV6cT4mfutXIlwTb
 const id = 'aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE';
 const json = { 'Content-Type': 'application/json' };
 
-test("the RFC's certificate has the RFC's name", () => {
+test('renewalInfoId returns the ID from RFC 9773 for its example certificate', () => {
   const [block] = readPemBlocks(example);
   assert(block);
   assert.equal(renewalInfoId(block.der), id);
 });
 
-test('a certificate that does not name its issuer has no such name, nor have bytes that are none', async () => {
+test('renewalInfoId returns undefined without an AKI extension and for invalid DER', async () => {
   const { root } = await makeChain();
   assert.equal(renewalInfoId(root.certificate), undefined);
   assert.equal(renewalInfoId(Buffer.from('no certificate')), undefined);
 });
 
-test('the window of an issued certificate is found by its name', async (t) => {
+test('fetchRenewalInfo returns the window and Retry-After of an issued certificate', async (t) => {
   const lifetime = 6 * 24 * hour;
   const { ca, client, account } = await registered(t, { lifetime });
   const { url, wanted } = await issuedOrder(client, account, 'example.com');
@@ -62,13 +62,13 @@ test('the window of an issued certificate is found by its name', async (t) => {
   assert.equal(asked?.path, `/renewal-info/${own}`);
 });
 
-test('a CA without renewal information gives none, and is not asked', async (t) => {
+test('fetchRenewalInfo returns undefined and sends no renewalInfo request if the CA does not support it', async (t) => {
   const ca = await scriptedAcme(t, { renewalInfo: false });
   assert.equal(await fetchRenewalInfo(clientOf(ca), id, forever), undefined);
   assert.deepEqual(ca.kinds(), ['directory']);
 });
 
-test('how long to wait is kept within a minute and a day', async (t) => {
+test('fetchRenewalInfo limits Retry-After to between one minute and one day, and defaults to six hours', async (t) => {
   const ca = await scriptedAcme(t);
   const body = {
     suggestedWindow: { start: '2026-12-01T00:00:00Z', end: '2026-12-02T00:00:00Z' },
@@ -92,7 +92,7 @@ test('how long to wait is kept within a minute and a day', async (t) => {
   }
 });
 
-test('a window that is none is refused', async (t) => {
+test('fetchRenewalInfo rejects invalid windows, malformed responses and error responses', async (t) => {
   const ca = await scriptedAcme(t);
   const windows: readonly (readonly [string, string])[] = [
     ['2026-12-01T00:00:00Z', '2026-12-01T00:00:00Z'],
@@ -124,7 +124,7 @@ test('a window that is none is refused', async (t) => {
   );
 });
 
-test('a directory whose URL ends with a slash gets no second one', async (t) => {
+test('fetchRenewalInfo adds no second slash to a renewalInfo URL that ends with one', async (t) => {
   const ca = await scriptedAcme(t);
   ca.override('directory', async (_, usual) => ({
     body: { ...((await usual()).body as object), renewalInfo: `${ca.origin}/renewal-info/` },

@@ -22,7 +22,7 @@ async function issued(t: Parameters<typeof registered>[0]) {
   return { ...parts, leaf, privateKey, serial: new X509Certificate(leaf).serialNumber };
 }
 
-test('the account that ordered a certificate revokes it, and again', async (t) => {
+test('the account that ordered a certificate can revoke it, and revoking it again succeeds', async (t) => {
   const { ca, client, account, leaf, serial } = await issued(t);
   await revokeCertificate(client, { account }, leaf, 4, forever);
   await revokeCertificate(client, { account }, leaf, 1, forever);
@@ -37,7 +37,7 @@ test("the certificate's own key revokes it without an account", async (t) => {
   assert.equal(ca.requests.at(-1)?.signed?.header.kid, undefined);
 });
 
-test('others cannot revoke', async (t) => {
+test('revocation with an unrelated key is rejected as unauthorized', async (t) => {
   const { ca, client, leaf } = await issued(t);
   const privateKey = await generatePrivateKey('ec256');
   const refused = revokeCertificate(client, { privateKey }, leaf, 0, forever);
@@ -45,14 +45,14 @@ test('others cannot revoke', async (t) => {
   assert.equal(ca.state.revoked.size, 0);
 });
 
-test("a reason that the CA rejects is reported in the CA's words", async (t) => {
+test("a rejected revocation reason is reported with the CA's error message", async (t) => {
   const { ca, client, account, leaf } = await issued(t);
   ca.override('revokeCert', problem('badRevocationReason', 'reason 8 is not for you'));
   const refused = revokeCertificate(client, { account }, leaf, 8, forever);
   await assert.rejects(refused, isAcmeError('problem', /^reason 8 is not for you$/));
 });
 
-test('a CA without revocation says so', async (t) => {
+test('revokeCertificate fails with a clear error if the CA does not support revocation', async (t) => {
   const { ca, account, leaf } = await issued(t);
   ca.override('directory', async (_, usual) => {
     const { revokeCert: _gone, ...body } = (await usual()).body as Record<string, unknown>;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mapBounded } from '../../src/base/bounded.ts';
 
-test('so many are under way at once, and results come in the order of the values', async () => {
+test('mapBounded keeps to the concurrency limit and returns results in input order', async () => {
   let under = 0;
   let most = 0;
   const results = await mapBounded(3, [5, 1, 4, 2, 3, 0], async (value) => {
@@ -18,7 +18,7 @@ test('so many are under way at once, and results come in the order of the values
   assert.deepEqual(await mapBounded(3, [], async () => 1), []);
 });
 
-test('after a failure nothing is begun; what is under way is waited for, and the first failure is thrown', async () => {
+test('mapBounded starts nothing after a failure, waits for running work, and throws the error', async () => {
   const gate = Promise.withResolvers<void>();
   const begun: number[] = [];
   let hasEnded = false;

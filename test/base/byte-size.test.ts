@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatByteSize, parseByteSize } from '../../src/base/byte-size.ts';
 
-test('a size is a whole number and MB, GB or TB', () => {
+test('parseByteSize accepts only whole numbers of MB, GB or TB', () => {
   assert.deepEqual(['1MB', '500 MB', '2gb', '1TB'].map(parseByteSize), [1e6, 5e8, 2e9, 1e12]);
   for (const text of ['', '0MB', '1', '1.5GB', '-1GB', '1KB', '1e9', '1234567MB', 'GB', '1GB ']) {
     assert.equal(parseByteSize(text), undefined, text);

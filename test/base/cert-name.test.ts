@@ -17,7 +17,7 @@ for (const name of [
   'A_b-9',
   'x'.repeat(128),
 ]) {
-  test(`${name.slice(0, 20)} is a name, as it was written`, () => {
+  test(`${name.slice(0, 20)} is a valid name and is returned unchanged`, () => {
     assert.equal(parseCertName(name), name);
   });
 }
@@ -44,7 +44,7 @@ for (const text of refused) {
   });
 }
 
-test('every text over the alphabet is a name unless it is a star alone, too long or begins with a dot', () => {
+test('any text in the alphabet is a valid name unless it is a single *, too long or begins with a dot', () => {
   const text = fc.string({ unit: fc.constantFrom(...alphabet), minLength: 1, maxLength: 140 });
   fc.assert(
     fc.property(text, (name) => {
@@ -54,7 +54,7 @@ test('every text over the alphabet is a name unless it is a star alone, too long
   );
 });
 
-test('one character outside the alphabet is enough to refuse a name', () => {
+test('a name with one character outside the alphabet is rejected', () => {
   const foreign = fc
     .string({ unit: 'binary', minLength: 1, maxLength: 1 })
     .filter((c) => !alphabet.includes(c));

@@ -11,7 +11,7 @@ const untilEnded = ({ signal, ended }: Deadline) =>
     if (signal.aborted) tell();
   });
 
-test('work that is done in time gives its result, and the timer sleeps no longer', async () => {
+test('withDeadline returns the result of work that finishes in time and cancels the timer', async () => {
   const world = new TestWorld();
   const sleeps: boolean[] = [];
   const watched = {
@@ -28,7 +28,7 @@ test('work that is done in time gives its result, and the timer sleeps no longer
   assert.deepEqual(sleeps, [true]);
 });
 
-test('work that throws throws the same, and the timer sleeps no longer', async () => {
+test('withDeadline rethrows the error of the work', async () => {
   const world = new TestWorld();
   const failure = new Error('no');
   await assert.rejects(
@@ -37,7 +37,7 @@ test('work that throws throws the same, and the timer sleeps no longer', async (
   );
 });
 
-test('the clock ends it, and so does the caller; the first of them is reported', async () => {
+test('withDeadline reports whether the timeout or the caller ended the work first', async () => {
   const world = new TestWorld();
   const late = withDeadline(world, 1000, AbortSignal.any([]), untilEnded);
   await world.sleeping(1);
@@ -56,7 +56,7 @@ test('the clock ends it, and so does the caller; the first of them is reported',
   assert.equal(await withDeadline(world, 1000, AbortSignal.abort(), untilEnded), 'ended by aborted');
 });
 
-test('an end that was put off comes as much later', async () => {
+test('extending a deadline delays the timeout by the same time', async () => {
   const world = new TestWorld();
   const begun = world.now();
   const late = withDeadline(world, 1000, AbortSignal.any([]), (deadline) => {
@@ -72,7 +72,7 @@ test('an end that was put off comes as much later', async () => {
   assert.equal(world.now() - begun, 1500);
 });
 
-test('a deadline pauses while work is held, and no longer', async () => {
+test('withPausedDeadline extends the deadline by the duration of the work', async () => {
   const world = new TestWorld();
   let given = 0;
   const gate = Promise.withResolvers<string>();

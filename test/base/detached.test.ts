@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { detached } from '../../src/base/detached.ts';
 
-test('a detached text is equal, and does not keep the text that it was cut from', () => {
+test('a detached text is equal and does not keep its source text in memory', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const bytes = () => {

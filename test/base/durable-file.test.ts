@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { removeFile } from '../../src/base/durable-file.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
-test('a file and a link are removed, and a missing file is no error', (t) => {
+test('removeFile removes a file or a link, and ignores a missing file', (t) => {
   const dir = tempDir(t);
   writeFileSync(join(dir, 'file'), 'content');
   symlinkSync(join(dir, 'file'), join(dir, 'link'));

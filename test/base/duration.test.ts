@@ -22,7 +22,7 @@ const refused = ['', '0d', '01d', '-1d', '+1d', '1.5d', '1e3d', '90', 'd', '90D'
 const foreign = ['1s', '1w', '1h30m', '1000000m', '90d\n', '９０d'];
 
 for (const text of [...refused, ...foreign]) {
-  test(`${JSON.stringify(text)} is no duration`, () => {
+  test(`${JSON.stringify(text)} is not a valid duration`, () => {
     assert.equal(parseDuration(text), undefined);
   });
 }

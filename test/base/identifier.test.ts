@@ -8,7 +8,7 @@ const label63 = 'a'.repeat(63);
 const longest = [label63, label63, label63, 'b'.repeat(61)].join('.');
 
 const normalForms: readonly (readonly [what: string, text: string, normal: string])[] = [
-  ['a name as it is', 'www.example.com', 'www.example.com'],
+  ['a lower-case name', 'www.example.com', 'www.example.com'],
   ['a single label', 'localhost', 'localhost'],
   ['upper case', 'WWW.Example.COM', 'www.example.com'],
   ['one trailing dot', 'example.com.', 'example.com'],
@@ -28,9 +28,9 @@ const normalForms: readonly (readonly [what: string, text: string, normal: strin
   ['an IPv4 address', '192.0.2.1', '192.0.2.1'],
   ['an IPv6 address', '2001:db8::1', '2001:db8::1'],
   ['an IPv6 address in full and upper case', '2001:0DB8:0000:0000:0000:0000:0000:0001', '2001:db8::1'],
-  ['the longest run of zeros shortened', '2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
-  ['the loopback', '0:0:0:0:0:0:0:1', '::1'],
-  ['an IPv4 address in an IPv6 one', '::ffff:192.0.2.1', '::ffff:c000:201'],
+  ['an IPv6 address with two runs of zeros', '2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
+  ['the IPv6 loopback address', '0:0:0:0:0:0:0:1', '::1'],
+  ['an IPv4-mapped IPv6 address', '::ffff:192.0.2.1', '::ffff:c000:201'],
 ];
 
 for (const [what, text, normal] of normalForms) {
@@ -40,7 +40,7 @@ for (const [what, text, normal] of normalForms) {
 }
 
 const refused: readonly (readonly [what: string, text: string])[] = [
-  ['nothing', ''],
+  ['an empty string', ''],
   ['a dot', '.'],
   ['an empty label', 'a..b'],
   ['an empty first label', '.example.com'],
@@ -88,7 +88,7 @@ const refused: readonly (readonly [what: string, text: string])[] = [
 ];
 
 for (const [what, text] of refused) {
-  test(`${what} is no identifier`, () => {
+  test(`${what} is not a valid identifier`, () => {
     assert.equal(parseIdentifier(text), undefined);
   });
 }
@@ -102,7 +102,7 @@ test('an address is distinguished from a name', () => {
   assert.deepEqual(kinds, [true, true, false, false]);
 });
 
-test('what is normalized once stays as it is, for any text', () => {
+test('parseIdentifier leaves a normalized identifier unchanged, for any text', () => {
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.domain(), fc.ipV4(), fc.ipV6());
   fc.assert(
     fc.property(text, (any) => {

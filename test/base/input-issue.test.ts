@@ -23,7 +23,7 @@ const schema = z.object({
 const good = { number: 1, whole: 1, text: 'ab', one: 'a', list: [], flag: true, settings: {}, choice: 'a' };
 const input = { ...good, fixed: 'x', link: 'https://a', code: '1', above: 1, either: 1 };
 
-test('each kind of refusal is described by what the value must be', () => {
+test('describeIssue states the requirement for each kind of invalid value', () => {
   const cases: [refused: Record<string, unknown>, expected: string][] = [
     [{ number: undefined }, 'is missing'],
     [{ number: '1' }, 'must be a number'],
@@ -56,7 +56,7 @@ test('each kind of refusal is described by what the value must be', () => {
 
 const strict = z.strictObject({ version: z.number(), own: z.string().min(1, 'write an own text') });
 
-test('with a subject, each refusal is a sentence, and the texts of a schema stay as they are', () => {
+test('describeIssue with a subject returns a sentence and keeps custom messages of the schema', () => {
   const cases: [refused: Record<string, unknown>, expected: string][] = [
     [{ version: '1' }, 'version must be a number'],
     [{ version: undefined }, 'version is missing'],

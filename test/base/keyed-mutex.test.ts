@@ -13,13 +13,13 @@ test('work under one key runs one after the other, in the order in which it came
   assert.deepEqual(seen, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
 });
 
-test('each gets what its own work gave', async () => {
+test('each caller receives the result of its own work', async () => {
   const turns = new KeyedMutex();
   const given = [1, 2, 3].map((n) => turns.take('key', async () => n));
   assert.deepEqual(await Promise.all(given), [1, 2, 3]);
 });
 
-test('work that fails is reported to its caller, and the next takes its turn', async () => {
+test('a rejected task is reported to its caller and does not block the next task', async () => {
   const turns = new KeyedMutex();
   const failing = turns.take('key', () => Promise.reject(new Error('no')));
   const next = turns.take('key', async () => 'done');
@@ -27,7 +27,7 @@ test('work that fails is reported to its caller, and the next takes its turn', a
   assert.equal(await next, 'done');
 });
 
-test('work that throws before it promises anything does not stop the turns either', async () => {
+test('a task that throws synchronously does not block the next task', async () => {
   const turns = new KeyedMutex();
   const failing = turns.take('key', () => {
     throw new Error('at once');
@@ -46,7 +46,7 @@ test('work under another key does not wait', async () => {
   await held;
 });
 
-test('work that comes while other work runs or has ended takes its turn all the same', async () => {
+test('a task runs whether it is queued while another task runs or after that has ended', async () => {
   const turns = new KeyedMutex();
   const gate = Promise.withResolvers<string>();
   const first = turns.take('key', () => gate.promise);
@@ -56,7 +56,7 @@ test('work that comes while other work runs or has ended takes its turn all the 
   assert.equal(await turns.take('key', async () => 'third'), 'third');
 });
 
-test('however the work is mixed, never two of one key are under way', async () => {
+test('tasks with the same key never overlap and run in order, for any mix of tasks', async () => {
   const task = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
     steps: fc.nat({ max: 5 }),
@@ -93,7 +93,7 @@ test('however the work is mixed, never two of one key are under way', async () =
   );
 });
 
-test('a few may be under way at once, and the others come in their order', async () => {
+test('at most atOnce tasks run concurrently, and the remaining tasks start in order', async () => {
   const turns = new KeyedMutex();
   const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   const begun: number[] = [];
@@ -118,7 +118,7 @@ test('a few may be under way at once, and the others come in their order', async
   assert.deepEqual(begun, [0, 1, 2, 3, 4]);
 });
 
-test('what is urgent goes before everything else that waits, in its own order', async () => {
+test('urgent tasks run before other waiting tasks, in order of arrival', async () => {
   const turns = new KeyedMutex();
   const begun: string[] = [];
   const take = (name: string, isUrgent: boolean) =>
@@ -127,7 +127,7 @@ test('what is urgent goes before everything else that waits, in its own order', 
   assert.deepEqual(begun, ['a', 'c', 'e', 'b', 'd']);
 });
 
-test('a wait ends with its signal, and the turn goes to the next', async () => {
+test('an aborted wait rejects with TurnAborted, and the next task runs', async () => {
   const turns = new KeyedMutex();
   const gate = Promise.withResolvers<string>();
   const first = turns.take('key', () => gate.promise);

@@ -86,7 +86,7 @@ suite('two names', () => {
     assert.equal(new Set(names.map(comparableLabel)).size, names.length);
   });
 
-  test('of ASCII read alike if they are the same in lower case, which databases rely on', () => {
+  test('in ASCII read alike if they are equal in lower case', () => {
     const ascii = fc.string({ unit: 'binary-ascii' });
     fc.assert(
       fc.property(ascii, (text) => comparableLabel(text) === text.toLowerCase()),
@@ -94,7 +94,7 @@ suite('two names', () => {
     );
   });
 
-  test('read alike as their comparable forms do', () => {
+  test('have comparable forms that comparableLabel leaves unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         assert.equal(comparableLabel(comparableLabel(text)), comparableLabel(text));

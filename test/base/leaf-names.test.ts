@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseEmail, parseSubjectField, parseUri } from '../../src/base/leaf-names.ts';
 
-test('a URI is absolute, in ASCII, with a host where it has an authority', () => {
+test('parseUri accepts only absolute ASCII URIs, with a host if they have an authority', () => {
   for (const uri of [
     'spiffe://example.org',
     'spiffe://example.org/ns/prod/sa/web_1',
@@ -22,7 +22,7 @@ test('a URI is absolute, in ASCII, with a host where it has an authority', () =>
   }
 });
 
-test('an email address is in ASCII, and its domain is written like a domain', () => {
+test('parseEmail accepts only ASCII mailboxes and normalizes the domain', () => {
   assert.equal(parseEmail("o'neil+vpn@Example.COM"), "o'neil+vpn@example.com");
   assert.equal(parseEmail('a@bücher.example'), 'a@xn--bcher-kva.example');
   for (const text of [
@@ -33,7 +33,7 @@ test('an email address is in ASCII, and its domain is written like a domain', ()
   }
 });
 
-test('a field of a subject has a known name and a printable value', () => {
+test('parseSubjectField accepts only a known field with a printable value', () => {
   assert.deepEqual(parseSubjectField('cn=Ålice = x'), { field: 'CN', value: 'Ålice = x' });
   assert.deepEqual(parseSubjectField('C=de'), { field: 'C', value: 'DE' });
   assert.notEqual(parseSubjectField(`O=${'ä'.repeat(64)}`), undefined);

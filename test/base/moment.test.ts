@@ -35,7 +35,7 @@ const bad = [
 ];
 
 for (const text of bad) {
-  test(`${JSON.stringify(text)} is no moment`, () => {
+  test(`${JSON.stringify(text)} is not a valid time`, () => {
     assert.equal(parseMoment(text, now, 'ahead'), undefined);
   });
 }

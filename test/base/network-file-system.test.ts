@@ -32,11 +32,11 @@ for (const [path, type] of [
   test(`${path} is on ${type}`, () => assert.equal(typeOfMount(mountinfo, path), type));
 }
 
-test('where there is no list of mounts, no type is known', () => {
+test('typeOfMount returns undefined for an empty list of mounts', () => {
   assert.equal(typeOfMount('', '/srv'), undefined);
 });
 
-test('a directory of this machine is on no network file system, even one that is not there yet', (t) => {
+test('networkFileSystem returns undefined for local directories, including missing ones', (t) => {
   assert.equal(networkFileSystem(tempDir(t)), undefined);
   assert.equal(networkFileSystem(join(tempDir(t), 'not', 'there')), undefined);
 });
@@ -57,7 +57,7 @@ const canMount =
     : ({ skip: 'only root may mount over a list of mounts' } as const);
 
 test(
-  'every command refuses a database on a network file system, and says why and what to do',
+  'commands reject a database on a network file system and print the reason and the fix',
   canMount,
   async (t) => {
     const root = tempDir(t);

@@ -37,7 +37,7 @@ for (const [text, shown, written] of cases) {
   });
 }
 
-test('every control character and mark of direction is replaced, and nothing else', () => {
+test('control and bidirectional characters are replaced, and neighboring characters stay', () => {
   for (const code of acting) {
     const character = String.fromCharCode(code);
     assert.equal(printable(character), '?', code.toString(16));

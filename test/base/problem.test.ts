@@ -42,7 +42,7 @@ const statuses: Record<ProblemCode, number> = {
 };
 
 for (const [code, status] of Object.entries(statuses) as [ProblemCode, number][]) {
-  test(`${code} is answered with ${status} and a sentence`, () => {
+  test(`${code} has status ${status} and a sentence as its detail`, () => {
     const problem = new Problem(code);
     assert.equal(statusOf(code), status);
     assert.deepEqual(problem.body, { status, code, detail: problem.message });
@@ -50,11 +50,11 @@ for (const [code, status] of Object.entries(statuses) as [ProblemCode, number][]
   });
 }
 
-test('the list of codes is complete', () => {
+test('problemCodes contains exactly the codes with an expected status', () => {
   assert.deepEqual([...problemCodes].sort(), Object.keys(statuses).sort());
 });
 
-test("a detail of its own replaces the table's, and the hint follows as a sentence", () => {
+test('a custom detail replaces the default detail, and the hint is appended to it', () => {
   const problem = new Problem('api_key_active', { detail: 'Key 7 is active.', hint: 'Revoke it.' });
   assert.equal(problem.message, 'Key 7 is active.');
   assert.deepEqual(problem.body, {
@@ -64,7 +64,7 @@ test("a detail of its own replaces the table's, and the hint follows as a senten
   });
 });
 
-test('refused parts of the input stand in the body in their order', () => {
+test('the body lists input errors in order and omits an empty list', () => {
   const errors = [
     { path: 'name', message: 'a name is needed' },
     { path: 'domains.0', message: 'not a domain' },

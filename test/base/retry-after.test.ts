@@ -37,7 +37,7 @@ for (const [header, expected] of cases) {
   });
 }
 
-test('every number of seconds and every date is waited for, but not longer than a week', () => {
+test('Retry-After in seconds or as a date is limited to one week', () => {
   const property = fc.property(fc.nat(2_000_000), (seconds) => {
     const expected = Math.min(seconds * 1000, week);
     assert.equal(parseRetryAfter(String(seconds), now), expected);
@@ -47,7 +47,7 @@ test('every number of seconds and every date is waited for, but not longer than 
   fc.assert(property, fuzzRuns(500));
 });
 
-test('any other text says nothing, or a time from none to a week', () => {
+test('parseRetryAfter returns undefined or at most one week for any text', () => {
   const unit = fc.oneof(
     fc.constantFrom('Sat', ', ', '21', ' Nov ', '2026', '12:00:30', ' GMT', '-', '9', ':', '٣'),
     fc.string({ maxLength: 3 }),

@@ -21,7 +21,7 @@ const showings: Record<string, (secret: AnySecret) => string> = {
   'an error message': (secret) => new Error(`no access with ${secret}`, { cause: secret }).message,
   'an inspected error': (secret) => inspect(new Error('no access', { cause: { secret } })),
   'its own properties': (secret) => JSON.stringify(Object.entries({ ...secret })),
-  'its keys': (secret) => Reflect.ownKeys(secret).join(),
+  'its own keys': (secret) => Reflect.ownKeys(secret).join(),
   'a line of the log': (secret) => {
     let line = '';
     pino({}, { write: (text) => (line += text) }).info(
@@ -40,7 +40,7 @@ const forms = [
 ];
 
 for (const [showing, show] of Object.entries(showings)) {
-  test(`${showing} does not show a secret`, () => {
+  test(`a secret is not shown by ${showing}`, () => {
     for (const secret of [new Secret(value), new Secret(Buffer.from(value))]) {
       const shown = show(secret);
       for (const form of forms) assert.equal(shown.includes(form), false, shown);
@@ -48,7 +48,7 @@ for (const [showing, show] of Object.entries(showings)) {
   });
 }
 
-test('what is shown instead says that it is a secret', () => {
+test('a secret is shown as [secret]', () => {
   const secret = new Secret(value);
   assert.equal(`${secret}`, '[secret]');
   assert.equal(JSON.stringify({ secret }), '{"secret":"[secret]"}');

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sha256 } from '../../src/base/sha256.ts';
 
-test('has the values of the standard', () => {
+test('sha256 returns the digests of the standard', () => {
   const values = {
     '': 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
     abc: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
@@ -13,7 +13,7 @@ test('has the values of the standard', () => {
   for (const [text, hex] of Object.entries(values)) assert.equal(sha256(text).toString('hex'), hex);
 });
 
-test('is that of the bytes in UTF-8, for any text', () => {
+test('sha256 of any text equals the createHash digest of its UTF-8 bytes', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       assert.deepEqual(sha256(text), createHash('sha256').update(text).digest());
@@ -21,7 +21,7 @@ test('is that of the bytes in UTF-8, for any text', () => {
   );
 });
 
-test('keeps its bytes when others are created', () => {
+test('a sha256 digest keeps its bytes when further digests are created', () => {
   const first = sha256('abc');
   const before = first.toString('hex');
   for (let index = 0; index < 10_000; index += 1) sha256(String(index));

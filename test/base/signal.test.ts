@@ -37,7 +37,7 @@ test('a notification without a waiter is remembered for the next wait only', asy
   await waiter.ended;
 });
 
-test('without a ring the wait ends after its time, and not before', async () => {
+test('without a notification the wait ends after its timeout and not earlier', async () => {
   const world = new TestWorld();
   const waiter = waiting(new Signal(world));
   world.advance(999);
@@ -47,7 +47,7 @@ test('without a ring the wait ends after its time, and not before', async () => 
   await waiter.ended;
 });
 
-test('an abort ends the wait, even one that came before', async () => {
+test('an abort ends the wait, even if it came before the wait', async () => {
   const bell = new Signal(new TestWorld());
   const abort = new AbortController();
   const waiter = waiting(bell, abort.signal);

@@ -22,13 +22,13 @@ test('errors of Node are described without their code, system call and path', ()
   assert.equal(describeSystemError(thrownBy(() => readdirSync('/dev/null'))), 'not a directory');
 });
 
-test('an exceeded disk quota, which Node has no words for, is described', () => {
+test('an exceeded disk quota is described although Node has no text for it', () => {
   for (const code of ['EDQUOT', 'Unknown system error -122', 'Unknown system error -69']) {
     assert.equal(describeSystemError(Object.assign(new Error(code), { code })), 'disk quota exceeded');
   }
 });
 
-test('errors with a file name it first', () => {
+test('describeFileError puts the path before the description', () => {
   assert.equal(
     describeFileError(thrownBy(() => readFileSync('/no/such/file'))),
     '/no/such/file: no such file or directory',
@@ -41,7 +41,7 @@ test('errors with a file name it first', () => {
   assert.equal(describeFileError(undefined), 'undefined');
 });
 
-test('a code without words leaves its text, without code, system call and path', () => {
+test('an unknown code keeps the error text, without code, system call and path', () => {
   const shapes = [
     ["ENOTSUP: operation not supported, copyfile '/a' -> '/b'", 'copyfile'],
     ['ENOTSUP: operation not supported, fsync', 'fsync'],
@@ -96,7 +96,7 @@ test('errors of TLS are described without the text of OpenSSL', () => {
 
 const coded = (code: unknown) => Object.assign(new Error('any'), { code });
 
-test('space and quota that are used up are known by the names of Node and SQLite', () => {
+test('isNoSpaceError recognizes the full disk and quota codes of Node and SQLite', () => {
   const full = ['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL', 'Unknown system error -122'];
   assert.deepEqual(
     full.filter((code) => !isNoSpaceError(coded(code))),

@@ -62,7 +62,7 @@ const refused: readonly string[] = [
 ];
 
 for (const text of refused) {
-  test(`${JSON.stringify(text)} is no timestamp`, () => {
+  test(`${JSON.stringify(text)} is not a valid timestamp`, () => {
     assert.equal(parseTimestamp(text), undefined);
   });
 }
@@ -72,7 +72,7 @@ test('a time is written in UTC, with a fraction only if it has one', () => {
   assert.equal(formatTimestamp(Date.UTC(2026, 10, 21, 12, 0, 0, 50)), '2026-11-21T12:00:00.050Z');
 });
 
-test('what is written is what ISO 8601 has, without a fraction of nothing', () => {
+test('formatTimestamp equals toISOString without .000, and throws RangeError for invalid times', () => {
   const latest = 8.64e15;
   fc.assert(
     fc.property(fc.integer({ min: -latest, max: latest }), fc.boolean(), (any, isWhole) => {
@@ -97,7 +97,7 @@ test('what is written is what ISO 8601 has, without a fraction of nothing', () =
   }
 });
 
-test('what is written is read back as the same moment', () => {
+test('parseTimestamp reads the output of formatTimestamp back as the same time', () => {
   const max = Date.parse('9999-12-31T23:59:59.999Z');
   fc.assert(
     fc.property(fc.integer({ min: Date.parse('0001-01-01T00:00:00Z'), max }), (ms) => {

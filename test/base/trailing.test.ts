@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutTrailing } from '../../src/base/trailing.ts';
 
-test('removes one character from the end, repeated any number of times, and nothing else', () => {
+test('withoutTrailing removes only the repeated character at the end of a text', () => {
   const cases: readonly (readonly [text: string, left: string])[] = [
     ['https://dns.test//', 'https://dns.test'],
     ['https://dns.test', 'https://dns.test'],

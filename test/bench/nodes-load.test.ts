@@ -7,7 +7,7 @@ const latency = { median: 1, p99: 2, refused: 0, failed: 0 };
 const busy = { ...latency, perSecond: 300, requests: 600, loopEach: 20, each: 40 };
 const quiet = { ...latency, perSecond: 100, requests: 200, loopEach: 40, each: 80 };
 
-test('requests of nodes add up, and their times are those of the average request', () => {
+test('request counts of nodes are summed, and times are averaged per request', () => {
   const { perSecond, requests, loopEach, each } = together([busy, quiet]);
   assert.deepEqual(
     { perSecond, requests, loopEach, each },
@@ -15,7 +15,7 @@ test('requests of nodes add up, and their times are those of the average request
   );
 });
 
-test('what the database did is divided by the requests of all nodes', () => {
+test('database figures are divided by the requests of all nodes', () => {
   const before = { seconds: 10, processorMs: 1000, writes: 5000, logged: 1e6 };
   const after = { seconds: 12, processorMs: 1016, writes: 5080, logged: 1.4e6 };
   const load = together([busy, quiet], workSince(before, after));
@@ -25,7 +25,7 @@ test('what the database did is divided by the requests of all nodes', () => {
   assert.equal(load.loggedEach, 500);
 });
 
-test('a vault without a server has no figures of one', () => {
+test('database figures are NaN without a database server', () => {
   const { databaseEach, batchesPerSecond, batchesEach, loggedEach } = together([busy]);
   for (const figure of [databaseEach, batchesPerSecond, batchesEach, loggedEach])
     assert.ok(Number.isNaN(figure));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tripsTable } from '../../bench/round-trips.ts';
 
-test('what the journey adds is the difference to the first vault in the same round', () => {
+test('tripsTable reports added latency as the difference to the first vault in the same round', () => {
   const round = (sqlite: number[], postgres: number[]) =>
     new Map([
       ['SQLite', sqlite],

@@ -15,7 +15,7 @@ function worker(name: string, rounds: number, done: string[]): (turn: Turn) => P
   };
 }
 
-test('two measurements alternate, and the longer one goes on alone', async () => {
+test('two measurements alternate, and the longer one continues alone', async () => {
   const done: string[] = [];
   assert.deepEqual(await byTurns([worker('a', 2, done), worker('b', 4, done)]), ['a', 'b']);
   const rounds = ['a1', 'b1', 'a2', 'b2', 'b3', 'b4'];

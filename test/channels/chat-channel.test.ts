@@ -82,7 +82,7 @@ async function refusal(work: Promise<unknown>): Promise<ChannelError> {
 suite('a chat or paging channel', () => {
   for (const type of names) {
     const { path = '' } = services[type] ?? {};
-    test(`${type} posts JSON that says what happened, to what, how bad it is and what to do`, async (t) => {
+    test(`${type} posts JSON with the subject, the command and the link, without the mail signature`, async (t) => {
       const { call, headers, body, json } = await sent(t, type, failed);
       assert.equal(call, `POST ${path}`);
       assert.equal(headers['content-type'], 'application/json');
@@ -94,12 +94,12 @@ suite('a chat or paging channel', () => {
       assert(!JSON.stringify(json).includes('undefined'));
     });
 
-    test(`${type} leaves out the link if the vault does not know its address`, async (t) => {
+    test(`${type} omits the link if no public URL is configured`, async (t) => {
       const { body } = await sent(t, type, failed, { publicUrl: undefined });
       assert(!body.includes('/certificates/web') && !/undefined|null"/.test(body), body);
     });
 
-    test(`${type} reports refusals with status and wait, without body, path or secret`, async (t) => {
+    test(`${type} reports HTTP errors with status and Retry-After, without body, path or secret`, async (t) => {
       const api = await fakeChatApi(t);
       const cases: [number, object, Record<string, string>, number | undefined][] = [
         [400, { error: 'busybody' }, {}, undefined],
@@ -129,8 +129,8 @@ suite('a chat or paging channel', () => {
   }
 });
 
-suite('what each service needs', () => {
-  test('slack: control characters are escaped, the code block stays closed, and sizes are kept', async (t) => {
+suite('message format', () => {
+  test('slack: control characters are escaped, the code block stays closed, and size limits are met', async (t) => {
     const { json, body } = await sent(t, 'slack', failed);
     const [header, section, facts] = json.blocks as unknown as {
       type: string;
@@ -154,7 +154,7 @@ suite('what each service needs', () => {
     assert.doesNotMatch(long[1]?.text.text ?? '', /&[a-z]*…/);
   });
 
-  test('teams: an Adaptive Card without Markdown, below 28 KB', async (t) => {
+  test('teams: the message is an Adaptive Card without Markdown, below 28 KB', async (t) => {
     const { json, body } = await sent(t, 'teams', failed);
     const [attachment] = json.attachments as unknown as {
       contentType: string;
@@ -174,7 +174,7 @@ suite('what each service needs', () => {
     assert(Buffer.byteLength((await sent(t, 'teams', many)).body) < 28_000);
   });
 
-  test('discord: no one is mentioned, Markdown in titles is text, and sizes are kept', async (t) => {
+  test('discord: mentions are disabled, Markdown in titles is escaped, and size limits are met', async (t) => {
     const { json } = await sent(t, 'discord', { ...failed, subject: '*.web_1: failed' });
     assert.deepEqual(json.allowed_mentions, { parse: [] });
     const [embed] = json.embeds as unknown as Record<string, unknown>[];
@@ -209,7 +209,7 @@ suite('what each service needs', () => {
     assert.match(long, /^<b>[^<]*<\/b>\n<pre>[^<]*…<\/pre>\n<a href="[^"<]*">Open the console<\/a>$/);
   });
 
-  test('ntfy: priority, tags and link, with the token as Bearer, and at most 4096 bytes', async (t) => {
+  test('ntfy: the message has priority, tags, link and a Bearer token, and at most 4096 bytes', async (t) => {
     const { json, headers } = await sent(t, 'ntfy', failed);
     assert.equal(headers.authorization, 'Bearer tk_s3cret');
     assert.partialDeepStrictEqual(json, { topic: 'vault', priority: 4, tags: ['x'], click: link });
@@ -218,7 +218,7 @@ suite('what each service needs', () => {
     assert.partialDeepStrictEqual((await sent(t, 'ntfy', recovered)).json, { tags: ['white_check_mark'] });
   });
 
-  test('gotify: the token in X-Gotify-Key, plain text and a link', async (t) => {
+  test('gotify: the token is sent in X-Gotify-Key, with plain text and a link', async (t) => {
     const { json, headers } = await sent(t, 'gotify', failed);
     assert.equal(headers['x-gotify-key'], 's3cret');
     assert.partialDeepStrictEqual(json, {
@@ -231,7 +231,7 @@ suite('what each service needs', () => {
     assert(String((await sent(t, 'gotify', huge)).json.message).length <= 10_000);
   });
 
-  test('pagerduty: an alarm triggers, its recovery resolves with the same key, and changes page no one', async (t) => {
+  test('pagerduty: an alarm triggers, its recovery resolves with the same key, and other events are changes', async (t) => {
     const { json } = await sent(t, 'pagerduty', failed);
     assert.partialDeepStrictEqual(json, {
       ...{ routing_key: key32, event_action: 'trigger', dedup_key: 'vault-1/certificate/web' },
@@ -277,7 +277,7 @@ suite('what each service needs', () => {
     ['disk.low', { state: 'low' }, 'disk', 'warning'],
   ];
   for (const [type, data, dedup, severity] of alarms) {
-    test(`${type} ${Object.values(data).at(-1) ?? ''} is ${severity}, with the key ${dedup}`, async (t) => {
+    test(`${type} ${Object.values(data).at(-1) ?? ''} has severity ${severity} and deduplication key ${dedup}`, async (t) => {
       const { json } = await sent(t, 'pagerduty', { ...failed, type, data: { ...data } });
       assert.equal(json.dedup_key, `vault-1/${dedup}`);
       assert.partialDeepStrictEqual(json.payload, { severity });
@@ -291,7 +291,7 @@ suite('what each service needs', () => {
   });
 });
 
-test('settings are refused that would send in the clear or that the service cannot accept', () => {
+test('settings with an unencrypted URL or with values that the service does not accept are rejected', () => {
   const wrong: [string, object][] = [
     ['slack', { url: 'http://hooks.test/x' }],
     ['slack', { url: 'https://user:word@hooks.test/' }],

@@ -49,7 +49,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 }
 
 suite('a mail', () => {
-  test('is encrypted by STARTTLS, signed in for, and reads as it was written', async (t) => {
+  test('is sent over STARTTLS with authentication and has the expected headers and text', async (t) => {
     const user = { username: 'vault', password };
     const { server, send } = await prepared(t, { user: 'vault', password }, user);
     await send();
@@ -70,7 +70,7 @@ suite('a mail', () => {
     assert(!server.said.join('\n').includes('MAIL FROM') || server.said.indexOf('STARTTLS') > 0);
   });
 
-  test('is encrypted from the first byte where that is wanted', async (t) => {
+  test('is encrypted from the first byte if security is tls', async (t) => {
     const { server, send } = await prepared(t, { security: 'tls' }, { security: 'tls' });
     await send();
     assert.equal(server.mails[0]?.wasEncrypted, true);
@@ -95,7 +95,7 @@ suite('a mail', () => {
     assert.deepEqual(server.mails, []);
   });
 
-  test('that is rejected is reported with the server’s codes, without its words', async (t) => {
+  test('that is rejected is reported with the response codes of the server, without its text', async (t) => {
     const user = { username: 'vault', password };
     const { server, send } = await prepared(t, { user: 'vault', password: 'another' }, user);
     const words = await refusal(send());
@@ -106,7 +106,7 @@ suite('a mail', () => {
     assert.match(await refusal(send()), / responded with 554 to EHLO: mail rejected$/);
   });
 
-  test('that all or some recipients reject is reported', async (t) => {
+  test('with some or all recipients rejected is reported', async (t) => {
     const { server, send } = await prepared(t);
     server.answers.set('RCPT', '550 5.1.1 internal-4711');
     assert.equal(await send(), 'the mail server 127.0.0.1 rejected ops@a.test (550 5.1.1)');
@@ -139,7 +139,7 @@ suite('a mail', () => {
     }
   });
 
-  test('to a server that does not answer is given up when its time is over', async (t) => {
+  test('is abandoned with an error about the timeout when the signal aborts', async (t) => {
     const { server, send } = await prepared(t, { security: 'tls' });
     const over = new AbortController();
     const refused = refusal(send(over.signal));
@@ -149,7 +149,7 @@ suite('a mail', () => {
   });
 });
 
-test('settings are refused that would send a password unencrypted, or have no recipient', () => {
+test('settings with an unencrypted password, without recipients or with invalid values are rejected', () => {
   const valid = { host: 'mail.a.test', from: 'vault@a.test', to: ['ops@a.test'] };
   assert(emailChannel.config.safeParse(valid).success);
   const wrong = [

@@ -29,7 +29,7 @@ function program(t: TestContext, body: string, settings: object = {}) {
 }
 
 suite('a program', () => {
-  test('gets the message as JSON on its standard input, and its head in the environment', async (t) => {
+  test('receives the message as JSON on standard input, and its ID, type and subject in the environment', async (t) => {
     const { dir, send } = program(
       t,
       `const { readFileSync, writeFileSync } = require('node:fs');
@@ -43,11 +43,11 @@ suite('a program', () => {
     assert.deepEqual(head, { id, type, subject, token: 'hunter2' });
   });
 
-  test('that reads nothing has taken the message all the same', async (t) => {
+  test('that exits without reading its input counts as successful', async (t) => {
     await assert.doesNotReject(program(t, '').send());
   });
 
-  test('that fails is reported with its last output, without its settings', async (t) => {
+  test('that fails is reported with its last output, in which secrets are hidden', async (t) => {
     const { send } = program(t, `console.error('no route for', process.env.TOKEN); process.exitCode = 3;`);
     await assert.rejects(send(), (error) => {
       assert(error instanceof ChannelError);
@@ -62,7 +62,7 @@ suite('a program', () => {
   });
 });
 
-test('settings are refused that leave it to others what is started', () => {
+test('settings without an absolute path of a program or with invalid values are rejected', () => {
   const wrong = [
     {},
     { command: 'notify-send' },

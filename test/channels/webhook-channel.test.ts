@@ -44,7 +44,7 @@ async function answered(t: TestContext, answer: WebhookReceiver['answers'][numbe
 }
 
 suite('a webhook', () => {
-  test('brings the message as JSON, signed with its id and the time', async (t) => {
+  test('receives the message as JSON, signed with its ID and the time', async (t) => {
     const receiver = await webhookReceiver(t);
     await send({ url: receiver.url });
     const [got] = receiver.received;
@@ -57,7 +57,7 @@ suite('a webhook', () => {
     assert(!isSignedWith(secret, { ...got, body: `${got.body} ` }, realWorld.now()));
   });
 
-  test('is trusted by its own CA, and by no other', async (t) => {
+  test('is trusted only if the configured CA issued its certificate for its address', async (t) => {
     const receiver = await webhookReceiver(t, { names: ['127.0.0.1'] });
     await send({ url: receiver.url, ca: receiver.ca });
     assert.equal(receiver.received.length, 1);
@@ -77,7 +77,7 @@ suite('a webhook', () => {
     [503, { 'retry-after': '999999999' }, / responded with 503$/, 7 * 24 * hour],
   ];
   for (const [code, headers, words, wait] of answers) {
-    test(`that answers ${code} ${Object.values(headers)} was not taken, and its body and token are not said again`, async (t) => {
+    test(`that responds with ${code} ${Object.values(headers)} is an error without its body and token`, async (t) => {
       const receiver = await answered(t, status(code, headers));
       const error = await refusal(send({ url: receiver.url }));
       assert.match(error.message, words);
@@ -88,18 +88,18 @@ suite('a webhook', () => {
     });
   }
 
-  test('that answers 410 wants nothing any more', async (t) => {
+  test('that responds with 410 is reported as gone', async (t) => {
     const receiver = await answered(t, status(410));
     assert.equal((await refusal(send({ url: receiver.url }))).isGone, true);
   });
 
-  test('that accepts with an endless body has accepted', async (t) => {
+  test('that responds with 200 and a large body counts as successful', async (t) => {
     const receiver = await answered(t, (response) => response.writeHead(200).end('x'.repeat(200_000)));
     await send({ url: receiver.url });
     assert.equal(receiver.received.length, 1);
   });
 
-  test('that refuses with an endless body has refused', async (t) => {
+  test('that responds with 503 and a large body fails with its Retry-After', async (t) => {
     const receiver = await answered(t, (response) =>
       response.writeHead(503, { 'retry-after': '3600' }).end('x'.repeat(200_000)),
     );
@@ -108,7 +108,7 @@ suite('a webhook', () => {
     assert.equal(error.retryAfterMs, hour);
   });
 
-  test('that gets no response, or is cut off, failed', async (t) => {
+  test('that closes or refuses the connection is reported as failed', async (t) => {
     const receiver = await answered(t, (response) => response.destroy());
     assert.match((await refusal(send({ url: receiver.url }))).message, /closed the connection/);
     const refused = await refusal(send({ url: 'http://127.0.0.1:1/hook?token=t0ken' }));
@@ -116,7 +116,7 @@ suite('a webhook', () => {
   });
 });
 
-test('settings are refused that would send in the clear, or that sign with nothing', () => {
+test('settings with an unencrypted URL, a weak secret or an invalid CA are rejected', () => {
   const valid = { url: 'https://hooks.test/x?y=z', secret };
   assert(webhookChannel.config.safeParse(valid).success);
   const wrong = [

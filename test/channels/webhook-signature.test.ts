@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
 import { signatureHeaders, signingKey, signingSecret } from '../../src/channels/webhook-signature.ts';
 
-test('the example that is published with the scheme is signed as it is there', () => {
+test('signatureHeaders returns the signature of the published example', () => {
   const key = signingKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
   assert(key);
   const sent = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', body: '{"test": 2432232314}' };
@@ -15,7 +15,7 @@ test('the example that is published with the scheme is signed as it is there', (
   });
 });
 
-test('a secret has 24 to 64 bytes in Base64 behind its prefix, and nothing else is one', () => {
+test('signingKey accepts only 24 to 64 bytes in Base64 after the whsec_ prefix', () => {
   for (const size of [24, 25, 26, 32, 64]) {
     const bytes = Buffer.alloc(size, 0xfb);
     assert.deepEqual(signingKey(signingSecret(bytes)), bytes);

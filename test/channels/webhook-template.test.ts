@@ -58,7 +58,7 @@ suite('the template of a webhook', () => {
     });
   }
 
-  test('is refused with an unknown placeholder, as broken JSON, or if it is too large', () => {
+  test('is rejected if it has an unknown placeholder, is invalid JSON, or is empty or too large', () => {
     const wrong: [template: string, type: string, words: RegExp][] = [
       [
         '{"a": "{{certificat}}"}',
@@ -95,12 +95,12 @@ suite('the template of a webhook', () => {
     }
   });
 
-  test('may name each placeholder', () => {
+  test('can contain each placeholder', () => {
     for (const name of placeholders)
       assert.equal(templateProblem(`"{{${name}}}"`, 'application/json'), undefined);
   });
 
-  test('stays small whatever the message', async (t) => {
+  test('limits {{message}} to 8192 characters', async (t) => {
     const api = await fakeChatApi(t);
     const settings = { url: `${api.origin}/x`, secret, template: '"{{message}}"' };
     const huge = { ...message, text: '😀'.repeat(100_000) };

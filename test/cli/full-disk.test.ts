@@ -27,24 +27,28 @@ const script = `
   names; create third; names
 `;
 
-test('a full disk is named, nothing is lost, and all is well when there is space again', mayMount(), (t) => {
-  const [NODE, MAIN] = fromSource;
-  const result = spawnSync('unshare', ['--mount', '--map-root-user', 'sh', '-c', script], {
-    env: { ...process.env, DIR: tempDir(t), NODE, MAIN },
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    encoding: 'utf8',
-  });
-  const lines = (result.output[3] ?? '').trimEnd().split('\n');
-  const [first, before, second, after, ...rest] = lines.map((line) => line.trim());
-  assert.deepEqual([first, second], ['first 0', 'second 1'], result.stderr);
-  assert.equal(after, before, 'the database is as it was');
-  assert.deepEqual(rest, ['"name": "first",', 'third 0', '"name": "first",', '"name": "third",']);
-  assert.match(
-    result.stderr,
-    /^vault: (the disk with the database is full|failed to read or write the database) /m,
-  );
-  assert.doesNotMatch(result.stderr, /\n\s+at /);
-});
+test(
+  'a full disk is reported, nothing is lost, and commands work again once there is space',
+  mayMount(),
+  (t) => {
+    const [NODE, MAIN] = fromSource;
+    const result = spawnSync('unshare', ['--mount', '--map-root-user', 'sh', '-c', script], {
+      env: { ...process.env, DIR: tempDir(t), NODE, MAIN },
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      encoding: 'utf8',
+    });
+    const lines = (result.output[3] ?? '').trimEnd().split('\n');
+    const [first, before, second, after, ...rest] = lines.map((line) => line.trim());
+    assert.deepEqual([first, second], ['first 0', 'second 1'], result.stderr);
+    assert.equal(after, before, 'the database is as it was');
+    assert.deepEqual(rest, ['"name": "first",', 'third 0', '"name": "first",', '"name": "third",']);
+    assert.match(
+      result.stderr,
+      /^vault: (the disk with the database is full|failed to read or write the database) /m,
+    );
+    assert.doesNotMatch(result.stderr, /\n\s+at /);
+  },
+);
 
 test(
   'downloads that cannot be recorded are rejected, and the vault is not ready until they can be',
@@ -112,7 +116,7 @@ const upgrade = `
 `;
 
 test(
-  'a disk without space for the copy of an upgrade, or for a new master key, is named, and all is as it was',
+  'an upgrade or key rotation on a full disk fails without changes and succeeds once there is space',
   mayMount(),
   (t) => {
     const [NODE, MAIN] = fromSource;

@@ -38,7 +38,7 @@ test('numbers are positive and as short as possible', () => {
   }
 });
 
-test('object identifiers have seven bits in a byte', () => {
+test('object identifiers are encoded with seven bits per byte', () => {
   const identifiers = {
     '1.2.840.113549.1.7.1': '06092a864886f70d010701',
     '2.5.29.20': '0603551d14',

@@ -35,7 +35,7 @@ for (const [seed, publicKey, message, signature] of [
   });
 }
 
-test('another text, another key and half a signature do not count', async () => {
+test('isSignedByEd25519 returns false for another text, another key and half a signature', async () => {
   const key = await generatePrivateKey('ed25519');
   const other = publicKeyOf(await generatePrivateKey('ed25519'));
   const data = Buffer.from('text');

@@ -7,7 +7,7 @@ import { Secret } from '../../src/base/secret.ts';
 import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../src/crypto/key-pair.ts';
 
 for (const type of keyTypes) {
-  test(`a key of type ${type} is generated, named so, and its public half verifies its signatures`, async () => {
+  test(`generatePrivateKey creates a key of type ${type} whose public key verifies its signatures`, async () => {
     const secret = await generatePrivateKey(type);
     const privateKey = keyObject(secret);
     assert.equal(keyTypeOf(privateKey), type);
@@ -19,7 +19,7 @@ for (const type of keyTypes) {
   });
 }
 
-test('every key is another', async () => {
+test('twenty generated keys are all different', async () => {
   const keys = await Promise.all(Array.from({ length: 20 }, () => generatePrivateKey('ec256')));
   assert.equal(new Set(keys.map((key) => key.expose().toString('hex'))).size, 20);
 });
@@ -38,12 +38,12 @@ const foreign: readonly (readonly [name: string, make: () => { privateKey: KeyOb
 ];
 
 for (const [name, make] of foreign) {
-  test(`an imported key of another kind is called ${name}`, () => {
+  test(`keyTypeOf returns ${name} for an imported key of that type`, () => {
     assert.equal(keyTypeOf(make().privateKey), name);
   });
 }
 
-test('bytes that are no PKCS#8 key are refused', () => {
+test('bytes that are not a PKCS#8 key are rejected', () => {
   assert.throws(() => keyObject(new Secret(Buffer.from('no key'))));
   assert.throws(() => publicKeyOf(new Secret(Buffer.alloc(0))));
 });

@@ -8,7 +8,7 @@ import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
 test(
-  'a pin is what openssl makes of the public key, and the same for every certificate of the key',
+  'publicKeyPin equals the SHA-256 that openssl computes, for every certificate of a key',
   needs('openssl'),
   (t) => {
     const dir = tempDir(t);

@@ -50,7 +50,7 @@ const serial = compiledQuery((db, id: Expression<number>, number: Expression<num
     .where('version', '=', number),
 );
 
-test('in SQLite each value stands as +?, for which it does not prepare again', async () => {
+test('SQLite queries use +? for each value and have the same text for other values', async () => {
   const { reader, asked } = recorded();
   await serial(reader, 7, 1);
   await serial(reader, 8, 2);
@@ -64,7 +64,7 @@ test('in SQLite each value stands as +?, for which it does not prepare again', a
   );
 });
 
-test('databases of two engines in one process each get their own text', async () => {
+test('two engines in one process each get their own SQL text', async () => {
   const [one, other] = [recorded(), recorded(new PostgresCompiler())];
   await serial(one.reader, 7, 1);
   await serial(other.reader, 7, 1);
@@ -83,7 +83,7 @@ test('a transaction gets the text of its database, without compiling again', asy
   assert.deepEqual(asked.at(-1)?.parameters, [8, 2]);
 });
 
-test('a query with other values than its arguments, or in another order, is refused', async () => {
+test('a query with values other than its arguments, or in another order, is rejected', async () => {
   const { reader } = recorded();
   const swapped = compiledQuery((db, a: Expression<string>, b: Expression<string>) =>
     db.selectFrom('certificates').select('id').where('key_type', '=', b).where('name', '=', a),
@@ -95,7 +95,7 @@ test('a query with other values than its arguments, or in another order, is refu
   await assert.rejects(more(reader, 'a'), /the values of this query are not its arguments/);
 });
 
-test('a question mark that is no value stays one', async () => {
+test('a question mark in a string literal is not changed', async () => {
   const { reader, asked } = recorded();
   const asking = compiledQuery((db, name: Expression<string>) =>
     db.selectFrom('certificates').select(sql<string>`'why?'`.as('why')).where('name', '=', name),

@@ -97,8 +97,8 @@ const moving: Record<string, (writer: Writer) => Promise<unknown>> = {
   'a new certificate': (writer) => insertCertificate(writer, certificate('b')),
   'a changed certificate': (writer) => updateCertificate(writer, 1, { current_version: 1 }),
   'a new version': (writer) => insertVersion(writer, version(2)),
-  'a new authority': (writer) => insertCaCertificate(writer, authority),
-  "an authority's key": (writer) => setCaPrivateKey(writer, 1, Buffer.alloc(1)),
+  'a new CA certificate': (writer) => insertCaCertificate(writer, authority),
+  'a CA private key': (writer) => setCaPrivateKey(writer, 1, Buffer.alloc(1)),
   'a new key': (writer) => insertApiKey(writer, key('vk_b')),
   'a revoked key': (writer) => setRevoked(writer, 1, 5),
   "a key's expiry": (writer) => writer.updateTable('api_keys').set({ expires_at: 5 }).execute(),
@@ -115,7 +115,7 @@ const moving: Record<string, (writer: Writer) => Promise<unknown>> = {
 };
 
 for (const [what, change] of Object.entries(moving)) {
-  test(`${what} moves the generation on`, async (t) => {
+  test(`${what} increases the generation`, async (t) => {
     const { db } = await filled(t);
     const before = await db.generation();
     await db.write(change);
@@ -159,14 +159,14 @@ test('a change that is rolled back leaves the generation unchanged', async (t) =
   assert.equal(await db.generation(), before);
 });
 
-test('a change of another process moves the generation on', async (t) => {
+test('a change by another process increases the generation', async (t) => {
   const { db, dataDir } = await filled(t);
   const before = await db.generation();
   outside(dataDir, (other) => other.exec('update api_keys set revoked_at = 5'));
   assert((await db.generation()) > before);
 });
 
-test('a certificate that is deleted moves the generation on by itself', async (t) => {
+test('deleting a certificate row alone increments the generation by one', async (t) => {
   const { db } = await filled(t);
   await db.write((writer) => removeFromAllowlists(writer, 1));
   const before = await db.generation();

@@ -54,7 +54,7 @@ async function assertRefused(path: string, kind: typeof OperatorError, message: 
   assert.deepEqual(readFileSync(path), before);
 }
 
-test('a database of a newer vault is refused by the name of its migration', async (t) => {
+test('a database of a newer vault is rejected with the name of its migration', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const later = { up: async () => undefined };
   const newer = await Database.open(path, world, { migrations: { ...migrations, '0099-later': later } });
@@ -62,7 +62,7 @@ test('a database of a newer vault is refused by the name of its migration', asyn
   await assertRefused(path, OperatorError, /written by a newer vault \(its schema has 0099-later\)/);
 });
 
-test("another program's database is refused", async (t) => {
+test("another program's database is rejected", async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const foreign = new BetterSqlite3(path);
   foreign.exec('create table bookmarks (url text)');
@@ -80,13 +80,13 @@ test("another program's database is distinguished from a newer vault's, even if 
   await assertRefused(path, OperatorError, /is a database of another program/);
 });
 
-test('a file that is no database is refused', async (t) => {
+test('a file that is not a database is rejected', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   writeFileSync(path, 'this is not a database\n'.repeat(500));
   await assertRefused(path, StorageError, /is damaged, or the file is not a database/);
 });
 
-test('a file that is too short to be a database is refused', async (t) => {
+test('a file that is too short to be a database is rejected', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   writeFileSync(path, 'SQLite format 3\0');
   await assertRefused(path, StorageError, /is damaged, or the file is not a database/);
@@ -94,9 +94,9 @@ test('a file that is too short to be a database is refused', async (t) => {
 
 for (const [part, share] of [
   ['half', 0.5],
-  ['all but a little', 0.99],
+  ['99%', 0.99],
 ] as const) {
-  test(`a database of which only ${part} is left is refused`, async (t) => {
+  test(`a database truncated to ${part} is rejected`, async (t) => {
     const path = await filledDatabase(t);
     const bytes = readFileSync(path);
     writeFileSync(path, bytes.subarray(0, Math.floor(bytes.length * share)));
@@ -104,7 +104,7 @@ for (const [part, share] of [
   });
 }
 
-test('a database with a damaged page in the middle is refused when it is read through', async (t) => {
+test('a database with a damaged page in the middle is rejected by the check', async (t) => {
   const path = await filledDatabase(t);
   const bytes = readFileSync(path);
   const middle = Math.floor(bytes.length / 2 / 4096) * 4096;
@@ -113,7 +113,7 @@ test('a database with a damaged page in the middle is refused when it is read th
   await assertRefused(path, OperatorError, /is damaged/);
 });
 
-test('a query that meets a damaged page is answered with the same sentence', async (t) => {
+test('a query that reads a damaged page is rejected with the error about damage', async (t) => {
   const path = await filledDatabase(t);
   const bytes = readFileSync(path);
   bytes.fill(0xff, Math.floor(bytes.length / 2 / 4096) * 4096);
@@ -127,7 +127,7 @@ test('a query that meets a damaged page is answered with the same sentence', asy
   });
 });
 
-test('a sound database of any content is not refused', async (t) => {
+test('an intact database passes the check', async (t) => {
   const db = await Database.open(await filledDatabase(t), world);
   t.after(() => db.close());
   await db.check();

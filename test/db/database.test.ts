@@ -39,7 +39,7 @@ test('a new database is a file that only its owner may read, and so is its direc
 });
 
 test(
-  'both connections use the write-ahead log and hold foreign keys, and commits are synced',
+  'both connections use the WAL; the writer enforces foreign keys and syncs every commit',
   isFile,
   async (t) => {
     const db = await Database.open(join(tempDir(t), 'vault.db'), world);
@@ -51,7 +51,7 @@ test(
   },
 );
 
-test('a log that grew behind a long reader is cut when the reader has gone', isFile, async (t) => {
+test('a WAL that grew during a long read is truncated after the reader closes', isFile, async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const db = await Database.open(path, world);
   t.after(() => db.close());
@@ -83,7 +83,7 @@ test('the reading connection cannot write', async (t) => {
   );
 });
 
-test('a row that refers to nothing is refused', async (t) => {
+test('a row that violates a foreign key is rejected', async (t) => {
   const { db } = await makeDatabase(t);
   const orphan = { api_key_id: 1, certificate_id: 1 };
   await assert.rejects(
@@ -92,7 +92,7 @@ test('a row that refers to nothing is refused', async (t) => {
   );
 });
 
-test('a reader sees what is committed and nothing of a transaction under way', async (t) => {
+test('a reader sees committed rows and none of an open transaction', async (t) => {
   const { db } = await makeDatabase(t);
   const find = () => db.reader.selectFrom('settings').select('value').where('key', '=', 'x').execute();
   await db.write(async (writer) => {
@@ -105,7 +105,7 @@ test('a reader sees what is committed and nothing of a transaction under way', a
   assert.deepEqual(await find(), [{ value: 1 }]);
 });
 
-test('closing waits for the transactions under way', async (t) => {
+test('close waits for open transactions', async (t) => {
   const dataDir = tempDir(t);
   const db = await openDatabase(dataDir, world);
   const writing = db.write(async (writer) => {
@@ -134,7 +134,7 @@ test('an empty file becomes a database', isFile, async (t) => {
   await db.close();
 });
 
-test('a place below a file is refused with a sentence', isFile, async (t) => {
+test('a database path below a file is rejected', isFile, async (t) => {
   const file = join(tempDir(t), 'file');
   writeFileSync(file, '');
   await assert.rejects(Database.open(join(file, 'vault.db'), world), /ENOTDIR|EEXIST|cannot/);
@@ -152,7 +152,7 @@ const opener = `
   process.stdout.write('done');
 `;
 
-test('processes that open a new database at once all succeed and all write', async (t) => {
+test('processes that open a new database concurrently all succeed and write', async (t) => {
   const dataDir = tempDir(t);
   // Here, not in each process.
   await ensureDatabase(dataDir);

@@ -18,7 +18,7 @@ import { makeDatabase } from '../harness/database/database-maker.ts';
 const texts: Record<string, readonly [expression: Expression<unknown>, sqlite: string, second: string]> = {
   'a steady value': [steadyValue(7), '+?', '$1'],
   'a column without its index': [withoutIndex('renewals.id'), '+"renewals"."id"', '"renewals"."id"'],
-  'part of a text': [
+  'a substring search': [
     containsText(sql`lower(name)`, 'a'),
     '(instr(lower(name), ?) > 0)',
     '(strpos(lower(name), $1) > 0)',
@@ -37,26 +37,26 @@ for (const [what, [expression, sqlite, second]] of Object.entries(texts)) {
 }
 
 const answers: Record<string, readonly [expression: Expression<unknown>, answer: unknown]> = {
-  'a part with the same case is contained': [containsText(sql`'a%b'`, '%'), 1],
-  'a part with another case is not contained': [containsText(sql`'abc'`, 'B'), 0],
-  'the first number is the smaller one': [smallerOf(sql.lit(1), sql.lit(2)), 1],
-  'the second number is the smaller one': [smallerOf(sql.lit(2), sql.lit(1)), 1],
-  'a number is among those given': [sql`2 in ${numbersIn([1, 2])}`, 1],
-  'a number is not among none': [sql`2 in ${numbersIn([])}`, 0],
-  'pairs are JSON': [
+  'containsText matches a substring of the same case': [containsText(sql`'a%b'`, '%'), 1],
+  'containsText does not match a substring of another case': [containsText(sql`'abc'`, 'B'), 0],
+  'smallerOf returns the first number if it is smaller': [smallerOf(sql.lit(1), sql.lit(2)), 1],
+  'smallerOf returns the second number if it is smaller': [smallerOf(sql.lit(2), sql.lit(1)), 1],
+  'numbersIn matches a listed number': [sql`2 in ${numbersIn([1, 2])}`, 1],
+  'an empty numbersIn matches no number': [sql`2 in ${numbersIn([])}`, 0],
+  'jsonPairs returns JSON': [
     sql`(select ${jsonPairs('s.id', 's.name')} from (values (1, '"')) as t
       join (select 1 as id, 'a"' as name) as s on true)`,
     '[[1,"a\\""]]',
   ],
-  'pairs of no rows are an empty array': [
+  'jsonPairs returns an empty array for no rows': [
     sql`(select ${jsonPairs('s.id', 's.name')} from (select 1 as id, 'a' as name) as s where false)`,
     '[]',
   ],
-  'a table that never assigned an id has none': [sql`(select count(*) from ${assignedIds()} as ids)`, 0],
+  'assignedIds is empty if no ID was assigned': [sql`(select count(*) from ${assignedIds()} as ids)`, 0],
 };
 
 for (const [what, [expression, answer]] of Object.entries(answers)) {
-  test(`${what} in the engine that is tested`, async (t) => {
+  test(`${what} in the tested engine`, async (t) => {
     const { db } = await makeDatabase(t);
     const { rows } = await sql<{ answer: unknown }>`select ${expression} as answer`.execute(db.reader);
     // Engines write JSON with and without spaces.

@@ -46,7 +46,7 @@ async function copied(from: Database, to: Database): Promise<void> {
 }
 
 test(
-  'rows of all kinds of values arrive as they were, in both directions, also over rows that were there',
+  'copyRows keeps values of every type between both engines and replaces existing rows',
   needsPostgres(),
   async (t) => {
     const [from, server, back] = [await newFile(t), await newServer(t), await newFile(t)];
@@ -82,7 +82,7 @@ test(
   },
 );
 
-test('what the target cannot store is noticed', needsPostgres(), async (t) => {
+test('differingTables lists a table with text that the target cannot store', needsPostgres(), async (t) => {
   const [from, server] = [await newFile(t), await newServer(t)];
   await notify(from, 3, 3);
   await from.write((writer) =>
@@ -92,7 +92,7 @@ test('what the target cannot store is noticed', needsPostgres(), async (t) => {
   assert.deepEqual(differingTables(read, await digestRows(server.reader, world)), ['notifications']);
 });
 
-test('rows are read in portions, fewer at a time if they are long, and others have turns in between', async (t) => {
+test('rows are read in batches, smaller ones for long rows, with turns for other work between them', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const db = await Database.open(path, world);
   await notify(db, 1000, 3);

@@ -23,7 +23,7 @@ async function start(t: TestContext, reply: (body: { txt: string }) => FakeReply
   return { server, provider };
 }
 
-test('it posts subdomain and value with the credentials, and removes nothing', async (t) => {
+test('present posts subdomain and value with the credentials, and remove sends no request', async (t) => {
   const { server, provider } = await start(t, ({ txt }) => ({ status: 200, json: { txt } }), { fulldomain });
   await provider.present(record, never);
   await provider.remove(record, never);
@@ -35,7 +35,7 @@ test('it posts subdomain and value with the credentials, and removes nothing', a
   assert.equal(request?.headers['x-api-key'], credentials.password);
 });
 
-test('a name that is not delegated to it is refused before anything is sent', async (t) => {
+test('present rejects a name that is not delegated to acme-dns before it sends a request', async (t) => {
   const { server, provider } = await start(t, () => ({ status: 200 }), { fulldomain: `${fulldomain}.` });
   const name = '_acme-challenge.www.example.test';
   await assert.rejects(provider.present({ ...record, name }, never), {
@@ -45,27 +45,31 @@ test('a name that is not delegated to it is refused before anything is sent', as
   assert.equal(server.requests.length, 0);
 });
 
-suite('refusals', () => {
+suite('present reports a clear error for', () => {
   const cases: readonly (readonly [string, FakeReply, RegExp])[] = [
     [
-      '401',
+      'HTTP 401',
       { status: 401, json: { error: `internal-4711 ${credentials.password}` } },
       /\(401: Unauthorized\)\. Check/,
     ],
     [
-      'bad value',
+      'HTTP 400',
       { status: 400, json: { error: 'internal-4711' } },
       /failed to set the TXT record d420c923\.auth\.test \(400: Bad Request\)$/,
     ],
-    ['429', { status: 429, headers: { 'Retry-After': '90' } }, /too many requests .*retry after 90 s/],
-    ['500', { status: 500, text: 'internal-4711' }, /\(500: Internal Server Error\)$/],
-    ['garbage', { status: 200, text: '<html>internal-4711' }, /unreadable response \(200\)/],
+    ['HTTP 429', { status: 429, headers: { 'Retry-After': '90' } }, /too many requests .*retry after 90 s/],
+    ['HTTP 500', { status: 500, text: 'internal-4711' }, /\(500: Internal Server Error\)$/],
+    ['an unreadable response', { status: 200, text: '<html>internal-4711' }, /unreadable response \(200\)/],
     [
-      'no confirmation',
+      'a response without txt',
       { status: 200, json: {} },
       /failed to set .*: unexpected response \(txt is missing\)/,
     ],
-    ['another value', { status: 200, json: { txt: 'v-2' } }, /it confirmed another value$/],
+    [
+      'a response that confirms another value',
+      { status: 200, json: { txt: 'v-2' } },
+      /it confirmed another value$/,
+    ],
   ];
   for (const [what, reply, words] of cases) {
     test(what, async (t) => {

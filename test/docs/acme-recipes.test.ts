@@ -7,7 +7,7 @@ import { acmeDirectoryUrl, acmeRecipes, exampleDomain } from '../../src/base/acm
 const page = readFileSync(new URL('../../docs/how-to/acme-clients.md', import.meta.url), 'utf8');
 
 for (const { title, lines } of Object.values(acmeRecipes)) {
-  test(`the page has the lines for ${title}`, () => {
+  test(`acme-clients.md has the lines of the console for ${title}`, () => {
     const directory = acmeDirectoryUrl('https://vault.example.com:8443', 'local-ca');
     const text = lines({ directory, kid: 'KID', hmacKey: 'HMAC_KEY', domain: 'www.example.com' });
     const [, section = ''] = page.split(`\n### ${title}\n`);
@@ -15,7 +15,7 @@ for (const { title, lines } of Object.values(acmeRecipes)) {
   });
 }
 
-test('the lines order a name that the patterns permit', () => {
+test('exampleDomain returns a name that the patterns permit', () => {
   const examples = [['a.example'], ['*.a.example', 'b.example'], ['*'], ['10.0.0.0/8'], ['192.0.2.7'], []];
   assert.deepEqual(
     examples.map((patterns) => exampleDomain(patterns)),

@@ -608,7 +608,7 @@ const scenes: readonly Scene[] = [
 ];
 
 for (const { page, needs: skip = {}, place = sandbox, prepare, typed = {}, before = {} } of scenes) {
-  test(`the commands of ${page}`, skip, async (t) => {
+  test(`the commands of ${page} print what the page shows`, skip, async (t) => {
     const box = await place(t);
     const options = (await prepare?.(t, box)) ?? {};
     const standIns = [...(options.standIns ?? [])];
@@ -633,14 +633,14 @@ const shownOnly: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-test('a command without a prompt, which nothing runs, is said to be one', () => {
+test('pages with vault commands without a prompt are listed in shownOnly', () => {
   const left = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].filter(
     (page) => !shownOnly.has(page) && /^ {4}vault [a-z]/m.test(readFileSync(join(root, page), 'utf8')),
   );
   assert.deepEqual(left, []);
 });
 
-test('every command of README.md and docs is run above, or said not to be', () => {
+test('every command of README.md and docs is run or listed in notRun', () => {
   const told = new Set(scenes.map(({ page }) => page));
   const left = [...pages].flatMap(([page, commands]) =>
     told.has(page)

@@ -76,7 +76,7 @@ test('commands and options in the text of the documentation exist', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('a command or an option that does not exist is found', () => {
+test('an unknown command or option is reported', () => {
   assert.equal(complaint('vault certificate make --name web'), 'vault certificate make');
   assert.equal(complaint('vault certificate create --nam web'), '--nam');
   assert.equal(complaint('--no-such-option'), '--no-such-option');

@@ -52,7 +52,7 @@ test('every link of the documentation leads somewhere', () => {
   );
 });
 
-test('a name that is linked to a source file stands in that file', () => {
+test('a name that links to a source file is defined in that file', () => {
   const page = 'docs/explanation/how-it-works.md';
   const links = [...(onDisk(page) ?? '').matchAll(/\[`(\w+)`\]\(([^)]+\.ts)\)/g)];
   assert.ok(links.length > 40, `${links.length} links`);
@@ -78,7 +78,7 @@ test('every page of docs can be reached from README.md', () => {
   );
 });
 
-test('a link to a file or a heading that is gone is found', () => {
+test('a link to a missing file or heading is reported', () => {
   const files: Record<string, string> = {
     'docs/a.md':
       '[b](b.md#two-words) [gone](c.md) [no heading](b.md#three) [out](https://example.com) `[code](d.md)`',

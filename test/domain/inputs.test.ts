@@ -22,7 +22,7 @@ function refusals(work: () => unknown): string[] {
   return [];
 }
 
-test('a certificate needs a name and domains; the rest has defaults, and a CSR or the vault chooses the type of the key', () => {
+test('a certificate with only a name and domains gets the default issuer and reuse_key, and no key_type', () => {
   assert.deepEqual(parseInput(createCertificateInput, certificate), {
     ...certificate,
     issuer: 'local-ca',
@@ -30,7 +30,7 @@ test('a certificate needs a name and domains; the rest has defaults, and a CSR o
   });
 });
 
-test('domains are normalised and each is there once, in the order given', () => {
+test('domains are normalized and deduplicated in the given order', () => {
   const domains = ['B.example.', 'a.example', 'b.example', '2001:DB8:0::1', '*.MÜNCHEN.example'];
   assert.deepEqual(parseInput(createCertificateInput, { ...certificate, domains }).domains, [
     'b.example',
@@ -55,8 +55,8 @@ const certificateRule = 'is not a name: a certificate name has 1 to 128 letters'
 const lifetimeRule = 'is not a lifetime: write a number and m, h, d or y, from 5m to 3650d, such as 90d';
 
 const refusedCertificates: readonly (readonly [what: string, change: object, refusal: string])[] = [
-  ['a bad name', { name: 'a b' }, `name: "a b" ${certificateRule}`],
-  ['a name that is a star', { name: '*' }, `name: "*" ${certificateRule}`],
+  ['an invalid name', { name: 'a b' }, `name: "a b" ${certificateRule}`],
+  ['a wildcard as its name', { name: '*' }, `name: "*" ${certificateRule}`],
   ['no name', { name: undefined }, 'name: name is missing'],
   ['no domain', { domains: [] }, 'domains: at least one domain is required'],
   [
@@ -65,11 +65,11 @@ const refusedCertificates: readonly (readonly [what: string, change: object, ref
     'domains: a certificate has at most 100 domains',
   ],
   [
-    'a bad domain',
+    'an invalid domain',
     { domains: ['ok.example', 'a_b'] },
     'domains.1: "a_b" is not a domain: a domain is a DNS name',
   ],
-  ['domains that are no list', { domains: 'a.example' }, 'domains: domains must be a list'],
+  ['domains that are not a list', { domains: 'a.example' }, 'domains: domains must be a list'],
   [
     'an unknown key type',
     { key_type: 'rsa1024' },
@@ -78,13 +78,13 @@ const refusedCertificates: readonly (readonly [what: string, change: object, ref
   ['a lifetime of four minutes', { lifetime: '4m' }, `lifetime: "4m" ${lifetimeRule}`],
   ['a lifetime that is too long', { lifetime: '3651d' }, `lifetime: "3651d" ${lifetimeRule}`],
   ['a lifetime that is a number', { lifetime: 90 }, 'lifetime: lifetime must be a string'],
-  ['a truth that is a text', { reuse_key: 'yes' }, 'reuse_key: reuse_key must be true or false'],
-  ['something unknown', { colour: 'red' }, ': unknown field "colour"'],
-  ['a secret in the place of a name', { ['s'.repeat(32)]: 1 }, ': unknown field (not a name)'],
+  ['a string as reuse_key', { reuse_key: 'yes' }, 'reuse_key: reuse_key must be true or false'],
+  ['an unknown field', { colour: 'red' }, ': unknown field "colour"'],
+  ['an unknown field that may be a secret', { ['s'.repeat(32)]: 1 }, ': unknown field (not a name)'],
 ];
 
 for (const [what, change, refusal] of refusedCertificates) {
-  test(`a certificate with ${what} is refused by the part`, () => {
+  test(`a certificate with ${what} is rejected with a single error`, () => {
     const [first, ...others] = refusals(() =>
       parseInput(createCertificateInput, { ...certificate, ...change }),
     );
@@ -93,14 +93,14 @@ for (const [what, change, refusal] of refusedCertificates) {
   });
 }
 
-test('a value of another type is refused with a sentence about the field', () => {
+test('a value of the wrong type is rejected with a message about the field', () => {
   assert.throws(
     () => parseInput(createCertificateInput, { ...certificate, lifetime: 90 }),
     (error: Problem) => error.message === 'lifetime must be a string.',
   );
 });
 
-test('scopes come out in their order and once, names once, and a star means any certificate', () => {
+test('scopes are sorted and deduplicated, certificate names are deduplicated, and * means any certificate', () => {
   const scopes = ['renewals:trigger', 'certificates:read', 'renewals:trigger'];
   const asked = parseInput(createApiKeyInput, { ...apiKey, scopes, certificates: ['b', 'a', 'b'] });
   assert.deepEqual(asked.scopes, ['certificates:read', 'renewals:trigger']);
@@ -108,11 +108,11 @@ test('scopes come out in their order and once, names once, and a star means any 
   assert.equal(parseInput(createApiKeyInput, { ...apiKey, certificates: ['a', '*'] }).certificates, 'any');
 });
 
-test('a name of a key is trimmed and may have any script', () => {
+test('an API key name is trimmed and may contain non-Latin characters', () => {
   assert.equal(parseInput(createApiKeyInput, { ...apiKey, name: ' Büro 東京 ' }).name, 'Büro 東京');
 });
 
-test('an expiry is a moment', () => {
+test('expires_at is parsed with its UTC offset', () => {
   const { expires_at } = parseInput(createApiKeyInput, {
     ...apiKey,
     expires_at: '2030-01-31T01:00:00+01:00',
@@ -126,33 +126,33 @@ const refusedKeys: readonly (readonly [what: string, change: object, refusal: st
   ['no name', { name: ' ' }, 'name: name is missing'],
   ['a name of 129 characters', { name: 'x'.repeat(129) }, 'name: a name has at most 128 characters'],
   ['a line break in its name', { name: 'a\nb' }, 'name: a name must not contain control characters'],
-  ['an escape in its name', { name: 'a\u001b[2Jb' }, 'name: a name must not contain control characters'],
+  [
+    'an escape sequence in its name',
+    { name: 'a\u001b[2Jb' },
+    'name: a name must not contain control characters',
+  ],
   ['no scope', { scopes: [] }, 'scopes: at least one scope is required'],
   ['an unknown scope', { scopes: ['admin'] }, `scopes.0: "admin" is not a scope: ${scopeRule}`],
-  [
-    'a scope in another case',
-    { scopes: ['Certificates:Read'] },
-    'scopes.0: "Certificates:Read" is not a scope',
-  ],
+  ['a capitalized scope', { scopes: ['Certificates:Read'] }, 'scopes.0: "Certificates:Read" is not a scope'],
   ['no certificate', { certificates: [] }, 'certificates: at least one certificate name is required, or "*"'],
-  ['a bad certificate name', { certificates: ['a/b'] }, `certificates.0: "a/b" ${certificateRule}`],
+  ['an invalid certificate name', { certificates: ['a/b'] }, `certificates.0: "a/b" ${certificateRule}`],
   [
-    'a bad expiry',
+    'an invalid expiry',
     { expires_at: '2030-02-30' },
     'expires_at: "2030-02-30" is not an RFC 3339 timestamp such as',
   ],
-  ['an identity of its own', { id: 1 }, ': unknown field "id"'],
+  ['an id field', { id: 1 }, ': unknown field "id"'],
 ];
 
 for (const [what, change, refusal] of refusedKeys) {
-  test(`an API key with ${what} is refused by the part`, () => {
+  test(`an API key with ${what} is rejected with a single error`, () => {
     const [first, ...others] = refusals(() => parseInput(createApiKeyInput, { ...apiKey, ...change }));
     assert(first?.startsWith(refusal), String(first));
     assert.deepEqual(others, []);
   });
 }
 
-test('every refused part is named, and the first one is the sentence', () => {
+test('all invalid fields are listed, and the message is the first error', () => {
   const all = refusals(() => parseInput(createApiKeyInput, { name: '', scopes: ['x'], certificates: [] }));
   assert.deepEqual(
     all.map((refusal) => refusal.split(':')[0]),
@@ -161,7 +161,7 @@ test('every refused part is named, and the first one is the sentence', () => {
 });
 
 for (const value of [null, undefined, 'text', 7, []]) {
-  test(`${JSON.stringify(value)} instead of an object is refused`, () => {
+  test(`${JSON.stringify(value)} instead of an object is rejected`, () => {
     assert.match(
       refusals(() => parseInput(createApiKeyInput, value))[0] ?? '',
       /^: the input (is missing|must be an object)/,
@@ -169,7 +169,7 @@ for (const value of [null, undefined, 'text', 7, []]) {
   });
 }
 
-test('a long text is cut in the sentence that refuses it', () => {
+test('the error about a 5000-character name is shorter than 300 characters', () => {
   const [refusal] = refusals(() =>
     parseInput(createCertificateInput, { ...certificate, name: 'x'.repeat(5000) }),
   );

@@ -19,35 +19,39 @@ function accountKeys({ query }: AcmeVault): string[] {
 }
 
 suite('certificates', needsAcme(), () => {
-  test('every artifact has what belongs to it, and OpenSSL takes the chain', needs('openssl'), async (t) => {
-    const vault = await acmeVault(t);
-    const server = await vault.serve();
-    const client = await vault.client();
-    for (const keyType of ['ec256', 'rsa2048', 'ec384']) {
-      await vault.issue(keyType, ...web, '--key-type', keyType);
-      const file = async (name: string) => (await client(server, keyType, name)).body;
-      const leaf = await file('certificate.crt');
-      const chain = await file('chain.crt');
-      const fullchain = await file('fullchain.crt');
-      assert.equal(certificatesIn(leaf).length, 1);
-      assert.equal(fullchain, leaf + chain);
-      const certificates = certificatesIn(fullchain).map((pem) => new X509Certificate(pem));
-      assert.ok(certificates.length >= 2);
-      certificates.slice(1).forEach((issuer, index) => {
-        assert.ok(certificates[index]?.checkIssued(issuer) && certificates[index].verify(issuer.publicKey));
-      });
-      assert.ok(
-        certificates.every(({ subject, issuer }) => subject !== issuer),
-        'no root',
-      );
-      const key = createPrivateKey(await file('private.key'));
-      assert.ok(certificates[0]?.checkPrivateKey(key));
-      assert.equal(key.asymmetricKeyType, keyType.startsWith('rsa') ? 'rsa' : 'ec');
-      assert.equal(verify(vault.dir, fullchain, await vault.ca.root()), 'leaf.pem: OK');
-    }
-  });
+  test(
+    'each artifact contains the right certificates or key, and OpenSSL verifies the chain',
+    needs('openssl'),
+    async (t) => {
+      const vault = await acmeVault(t);
+      const server = await vault.serve();
+      const client = await vault.client();
+      for (const keyType of ['ec256', 'rsa2048', 'ec384']) {
+        await vault.issue(keyType, ...web, '--key-type', keyType);
+        const file = async (name: string) => (await client(server, keyType, name)).body;
+        const leaf = await file('certificate.crt');
+        const chain = await file('chain.crt');
+        const fullchain = await file('fullchain.crt');
+        assert.equal(certificatesIn(leaf).length, 1);
+        assert.equal(fullchain, leaf + chain);
+        const certificates = certificatesIn(fullchain).map((pem) => new X509Certificate(pem));
+        assert.ok(certificates.length >= 2);
+        certificates.slice(1).forEach((issuer, index) => {
+          assert.ok(certificates[index]?.checkIssued(issuer) && certificates[index].verify(issuer.publicKey));
+        });
+        assert.ok(
+          certificates.every(({ subject, issuer }) => subject !== issuer),
+          'no root',
+        );
+        const key = createPrivateKey(await file('private.key'));
+        assert.ok(certificates[0]?.checkPrivateKey(key));
+        assert.equal(key.asymmetricKeyType, keyType.startsWith('rsa') ? 'rsa' : 'ec');
+        assert.equal(verify(vault.dir, fullchain, await vault.ca.root()), 'leaf.pem: OK');
+      }
+    },
+  );
 
-  test('a renewal generates a new key unless the key is kept; other names are ordered at once', async (t) => {
+  test('a renewal generates a new key unless --reuse-key is set; changed domains are ordered immediately', async (t) => {
     const vault = await acmeVault(t);
     const server = await vault.serve();
     const client = await vault.client();
@@ -77,7 +81,7 @@ suite('certificates', needsAcme(), () => {
     assert.equal(publicKeyOf((await client(server, 'kept', 'private.key?version=1')).body), before[1]);
   });
 
-  test('what is revoked is so at the CA, with its reason, and is replaced at once by another key', async (t) => {
+  test('revoke sends the reason to the CA, and the next version has a new key despite --reuse-key', async (t) => {
     const vault = await acmeVault(t);
     const server = await vault.serve();
     const client = await vault.client();
@@ -98,7 +102,7 @@ suite('certificates', needsAcme(), () => {
     );
   });
 
-  test('an account gets a new key, is closed, is followed by another and can be forgotten', async (t) => {
+  test('an ACME account can be rolled over, deactivated, replaced and deleted', async (t) => {
     const vault = await acmeVault(t, { authzReuse: 0 });
     const server = await vault.serve();
     await vault.issue('web', ...web);
@@ -141,7 +145,7 @@ suite('certificates', needsAcme(), () => {
     );
   });
 
-  test('an issuer with another directory gets another account, and the old one stays, not current', async (t) => {
+  test('an issuer with a new directory URL gets a new account; the old one stays but is not current', async (t) => {
     const vault = await acmeVault(t);
     const { server: dnsServer } = vault.dns;
     const other = await pebble(t, { dnsServer, httpPort: vault.httpPort, tlsPort: vault.tlsPort });

@@ -34,7 +34,7 @@ function ended(vault: AcmeVault): Promise<Renewal[]> {
 }
 
 suite('in the middle of an order', needsAcme(), () => {
-  test('a certificate that is disabled is not issued, and is when it is enabled again', async (t) => {
+  test('a certificate that is disabled is not issued until it is enabled again', async (t) => {
     const { vault, goOn } = await midOrder(t);
     await vault.done('certificate', 'update', '--name', 'web', '--disable');
     goOn();
@@ -52,7 +52,7 @@ suite('in the middle of an order', needsAcme(), () => {
     assert.match(await vault.done('certificate', 'renew', '--name', 'web', '--wait'), /^web: version 1,/);
   });
 
-  test('a certificate that is deleted leaves nothing, and its name can be had again', async (t) => {
+  test('a deleted certificate leaves no renewal or challenge, and its name can be reused', async (t) => {
     const { vault, goOn } = await midOrder(t);
     await vault.done('certificate', 'delete', '--name', 'web');
     assert.deepEqual(renewals(vault), []);
@@ -65,7 +65,7 @@ suite('in the middle of an order', needsAcme(), () => {
     });
   });
 
-  test('a certificate that is moved to another CA comes from there', async (t) => {
+  test('a certificate that is moved to another CA is issued only by that CA', async (t) => {
     const { vault, goOn } = await midOrder(t);
     const { server: dnsServer } = vault.dns;
     const other = await pebble(t, { dnsServer, httpPort: vault.httpPort, tlsPort: vault.tlsPort });
@@ -86,7 +86,7 @@ suite('in the middle of an order', needsAcme(), () => {
     assert.deepEqual([issuedBy(vault.ca), issuedBy(other)], [0, 1]);
   });
 
-  test('a certificate whose names were changed gets the new names in one version', async (t) => {
+  test('a certificate whose domains change is issued once, with the new domains', async (t) => {
     const { vault, goOn } = await midOrder(t);
     await vault.done('certificate', 'update', '--name', 'web', '--domain', 'other.example.test');
     goOn();

@@ -30,7 +30,7 @@ function stepsOf({ query }: AcmeVault, name: string): string {
 }
 
 suite('records', needsAcme(), () => {
-  test('an apex with its wildcard needs two values at one name, and others there stay', async (t) => {
+  test('an apex and its wildcard get two TXT values at one name, and an existing value stays', async (t) => {
     const { vault, front } = await frontedVault(t);
     await vault.addDnsProvider();
     await putRecord(vault.dns, apex, 'somebody else');
@@ -49,7 +49,7 @@ suite('records', needsAcme(), () => {
     assert.deepEqual(vault.query('select * from acme_challenges'), []);
   });
 
-  test('forty names in one order pass at a CA that rejects a third of the nonces and has three roots', async (t) => {
+  test('an order with forty names succeeds at a CA that rejects a third of the nonces', async (t) => {
     const vault = await acmeVault(t, { nonceReject: 33, alternateRoots: 2, authzReuse: 0, retryAfter: 1 });
     await vault.addDnsProvider();
     const server = await vault.serve();
@@ -125,7 +125,7 @@ suite('records', needsAcme(), () => {
     );
   });
 
-  test('a name that no provider has a zone for fails with what to do', async (t) => {
+  test('a domain without a matching DNS provider zone fails with the command that adds a provider', async (t) => {
     const vault = await acmeVault(t);
     await vault.serve();
     const args = ['--name', 'wild', '--domain', '*.example.test', '--issuer', 'pebble', '--wait'];
@@ -135,7 +135,7 @@ suite('records', needsAcme(), () => {
 });
 
 test(
-  'a record that a person makes once, for dns-persist-01, is checked and never removed',
+  'dns-persist-01 requires --acme-drafts, and its record is checked and never removed',
   needsAcme('dns-persist-01'),
   async (t) => {
     const vault = await acmeVault(t);

@@ -36,7 +36,7 @@ suite('issuers', needsAcme(), () => {
     assert.deepEqual(names, ['local-ca', 'pebble']);
   });
 
-  test('a CA for customers only needs the external account binding, and the right one', async (t) => {
+  test('a CA that requires EAB issues only with the correct EAB key', async (t) => {
     const vault = await acmeVault(t);
     const customers = await pebble(t, {
       dnsServer: vault.dns.server,
@@ -79,7 +79,7 @@ suite('issuers', needsAcme(), () => {
   });
 
   test(
-    'of several chains the preferred one is taken, whose root is what clients trust',
+    '--preferred-chain selects the chain with that root, and an unknown root selects the default chain',
     needs('openssl'),
     async (t) => {
       const vault = await acmeVault(t, { alternateRoots: 2 });
@@ -102,7 +102,7 @@ suite('issuers', needsAcme(), () => {
     },
   );
 
-  test('a CA that says how long to wait, as seconds or as a date, is not asked sooner', async (t) => {
+  test('Retry-After from the CA, in seconds or as a date, delays the next poll', async (t) => {
     // A refused nonce would be the answer that is held below.
     const { vault, front } = await frontedVault(t, { retryAfter: 2, authzReuse: 0, nonceReject: 0 });
     // Those that know no profiles know no such setting either.
@@ -126,7 +126,7 @@ suite('issuers', needsAcme(), () => {
     assert.ok((row?.took ?? 0) >= 1000, `${row?.took} ms`);
   });
 
-  test('a CA that refuses every second nonce slows nothing but requests', async (t) => {
+  test('no renewal fails at a CA that rejects every second nonce', async (t) => {
     const vault = await acmeVault(t, { nonceReject: 50 });
     await vault.serve();
     for (let number = 1; number <= 3; number += 1) {
@@ -139,7 +139,7 @@ suite('issuers', needsAcme(), () => {
 });
 
 test(
-  "a profile decides on the certificate, the certificate's own before the issuer's",
+  "a certificate's profile takes precedence over its issuer's, and an unknown profile is rejected",
   needsAcme('profiles'),
   async (t) => {
     const profiles = {

@@ -27,7 +27,7 @@ suite('listeners', needsAcme(), () => {
     assert.deepEqual(vault.query('select * from acme_challenges'), []);
   });
 
-  test('any process of the vault answers, not only the one that orders', async (t) => {
+  test('any vault process responds to an http-01 challenge, not only the one that ordered', async (t) => {
     const { vault, front } = await frontedVault(t);
     const held = front.hold('request', /^\/chalZ\//);
     const ordering = await vault.serveMute();
@@ -48,7 +48,7 @@ suite('listeners', needsAcme(), () => {
     }
   });
 
-  test('a challenge without an answer fails with the message of the CA, and again after back-off', async (t) => {
+  test('a challenge without a response fails with the error of the CA, and a retry is scheduled in 60 seconds', async (t) => {
     const vault = await acmeVault(t);
     await vault.serveMute();
     const args = ['--name', 'web', '--domain', 'www.example.test', '--issuer', 'pebble', '--wait'];

@@ -13,7 +13,7 @@ type Planned = {
 };
 
 test(
-  'a window that the CA moves into the past leads to a renewal with `replaces` at once',
+  'a renewal window that the CA moves into the past causes an immediate renewal with `replaces`',
   needsAcme('ari'),
   async (t) => {
     const vault = await acmeVault(t);
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'a window that has passed when it is first seen counts at once for a version that has been there',
+  'a renewal window that is in the past when first fetched causes an immediate renewal of an old version',
   needsAcme('ari'),
   async (t) => {
     const vault = await acmeVault(t);

@@ -24,8 +24,8 @@ async function isFor(client: Client, server: RunningVault, key: string): Promise
   return new X509Certificate(body).checkPrivateKey(createPrivateKey(key));
 }
 
-suite('for the request of a client', needsAcme(), () => {
-  test('an ACME CA issues and renews with the same key, until another request comes over HTTP', async (t) => {
+suite('with the CSR of a client', needsAcme(), () => {
+  test('an ACME CA issues and renews with the same key until another CSR is sent over HTTP', async (t) => {
     const vault = await acmeVault(t);
     const server = await vault.serve();
     const client = await vault.client();
@@ -65,7 +65,7 @@ suite('for the request of a client', needsAcme(), () => {
     await vault.done('certificate', 'revoke', '--name', 'web', '--version', '2');
   });
 
-  test('a vault that is killed while it finalizes resumes the order with the same request', async (t) => {
+  test('a vault that is killed while it finalizes resumes the order with the same CSR', async (t) => {
     const { vault, front } = await frontedVault(t);
     const server = await vault.serve();
     const held = front.hold('answer', /finalize/i);

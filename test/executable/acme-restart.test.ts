@@ -12,9 +12,9 @@ import { eventually } from '../harness/eventually.ts';
 const points = [
   { title: 'before the challenge is answered', what: 'request', path: /^\/chalZ\// },
   { title: 'when the challenge is answered', what: 'answer', path: /^\/chalZ\// },
-  { title: 'before the certificate request', what: 'request', path: /^\/finalize-order\// },
+  { title: 'before the certificate request is sent', what: 'request', path: /^\/finalize-order\// },
   { title: 'when the CA has the certificate request', what: 'answer', path: /^\/finalize-order\// },
-  { title: 'before the certificate is fetched', what: 'request', path: /^\/certZ\// },
+  { title: 'before the certificate is downloaded', what: 'request', path: /^\/certZ\// },
 ] as const;
 
 type State = {
@@ -26,7 +26,7 @@ type State = {
 suite('the process ends in the middle of an order', needsAcme(), () => {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     for (const { title, what, path } of signal === 'SIGKILL' ? points : points.slice(1, 4)) {
-      test(`${signal} ${title}`, async (t) => {
+      test(`the next process finishes the same order after ${signal} ${title}`, async (t) => {
         const { vault, front } = await frontedVault(t, { nonceReject: 0 });
         const state = () =>
           vault.query<State>('select status, order_url, hex(sealed_private_key) as key from renewals')[0];
@@ -64,7 +64,7 @@ suite('the process ends in the middle of an order', needsAcme(), () => {
     }
   }
 
-  test('SIGKILL after the CA created the order, before it is recorded: still one certificate', async (t) => {
+  test('one certificate is issued after SIGKILL between the creation of an order at the CA and its record', async (t) => {
     const { vault, front } = await frontedVault(t, { nonceReject: 0 });
     const first = await vault.serve();
     const held = front.hold('answer', /^\/order-plz$/);

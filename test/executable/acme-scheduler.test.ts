@@ -59,7 +59,7 @@ function assertPair(chain: Download, key: Download, seen: Seen): void {
 }
 
 suite('the scheduler', needsAcme(), () => {
-  test(`certificates of ${validity} seconds are renewed ${renewals} times, and every download is valid and a pair`, {
+  test(`certificates valid for ${validity} seconds are renewed ${renewals} times, and each download is a valid pair`, {
     timeout: 1_000_000,
   }, async (t) => {
     // Pebble's windows reach from the first to the last moment; without them the vault decides on the moment itself.
@@ -84,7 +84,7 @@ suite('the scheduler', needsAcme(), () => {
     t.diagnostic(`${seen.downloads} downloads, ${seen.pairs} pairs, versions ${[...seen.versions]}`);
   });
 
-  test('near the end, the fallback issuer is asked where the first one is gone', async (t) => {
+  test('near expiry, the fallback issuer issues the certificate if the first issuer is unreachable', async (t) => {
     const vault = await acmeVault(t, { certificateValidityPeriod: 90 * 86_400 });
     const { server: dnsServer } = vault.dns;
     const fallback = await pebble(t, { dnsServer, httpPort: vault.httpPort, tlsPort: vault.tlsPort });

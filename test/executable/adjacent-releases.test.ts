@@ -61,7 +61,7 @@ async function download({ url }: RunningVault, key: string, etag = ''): Promise<
 
 const ask = ({ url }: RunningVault, path: string, init?: RequestInit) => fetch(`${url}/api/v1${path}`, init);
 
-test('nodes of this release go on serving beside one of the next, which has migrated the database', async (t) => {
+test('a node of this release keeps serving after a node of the next release migrates the database', async (t) => {
   const { own, version, startNext, restartOwn, done, byOwn, byNext, query } = await upgrade(t);
   const scopes = ['certificates:read', 'renewals:trigger'];
   const create = (name: string) => [

@@ -61,31 +61,31 @@ fs.mkdirSync(forbidden, { mode: 0o555 });
 const made = vault(['certificate', 'create', '--name', 'a', '--domain', 'a.test', '--data-dir', data]);
 assert.equal(made.status, 0, made.stderr);
 
-test('it prints the version of package.json', () => {
+test('the executable prints the version of package.json', () => {
   const { status, stdout } = vault(['--version']);
   assert.deepEqual({ status, stdout }, { status: 0, stdout: `${manifest.version}\n` });
 });
 
-test('it runs without HOME, with a HOME that is missing and with one that cannot be written', () => {
+test('the executable runs without HOME, with a missing HOME and with a read-only HOME', () => {
   assertLists({});
   assertLists({ HOME: absent });
   assertLists({ HOME: forbidden });
 });
 
-test('it runs from a folder in which its user can write nothing', () => {
+test('the executable runs from a directory that its user cannot write to', () => {
   const probe = spawnSync('touch', [join(dir, 'bin', 'probe')], { ...user });
   assert.notEqual(probe.status, 0);
   assertLists({ TMPDIR: temporary });
 });
 
-test('twelve run at the same time', async () => {
+test('twelve processes of the executable run at the same time', async () => {
   const run = promisify(execFile);
   const options = { ...user, env: { TMPDIR: temporary } };
   const runs = await Promise.all(Array.from({ length: 12 }, () => run(program, list, options)));
   for (const { stdout } of runs) assert.deepEqual(namesIn(stdout), ['a']);
 });
 
-test('it loads no native code that another user prepared', () => {
+test('the executable does not load native code planted in HOME or PKG_NATIVE_CACHE_PATH', () => {
   const home = join(dir, 'poisoned');
   const addon = join(
     root,
@@ -105,38 +105,34 @@ test('it loads no native code that another user prepared', () => {
   for (const name of names) assert.equal(fs.readFileSync(join(cache, name), 'utf8'), 'garbage');
 });
 
-test('it leaves nothing behind in TMPDIR', () => {
+test('the executable leaves no file in TMPDIR', () => {
   assertLists({ TMPDIR: temporary });
   assert.deepEqual(fs.readdirSync(temporary), []);
 });
 
-test('it tries the next directory if TMPDIR cannot be written, is missing or is a file', () => {
+test('the executable tries the next directory if TMPDIR is read-only, missing or a file', () => {
   assertLists({ TMPDIR: forbidden });
   assertLists({ TMPDIR: absent });
   assertLists({ TMPDIR: program });
 });
 
-test('it tries the next directory if TMPDIR is mounted noexec', mayMount(), () => {
+test('the executable tries the next directory if TMPDIR is mounted noexec', mayMount(), () => {
   const { status, stdout, stderr } = listWithNoexec([temporary], { TMPDIR: temporary });
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
   assert.deepEqual(namesIn(stdout), ['a']);
 });
 
-test(
-  'where a read-only container leaves only the data directory, it loads SQLite from there',
-  mayMount(),
-  () => {
-    const { status, stdout, stderr } = listWithNoexec(['/dev/shm', '/var/tmp'], { TMPDIR: forbidden });
-    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
-    assert.deepEqual(namesIn(stdout), ['a']);
-    assert.deepEqual(
-      fs.readdirSync(data).filter((name) => name.startsWith('certificate-vault-')),
-      [],
-    );
-  },
-);
+test('SQLite is loaded from the data directory if no other directory allows it', mayMount(), () => {
+  const { status, stdout, stderr } = listWithNoexec(['/dev/shm', '/var/tmp'], { TMPDIR: forbidden });
+  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
+  assert.deepEqual(namesIn(stdout), ['a']);
+  assert.deepEqual(
+    fs.readdirSync(data).filter((name) => name.startsWith('certificate-vault-')),
+    [],
+  );
+});
 
-test('where no directory will do, it says why for each and what to do, and fails', () => {
+test('the executable fails with the reason for each directory if SQLite cannot be loaded from any', () => {
   const env = { TMPDIR: forbidden, XDG_RUNTIME_DIR: absent };
   const args = ['-c', 'ulimit -f 1; exec "$0" "$@"', program, ...list];
   const { status, stdout, stderr } = spawnSync('sh', args, { ...user, env, encoding: 'utf8' });
@@ -149,7 +145,7 @@ test('where no directory will do, it says why for each and what to do, and fails
   assert.doesNotMatch(stderr, /\n\s+at /);
 });
 
-test('neither the environment nor a signal opens a debugger on it', async (t) => {
+test('neither NODE_OPTIONS nor SIGUSR1 opens a debugger on the executable', async (t) => {
   assertLists({ NODE_OPTIONS: '--inspect-brk=127.0.0.1:0 --no-such-option', TMPDIR: temporary });
   const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0'];
   const server = spawn(program, args, { ...user, env: {}, stdio: ['ignore', 'pipe', 'ignore'] });

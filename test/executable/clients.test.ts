@@ -9,7 +9,7 @@ import { tempDir } from '../harness/temp-dir.ts';
 
 const path = '/api/v1/certificates/web/certificate.crt';
 
-test('trusted proxies, networks of keys and limits hold as they are set', async (t) => {
+test('--trusted-proxies, networks of API keys, the rate limit and --max-connections are enforced', async (t) => {
   const dir = tempDir(t);
   const common = ['--data-dir', dir];
   await vault(['certificate', 'create', '--name', 'web', '--domain', 'web.test', ...common]);
@@ -50,7 +50,7 @@ test('trusted proxies, networks of keys and limits hold as they are set', async 
   for (const socket of silent) socket.destroy();
 });
 
-test('without them no header changes who the client is', async (t) => {
+test('without --trusted-proxies no header changes the IP address of the client', async (t) => {
   const dir = tempDir(t);
   const common = ['--data-dir', dir];
   const rights = ['--scope=certificates:read', '--certificate=*', '--allow-ip=192.0.2.0/24'];

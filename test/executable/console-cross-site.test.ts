@@ -92,7 +92,7 @@ function refusedBy({ server }: Visit): number {
 
 for (const domain of ['localhost', 'test']) {
   suite(`from another site, with ${domain === 'test' ? 'Origin' : 'Sec-Fetch-Site'}`, () => {
-    test('nothing is changed', chromium, async (t) => {
+    test('requests change nothing', chromium, async (t) => {
       const { there, alice } = await vaultAt(t, domain);
       const port = await otherSite(t);
       const page = await alice.context.newPage();
@@ -121,7 +121,7 @@ for (const domain of ['localhost', 'test']) {
       await alice.page.getByText('1 certificate, healthy.').waitFor();
     });
 
-    test('nothing leaks, and the console cannot be framed', chromium, async (t) => {
+    test('requests read nothing, and the console cannot be framed', chromium, async (t) => {
       const { there, alice } = await vaultAt(t, domain);
       const port = await otherSite(t);
       const page = await alice.context.newPage();

@@ -56,7 +56,7 @@ async function done(outcome: ReturnType<typeof vault>): Promise<string> {
 
 const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
-test('a revocation, a new version and a deletion count at the next request on every node', async (t) => {
+test('a revocation, a new version and a deletion take effect at the next request on every node', async (t) => {
   const { run, ask } = await cluster(t);
   await done(run(0, 'certificate', 'create', '--name', 'web', '--domain', 'web.example.test'));
   const create = (node: 0 | 1, name: string) =>
@@ -97,7 +97,7 @@ test('a revocation, a new version and a deletion count at the next request on ev
   assert.match(await done(run(1, 'audit', 'verify')), /is intact/);
 });
 
-test('a file that is applied on the host of any node counts at the next request on every node', async (t) => {
+test('a file that is applied on the host of any node takes effect at the next request on every node', async (t) => {
   const { run, ask } = await cluster(t);
   const folder = tempDir(t);
   const file = join(folder, 'desired.yaml');
@@ -166,7 +166,7 @@ test('setup links, sessions and events of the console work from any node', async
   assert.equal((await ask(0, '/api/v1/session', fromPage('GET', undefined, cookie))).status, 401);
 });
 
-test('challenges of one node are answered by all', async (t) => {
+test('every node responds to an http-01 challenge of another node', async (t) => {
   const { server, url, ask } = await cluster(t);
   await server.query(
     `insert into acme_challenges (identifier, type, token, key_authorization, created_at)
@@ -180,7 +180,7 @@ test('challenges of one node are answered by all', async (t) => {
   }
 });
 
-test('a node without the master key, or with another, refuses to start and says what to do', async (t) => {
+test('a node without the master key or with a wrong one fails to start with an error message', async (t) => {
   const { url } = await cluster(t);
   const environment = { CERTVAULT_DATABASE: url };
   const none = await vault(['serve', '--data-dir', join(tempDir(t), 'none'), '--listen', '127.0.0.1:0'], {
@@ -196,7 +196,7 @@ test('a node without the master key, or with another, refuses to start and says 
   assert.match(wrong.stderr, /is not the master key of the vault in postgres:/);
 });
 
-test('while the server is away requests get 503, and after it all is as before', async (t) => {
+test('requests get 503 while the database server is down, and the status from before once it is back', async (t) => {
   const { server, run, ask } = await cluster(t);
   await done(run(0, 'certificate', 'create', '--name', 'web', '--domain', 'web.example.test'));
   const key = await done(

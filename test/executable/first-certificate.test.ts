@@ -114,7 +114,7 @@ before(async () => {
   await start();
 });
 
-test('the list, the metadata and the versions tell of the imported certificate', skipped, async () => {
+test('an imported certificate appears in the list, its metadata and its versions', skipped, async () => {
   const list = await json<CertificateView[]>('');
   assert.deepEqual(
     list.map(({ name }) => name),
@@ -141,7 +141,7 @@ test('the list, the metadata and the versions tell of the imported certificate',
 });
 
 test(
-  'every artifact has exactly what belongs to it, in order and without the root, and each download is recorded',
+  'each artifact has the right contents, in order and without the root, and each download is recorded',
   skipped,
   async () => {
     const { leaf, intermediates } = expected.chain ?? assert.fail();
@@ -168,18 +168,22 @@ test(
   },
 );
 
-test('a key that is revoked while the server runs is refused at the next request', skipped, async () => {
-  const options = ['--name=brief', '--scope=certificates:read', '--certificate=web'];
-  const raw = (await run('api-key', 'create', ...options)).trim();
-  const statuses = [(await request('/web', {}, raw)).status, (await request('/local', {}, raw)).status];
-  await run('api-key', 'revoke', '--id=2');
-  statuses.push((await request('/web', {}, raw)).status, (await request('/web')).status);
-  assert.deepEqual(statuses, [200, 403, 401, 200]);
-  const [event] = audit('api_key.revoke');
-  assert.deepEqual([event?.actor, event?.resource], ['local-cli', 'api-key:2']);
-});
+test(
+  'an API key that is revoked while the server runs is rejected at the next request',
+  skipped,
+  async () => {
+    const options = ['--name=brief', '--scope=certificates:read', '--certificate=web'];
+    const raw = (await run('api-key', 'create', ...options)).trim();
+    const statuses = [(await request('/web', {}, raw)).status, (await request('/local', {}, raw)).status];
+    await run('api-key', 'revoke', '--id=2');
+    statuses.push((await request('/web', {}, raw)).status, (await request('/web')).status);
+    assert.deepEqual(statuses, [200, 403, 401, 200]);
+    const [event] = audit('api_key.revoke');
+    assert.deepEqual([event?.actor, event?.resource], ['local-cli', 'api-key:2']);
+  },
+);
 
-test('an unchanged artifact is answered with 304, which is not recorded', skipped, async () => {
+test('a conditional request for an unchanged artifact gets 304 and is not recorded', skipped, async () => {
   const earlier = audit('certificate.download').length;
   for (const file of artifactFiles) {
     const first = await request(`/web/${file}`);
@@ -216,7 +220,7 @@ test('a renewal is queued with 202, succeeds, and the next download is the new p
   );
 });
 
-test('after a restart everything is there, and every byte is the same', skipped, async () => {
+test('all certificates and their artifacts are identical after a restart', skipped, async () => {
   const everything = async () => ({
     list: (await json<CertificateView[]>('')).map(({ artifacts: _, ...rest }) => rest),
     web: await downloadAll('web'),

@@ -17,7 +17,7 @@ function serveHttps(t: TestContext, { dataDir, dns, tlsPort }: AcmeVault) {
 }
 
 suite('a public certificate for the vault itself', needsAcme(), () => {
-  test('replaces the private one without a restart, validated on the HTTPS port itself', async (t) => {
+  test('replaces the private one without a restart, with tls-alpn-01 on the HTTPS port', async (t) => {
     const vault = await acmeVault(t, { authzReuse: 0 });
     const server = await serveHttps(t, vault);
     const health = `${server.url}/api/v1/health`;
@@ -38,7 +38,7 @@ suite('a public certificate for the vault itself', needsAcme(), () => {
     assert.deepEqual(vault.query('select * from acme_challenges'), []);
   });
 
-  test('that was ordered before the first start is served as soon as it comes', async (t) => {
+  test('is served without a restart if it was ordered before the first start', async (t) => {
     const vault = await acmeVault(t, { authzReuse: 0 });
     const order = ['--domain', name, '--issuer', 'pebble', '--challenge', 'tls-alpn-01'];
     await vault.done('certificate', 'create', '--name', 'vault', ...order);

@@ -127,7 +127,7 @@ test('a server resumes the order of a command that was killed beside it', async 
   await assertResumed(line, held, left);
 });
 
-test('a server leaves the renewal of a command that still runs to it', async (t) => {
+test('a server does not take over the renewal of a command that is still running', async (t) => {
   const line = await commandLineWithCa(t);
   const held = holdFirst(t, line.ca, 'finalize');
   const command = begin(t, line, [...create, '--wait']);

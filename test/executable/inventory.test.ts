@@ -51,7 +51,7 @@ const bundled = [
   ]),
 ];
 
-test('it is seen which packages are in the executable', () => {
+test('the search for packages in the executable finds known ones, such as zod and kysely', () => {
   for (const name of ['zod', 'kysely', 'jose', 'jws', 'pino', 'tsyringe/node_modules/tslib']) {
     assert.ok(bundled.includes(`node_modules/${name}`), `${name} in ${bundled.join(', ')}`);
   }
@@ -88,7 +88,7 @@ test('"vault licenses" has the licenses of the vault, Node.js with its parts, SQ
   assert.match(licenses, /Dan Wheeler and Dropbox/);
 });
 
-test('the bill of materials is what the schema of CycloneDX 1.6 asks for', () => {
+test('the bill of materials is valid according to the CycloneDX 1.6 schema', () => {
   // A schema of draft 7, with formats that no JSON of ours contains.
   const { default: Ajv } = require('ajv') as typeof import('ajv');
   const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats');
@@ -110,7 +110,7 @@ test('the bill of materials is what the schema of CycloneDX 1.6 asks for', () =>
   assert.equal(validate({ ...bill, specVersion: 1 }), false);
 });
 
-test('the bill of materials is of this very executable, and names all that is in it', () => {
+test('the bill of materials has the hash of the executable and lists all components in it', () => {
   const [hash] = bill.metadata.component.hashes;
   assert.equal(hash?.content, createHash('sha256').update(executable).digest('hex'));
   const purls = bill.components.map(({ purl }) => purl);
@@ -126,7 +126,7 @@ test('the bill of materials is of this very executable, and names all that is in
   assert.equal(bill.components.find(({ name }) => name === 'SQLite')?.version, sqliteVersion());
 });
 
-test('what the bill of materials says to need something is in it, as is what is needed', () => {
+test('each dependency in the bill of materials refers to a component in it', () => {
   const all = bill.components.flatMap((component) => [component, ...(component.components ?? [])]);
   const refs = new Set(all.map((component) => component['bom-ref']));
   assert.equal(refs.size, all.length, 'two components have the same name and version');
@@ -142,7 +142,7 @@ test('what the bill of materials says to need something is in it, as is what is 
   assert.match(needs('tsyringe'), /pkg:npm\/tslib@1\./);
 });
 
-test('what the sources bundle is found in the folders of their packages, even in nested ones', () => {
+test('bundledPackages returns the folders of bundled packages, including nested ones', () => {
   const inputs = [
     'src/a.ts',
     'node_modules/a/i.js',
@@ -161,13 +161,13 @@ test('what the sources bundle is found in the folders of their packages, even in
 
 const refused: readonly (readonly [title: string, license: string | undefined, file: string, why: RegExp])[] =
   [
-    ['that names no license', undefined, 'LICENSE', /^a names no license/],
+    ['without a license', undefined, 'LICENSE', /^a names no license/],
     ['without the text of its license', 'MIT', 'README.md', /^a comes without the text of its license/],
-    ['under a license that asks for more', 'GPL-3.0-only', 'LICENSE', /^a is under GPL-3.0-only/],
-    ['under a license that nobody has heard of', 'SEE LICENSE IN LICENSE', 'LICENSE', /^a is under SEE/],
+    ['under a license that is not allowed', 'GPL-3.0-only', 'LICENSE', /^a is under GPL-3.0-only/],
+    ['under an unknown license', 'SEE LICENSE IN LICENSE', 'LICENSE', /^a is under SEE/],
   ];
 for (const [title, license, file, why] of refused) {
-  test(`no package gets into the executable ${title}`, (t) => {
+  test(`the build rejects a package ${title}`, (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'inventory-'));
     t.after(() => rmSync(dir, { recursive: true }));
     const folder = 'node_modules/a';

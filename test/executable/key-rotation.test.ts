@@ -21,7 +21,7 @@ function commands(dataDir: string) {
 
 type Shown = { public_key_pin: string; next_public_key_pin: string | null };
 
-test('a rotated key of the HTTPS certificate is announced, comes once, and stays', async (t) => {
+test('--rotate-key announces the next HTTPS key, which the next renewal uses and later renewals keep', async (t) => {
   const dataDir = tempDir(t);
   const done = commands(dataDir);
   const shown = async (): Promise<Shown> =>
@@ -81,7 +81,7 @@ test('a rotated key of the HTTPS certificate is announced, comes once, and stays
   assert.match(warning?.hint ?? '', /\nFix: vault certificate update --name vault --reuse-key$/);
 });
 
-test('a key rotation can be canceled, and new keys at each renewal are a setting that warns', async (t) => {
+test('--no-rotate-key cancels a key rotation, and settings that change the public key print a warning', async (t) => {
   const done = commands(tempDir(t));
   await done('certificate create --name web --domain web.test --reuse-key');
   const pins = async () => {

@@ -47,7 +47,7 @@ function restored(config: string, data: string, path: string): number | undefine
 }
 
 test(
-  'a vault that Litestream has replicated serves the same files when both were killed',
+  'a vault that is restored from its Litestream replica after kill -9 serves the same private key',
   needs('litestream', goFolders),
   async (t) => {
     const { data, done } = commandLine(t);
@@ -94,7 +94,7 @@ test(
 );
 
 test(
-  'while Litestream has the database open a restore leaves it alone',
+  'restore --replace fails while Litestream has the database open',
   needs('litestream', goFolders),
   async (t) => {
     const { data, done } = commandLine(t);

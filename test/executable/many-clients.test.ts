@@ -28,7 +28,7 @@ async function ask(url: string, key: string, agent: http.Agent, etag = ''): Prom
 const listeners = { http: [], https: ['--tls-certificate', 'vault'] };
 
 for (const [scheme, args] of Object.entries(listeners)) {
-  test(`five hundred clients with one key behind one address are all served over ${scheme}, on old connections and on new ones`, async (t) => {
+  test(`500 clients with one API key and one address are all served over ${scheme}, on reused and new connections`, async (t) => {
     const dir = tempDir(t);
     const common = ['--data-dir', dir];
     await vault(['certificate', 'create', '--name', 'web', '--domain', 'web.test', ...common]);

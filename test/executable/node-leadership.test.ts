@@ -64,7 +64,7 @@ async function cluster(t: TestContext) {
   return { one, two, relay, run, done, query, renew, renewals, ready };
 }
 
-test('a node that stops hands the jobs over at once, and forgets itself', async (t) => {
+test('a node that stops hands over the lease of the background jobs immediately and deletes its record', async (t) => {
   const { one, two, query, renew, ready } = await cluster(t);
   await renew(two, 1);
   assert(!leads(two));
@@ -79,7 +79,7 @@ test('a node that stops hands the jobs over at once, and forgets itself', async 
   await renew(two, 2);
 });
 
-test('a node that hangs in the middle of a write loses the jobs, and what it had begun never counts', async (t) => {
+test('a node that hangs during a write loses leadership, and the write is never committed', async (t) => {
   const { one, two, relay, run, done, query, renew, renewals, ready } = await cluster(t);
   const scope = '--scope=certificates:read';
   const key = (await done(two, 'api-key', 'create', '--name=k', '--certificate=web', scope)).trim();
@@ -133,7 +133,7 @@ test('a node that hangs in the middle of a write loses the jobs, and what it had
   assert.match(doctor, /nodes +2 nodes with version \S+: .*\(background jobs\)/);
 });
 
-test('a rotation of the master key waits for every node, and then every node opens everything', async (t) => {
+test('master-key rotate fails until every node has the next key, and then every node serves private keys', async (t) => {
   const { one, two, run, done } = await cluster(t);
   const refused = await run(one, 'master-key', 'rotate');
   assert.equal(refused.code, 1);

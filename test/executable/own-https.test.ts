@@ -62,7 +62,7 @@ suite('a vault with a certificate of its own', () => {
   });
 
   test(
-    'is trusted at the first request, by its pin or by its CA, and strangers are not',
+    'is trusted by its pin or its CA, and a wrong pin, CA or host name is rejected',
     needs('curl'),
     async (t) => {
       const dataDir = tempDir(t);
@@ -86,7 +86,7 @@ suite('a vault with a certificate of its own', () => {
   );
 
   test(
-    'keeps its pin when a command renews it, and changes it when another certificate is imported',
+    'keeps its pin when the certificate is renewed, and serves an imported certificate that replaces it',
     needs('openssl'),
     async (t) => {
       const dataDir = tempDir(t);
@@ -106,7 +106,7 @@ suite('a vault with a certificate of its own', () => {
     },
   );
 
-  test('warns where the certificate is for another host than the public URL', async (t) => {
+  test('warns at the start if the certificate is for another host than the public URL', async (t) => {
     const dataDir = tempDir(t);
     const at = (host: string) => [...own, '--public-url', `https://${host}`];
     const before = await serve(t, dataDir, { args: at('old.example.test') });
@@ -123,7 +123,7 @@ suite('a vault with a certificate of its own', () => {
     assert.equal(after.pin, seen.pin);
   });
 
-  test('finishes the request in flight at SIGTERM, and takes no more', async (t) => {
+  test('finishes the request in flight at SIGTERM, and refuses new connections', async (t) => {
     const server = await serve(t, tempDir(t), { args: own });
     const { port } = new URL(server.url);
     const socket = connect({ host: '127.0.0.1', port: Number(port), rejectUnauthorized: false });
@@ -146,7 +146,7 @@ suite('a vault with a certificate of its own', () => {
 });
 
 suite('a vault with files for HTTPS', needs('openssl'), () => {
-  test('serves them, and what certbot puts in their place', async (t) => {
+  test('serves the files that certbot puts in their place, and keeps the current ones if those are invalid', async (t) => {
     const dir = tempDir(t);
     const first = issue(dir, 'first', { names: 'IP:127.0.0.1' });
     const second = issue(dir, 'second', { names: 'IP:127.0.0.1' });
@@ -171,8 +171,8 @@ suite('a vault with files for HTTPS', needs('openssl'), () => {
   });
 });
 
-suite('HTTPS is refused at the start', () => {
-  test('with settings that contradict each other', async (t) => {
+suite('serve with HTTPS fails to start', () => {
+  test('with conflicting settings or a missing file', async (t) => {
     const files = ['--tls-cert-file', '/a.crt', '--tls-key-file', '/a.key'];
     assert.match(
       await refused(t, ...own, ...files),
@@ -192,7 +192,7 @@ suite('HTTPS is refused at the start', () => {
     );
   });
 
-  test('without a name for the certificate', async (t) => {
+  test('without a host name for the certificate', async (t) => {
     assert.match(
       await refused(t, ...own, '--listen', '0.0.0.0:0'),
       /^vault: cannot create the HTTPS certificate "vault": the vault does not know its own host name\n {2}Set the URL that clients use, such as --public-url https:/,

@@ -30,7 +30,7 @@ test('two builds of the same sources give the same bytes, and the same bill of m
   assert.ok(bills[0]?.includes('CycloneDX'));
 });
 
-test('the option that makes the code cache the same each time does not make Node refuse it', () => {
+test('the V8 option for a reproducible code cache does not change the version tag of the cache', () => {
   // Node compares this tag, and takes no cache with another: the start would be slow again, in silence.
   const tag = (...options: string[]) =>
     execFileSync(process.execPath, [...options, '--print', 'v8.cachedDataVersionTag()'], {

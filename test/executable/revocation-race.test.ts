@@ -78,7 +78,7 @@ async function prepared(t: TestContext) {
 const statuses = (answers: readonly Answer[]) => [...new Set(answers.map(({ status }) => status))];
 
 suite('a flood of downloads', () => {
-  test('has no success that began after the command that revoked the key returned', async (t) => {
+  test('gets only 401 and 429 once the command that revokes the API key has returned', async (t) => {
     const { run, makeKey, flood } = await prepared(t);
     for (let round = 0; round < 2; round += 1) {
       const key = await makeKey();
@@ -94,7 +94,7 @@ suite('a flood of downloads', () => {
     }
   });
 
-  test('gets nothing older than the version that a command has imported, and nothing that one has deleted', async (t) => {
+  test('gets only the new version once an import has returned, and only 404 once a deletion has returned', async (t) => {
     const { run, makeKey, download, flood } = await prepared(t);
     const key = await makeKey();
     const dir = tempDir(t);

@@ -319,37 +319,42 @@ async function rest(walk: SecretWalk): Promise<void> {
   }
 }
 
-test('no command says or leaves a secret that it does not hand out', needs('openssl'), async (t) => {
-  const walk = new SecretWalk(t);
-  const { search } = walk;
-  const dns = await fakeDns(t);
-  await people(walk);
-  await importing(walk);
-  const { hookCalls } = await providers(walk, await echoing(t), dns.server);
-  const passphrase = walk.secret('passphrase of a backup');
-  const backup = join(walk.dir, 'backup.vault');
-  await walk.done(['backup', backup, '--with-master-key', `--passphrase-file=${walk.file(passphrase)}`]);
-  search.said('a backup', readFileSync(backup));
-  await walk.done(['database', 'copy', '--to', join(walk.dir, 'moved')]);
-  await walk.done(['database', 'reopen', '--yes']);
-  for (const { words, options } of await allCommands()) {
-    if (words.join(' ') === 'serve' || [...walk.ran].some((ran) => ran.startsWith(words.join(' ')))) continue;
-    const required = Object.entries(options).filter(([, one]) => one.required === true);
-    const given = required.map(([name, one]) =>
-      one.type === 'positional' ? backup : `--${name}=${name === 'id' ? 1 : 'web'}`,
-    );
-    await walk.run([...words, ...given]);
-  }
-  walk.files('at the end');
-  search.said('what the hook was started with', readFileSync(hookCalls), ['token of a hook']);
-  await walk.unseal();
-  assert(search.names().length >= 12, search.names().join());
-  assert(search.count() > 80, String(search.count()));
-  assert.deepEqual(search.complaints(), []);
-});
+test(
+  'no output or file of a command contains a secret that the command is not meant to show',
+  needs('openssl'),
+  async (t) => {
+    const walk = new SecretWalk(t);
+    const { search } = walk;
+    const dns = await fakeDns(t);
+    await people(walk);
+    await importing(walk);
+    const { hookCalls } = await providers(walk, await echoing(t), dns.server);
+    const passphrase = walk.secret('passphrase of a backup');
+    const backup = join(walk.dir, 'backup.vault');
+    await walk.done(['backup', backup, '--with-master-key', `--passphrase-file=${walk.file(passphrase)}`]);
+    search.said('a backup', readFileSync(backup));
+    await walk.done(['database', 'copy', '--to', join(walk.dir, 'moved')]);
+    await walk.done(['database', 'reopen', '--yes']);
+    for (const { words, options } of await allCommands()) {
+      if (words.join(' ') === 'serve' || [...walk.ran].some((ran) => ran.startsWith(words.join(' '))))
+        continue;
+      const required = Object.entries(options).filter(([, one]) => one.required === true);
+      const given = required.map(([name, one]) =>
+        one.type === 'positional' ? backup : `--${name}=${name === 'id' ? 1 : 'web'}`,
+      );
+      await walk.run([...words, ...given]);
+    }
+    walk.files('at the end');
+    search.said('what the hook was started with', readFileSync(hookCalls), ['token of a hook']);
+    await walk.unseal();
+    assert(search.names().length >= 12, search.names().join());
+    assert(search.count() > 80, String(search.count()));
+    assert.deepEqual(search.complaints(), []);
+  },
+);
 
 test(
-  'no answer, log or file of the server has a secret that it does not hand out',
+  'no response, log or file of the server contains a secret that it is not meant to show',
   needs('openssl'),
   async (t) => {
     const walk = new SecretWalk(t);
@@ -378,7 +383,7 @@ test(
   },
 );
 
-test('the setup link is shown to who asks for it on the command line, and its token nowhere else', async (t) => {
+test('the setup token appears only in the output of the command that creates the setup link', async (t) => {
   const walk = new SecretWalk(t);
   walk.server = await serve(t, walk.data, { args: ['--log-level', 'debug'] });
   await walk.ask('GET', '/api/v1/health');
@@ -408,7 +413,7 @@ test('the setup link is shown to who asks for it on the command line, and its to
 });
 
 suite('with a real CA', needsAcme(), () => {
-  test('no secret of an order appears anywhere: account, external account, zone, certificate', async (t) => {
+  test('no key of an account, external account, DNS zone or certificate appears in output, logs or files', async (t) => {
     const eab = randomBytes(32).toString('base64url');
     const acme = await acmeVault(t, { eab: { 'kid-1': eab }, issuer: eabOptions(t, eab) });
     const walk = new SecretWalk(t, acme.dataDir);
@@ -452,7 +457,7 @@ suite('the search', () => {
     return search.complaints().length > 0;
   };
 
-  test('finds a secret in every form, and not where it may be', () => {
+  test('finds a secret in every encoding, and reports none where the secret is allowed', () => {
     const secret = 'päss wörd "of" nobody';
     const bytes = Buffer.from(secret);
     for (const content of [

@@ -13,7 +13,7 @@ import { tempDir } from '../harness/temp-dir.ts';
 import { diskShim } from '../torture/disk-shim.ts';
 
 test(
-  'while a commit waits for the disk, requests that record nothing are answered',
+  'requests that record nothing get responses while a commit waits for the disk',
   needs('cc'),
   async (t) => {
     const scratch = tempDir(t);

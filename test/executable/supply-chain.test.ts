@@ -20,7 +20,7 @@ const { '': own, ...locked } = lock.packages as Record<string, Locked>;
 const kinds = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 const direct = kinds.flatMap((kind) => Object.entries(manifest[kind] as Record<string, string>));
 
-test('package.json names exact versions, and overrides nothing', () => {
+test('package.json has exact versions and no overrides', () => {
   assert.ok(direct.length > 25);
   for (const [name, version] of direct) assert.match(version, /^\d+\.\d+\.\d+(-beta\.\d+)?$/, name);
   assert.deepEqual(
@@ -29,12 +29,12 @@ test('package.json names exact versions, and overrides nothing', () => {
   );
 });
 
-test('package-lock.json belongs to package.json', () => {
+test('package-lock.json matches package.json', () => {
   for (const kind of kinds) assert.deepEqual((own as Record<string, unknown>)[kind], manifest[kind]);
   for (const [name, version] of direct) assert.equal(locked[`node_modules/${name}`]?.version, version, name);
 });
 
-test('package-lock.json has a SHA-512 for each package, and takes none from elsewhere than the registry', () => {
+test('package-lock.json has a SHA-512 for each package, and each package comes from the registry', () => {
   const packages = Object.entries(locked);
   assert.ok(packages.length > 150);
   for (const [path, { version, integrity, resolved, link }] of packages) {
@@ -45,7 +45,7 @@ test('package-lock.json has a SHA-512 for each package, and takes none from else
   }
 });
 
-test('the programs of all platforms are pinned, regardless of the machine that wrote the lock', () => {
+test('package-lock.json pins the platform-specific packages of all platforms', () => {
   for (const platform of ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64']) {
     for (const name of [
       `@biomejs/cli-${platform}`,
@@ -57,7 +57,7 @@ test('the programs of all platforms are pinned, regardless of the machine that w
   }
 });
 
-test('npm runs no script of any package here, and saves exact versions', () => {
+test('npm is configured to ignore scripts of packages and to save exact versions', () => {
   const setting = (name: string) =>
     execFileSync('npm', ['config', 'get', name], { cwd: root, encoding: 'utf8' }).trim();
   assert.equal(setting('ignore-scripts'), 'true');

@@ -42,7 +42,7 @@ async function succeeded({ url }: RunningVault, key: string, id: number): Promis
   }
 }
 
-test('two servers on one directory record every download, and know at once what the other or a command changed', async (t) => {
+test('two servers on one data directory record every download and apply changes by each other immediately', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'www.example.com');
   const made = await line.done(
@@ -104,7 +104,7 @@ test('two servers on one directory record every download, and know at once what 
   assert.equal(verified.code, 0, verified.stderr);
 });
 
-test('a second server on the same port is refused with one sentence, and the first continues', async (t) => {
+test('a second server on the same port fails with an error message, and the first keeps serving', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'www.example.com');
   const listen = `127.0.0.1:${await freePort()}`;

@@ -142,7 +142,7 @@ test('a resumed renewal uses the key that was stored before the crash', async (t
   assert.deepEqual(query(place, left), [{ sealed_private_key: null }]);
 });
 
-test('the record of a download that was answered survives a kill the moment after', async (t) => {
+test('the audit event of a finished download survives a kill immediately afterwards', async (t) => {
   const place = await prepare(t, 'ec256');
   const count = "select count(*) as n from audit_events where action = 'certificate.download'";
   for (let downloads = 1; downloads <= 5; downloads++) {
@@ -155,7 +155,7 @@ test('the record of a download that was answered survives a kill the moment afte
   }
 });
 
-test('a burst of downloads is recorded before the first byte of each, whenever the kill comes', async (t) => {
+test('every download that succeeded before a kill in a burst of 200 is recorded', async (t) => {
   const place = await prepare(t, 'ec256');
   const server = await serve(t, place.dir);
   let answered = 0;
@@ -171,7 +171,7 @@ test('a burst of downloads is recorded before the first byte of each, whenever t
   assert.ok((row?.n ?? 0) >= answered, `${answered} were answered, ${row?.n} are recorded`);
 });
 
-test('an API key that was printed is there after the server that ran beside it was killed', async (t) => {
+test('an API key that a command created works after the running server is killed', async (t) => {
   const place = await prepare(t, 'ec256');
   const server = await serve(t, place.dir);
   const args = ['api-key', 'create', '--name=late', '--scope=certificates:read', '--certificate=web'];
@@ -184,7 +184,7 @@ test('an API key that was printed is there after the server that ran beside it w
   assert.deepEqual(query(place, made), [{ n: 1 }]);
 });
 
-test('fifty revocations in a row are each obeyed at the very next request', async (t) => {
+test('each of fifty revoked API keys is rejected at the next request', async (t) => {
   const place = await prepare(t, 'ec256');
   const server = await serve(t, place.dir);
   const apiKey = async (...args: string[]) => {

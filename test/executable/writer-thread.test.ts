@@ -12,7 +12,7 @@ import { tempDir } from '../harness/temp-dir.ts';
 const onLinux =
   process.platform === 'linux' ? {} : { skip: 'only Linux lists the threads and libraries of a process' };
 
-test('a thread writes, with the only copy of SQLite in the process', onLinux, async (t) => {
+test('serve has one writer thread and loads one copy of SQLite', onLinux, async (t) => {
   const { pid } = await serve(t, join(tempDir(t), 'data'), { program: fromExecutable });
   const tasks = `/proc/${pid}/task`;
   const names = readdirSync(tasks).map((id) => readFileSync(join(tasks, id, 'comm'), 'utf8').trim());

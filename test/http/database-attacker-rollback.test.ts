@@ -78,7 +78,7 @@ function saved(dataDir: string, table: string): () => void {
 
 const passwordsOf = ({ world }: Vault) => new Passwords(world, cheapHash);
 
-suite('a row that is put back', () => {
+suite('a database row restored to an older state', () => {
   test('does not bring back a deleted administrator', async (t) => {
     const { server, vault, dataDir, faults, doctor } = await attacked(t);
     await makeAdministrator(vault, 'alice');
@@ -118,7 +118,7 @@ suite('a row that is put back', () => {
     await signIn(server, 'alice', otherPassword);
   });
 
-  test('keeps the session in which a person changed their password, and ends the oldest of too many', async (t) => {
+  test('does not bring back a session that newer ones ended; a password change keeps its own session', async (t) => {
     const { server, vault, dataDir, faults } = await attacked(t);
     await makeAdministrator(vault, 'alice');
     const page = await signIn(server, 'alice');
@@ -133,7 +133,7 @@ suite('a row that is put back', () => {
     assert.deepEqual(await faults(), ['revived']);
   });
 
-  test('does not give a key back the rights that it lost, and no change confirms it', async (t) => {
+  test('does not restore rights removed from an API key, whose next change is rejected', async (t) => {
     const { vault, dataDir, key, status, faults, doctor, server } = await attacked(t);
     const rows = saved(dataDir, 'api_keys');
     const input = parseInput(updateApiKeyInput, { certificates: ['mine'] });
@@ -156,7 +156,7 @@ suite('a row that is put back', () => {
     assert.deepEqual(await faults(), []);
   });
 
-  test('gives an ACME client neither rights that it lost nor an account that it deactivated', async (t) => {
+  test('restores neither rights removed from an ACME client nor its deactivated account', async (t) => {
     const { server, vault, dataDir, faults, doctor } = await attacked(t);
     const external = await makeAcmeClient(vault, { domains: ['*.example.test'] });
     const client = await AcmeTestClient.at(server.url);
@@ -188,7 +188,7 @@ suite('a row that is put back', () => {
 });
 
 suite('the audit log', () => {
-  test('whose newest events are cut off, with its mark put back, shows it from the next event on', async (t) => {
+  test('reports deleted newest events from the next event on, although its mark was restored', async (t) => {
     const { server, vault, dataDir, key, value, status } = await attacked(t);
     const faults = async (of: Vault) => (await verifyChain(of)).faults.map(({ id, kind }) => `${id} ${kind}`);
     const mark = String(value("select value from settings where key = 'audit-mark'"));
@@ -209,7 +209,7 @@ suite('the audit log', () => {
     assert.deepEqual(await faults(again.vault), [`${last + 3} missing`]);
   });
 
-  test('whose newest events are cut off, even before the server starts, shows the keys that they created', async (t) => {
+  test('reports an API key as unrecorded if its creation event was deleted while the server was stopped', async (t) => {
     const { server, vault, dataDir, value } = await attacked(t);
     const mark = String(value("select value from settings where key = 'audit-mark'"));
     const last = Number(value('select max(id) from audit_events'));

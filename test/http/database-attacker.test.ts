@@ -61,7 +61,7 @@ async function attacked(t: TestContext) {
 }
 
 suite('an API key', () => {
-  test('that was put into the database grants nothing, with any tag', async (t) => {
+  test('inserted into the database is rejected without a tag, with a zero tag and with a copied tag', async (t) => {
     const { sql, all, status, key, server, doctor } = await attacked(t);
     const { raw, prefix, hash } = createToken(server.world);
     const insert = `insert into api_keys (name, prefix, hash, scopes, any_certificate, created_at, tag)
@@ -81,27 +81,27 @@ suite('an API key', () => {
   });
 
   for (const [what, change] of [
-    ['its scopes', `update api_keys set scopes = '["certificates:read","private_keys:read"]'`],
-    ['its certificates, to any', 'update api_keys set any_certificate = 1'],
+    ['changes its scopes', `update api_keys set scopes = '["certificates:read","private_keys:read"]'`],
+    ['extends it to any certificate', 'update api_keys set any_certificate = 1'],
     [
-      'its allowlist, by one more',
+      'adds a certificate to its allowlist',
       "insert into api_key_certificates select 1, id from certificates where name = 'other'",
     ],
     [
-      'its allowlist, to another',
+      'replaces the certificate in its allowlist',
       "update api_key_certificates set certificate_id = (select id from certificates where name = 'other')",
     ],
     [
-      'the names of certificates, to change places',
+      'swaps the names of two certificates',
       `update certificates set name = 'x' where name = 'mine';
        update certificates set name = 'mine' where name = 'other'`,
     ],
-    ['its networks', `update api_keys set allowed_networks = '["0.0.0.0/1"]'`],
-    ['its expiry', 'update api_keys set expires_at = 99999999999999'],
-    ['its name, which events bear', "update api_keys set name = 'admin'"],
-    ['its number, which events bear', 'update api_keys set id = 77'],
+    ['changes its networks', `update api_keys set allowed_networks = '["0.0.0.0/1"]'`],
+    ['extends its expiry', 'update api_keys set expires_at = 99999999999999'],
+    ['changes its name', "update api_keys set name = 'admin'"],
+    ['changes its id', 'update api_keys set id = 77'],
   ] as const) {
-    test(`that was changed in ${what} opens nothing any more`, async (t) => {
+    test(`is rejected after an attacker ${what}`, async (t) => {
       const { key, status, doctor, dataDir } = await attacked(t);
       assert.equal(await status(key.raw), 200);
       outsideUnchecked(dataDir, (db) => db.exec(change));
@@ -113,7 +113,7 @@ suite('an API key', () => {
     });
   }
 
-  test('whose secret was replaced is rejected, and no command makes it valid', async (t) => {
+  test('is rejected after its secret was replaced in the database, also when a later revocation is undone there', async (t) => {
     const { key, sql, status, vault, server } = await attacked(t);
     const { raw, prefix, hash } = createToken(server.world);
     sql('update api_keys set prefix = ?, hash = ? where id = ?', prefix, hash, key.id);
@@ -123,7 +123,7 @@ suite('an API key', () => {
     assert.equal(await status(raw.expose()), 401);
   });
 
-  test('that was revoked stays so, even in a vault that is started again', async (t) => {
+  test('stays revoked when its revocation is cleared in the database, also after a restart', async (t) => {
     const { key, sql, status, vault, server, dataDir } = await attacked(t);
     await revokeApiKey(vault, localCli, key.id);
     sql('update api_keys set revoked_at = null');
@@ -133,7 +133,7 @@ suite('an API key', () => {
     assert.equal((await again.get(file('mine'), key.raw)).status, 401);
   });
 
-  test('whose older row is restored with its tag is refused, and found by the audit log', async (t) => {
+  test('is rejected and reported by audit log verification if its row from before its revocation is restored', async (t) => {
     const { key, sql, all, status, vault, faults } = await attacked(t);
     const [row] = all<{ tag: Buffer }>('select tag from api_keys');
     await revokeApiKey(vault, localCli, key.id);
@@ -144,7 +144,7 @@ suite('an API key', () => {
     assert.deepEqual(await faults(), [`${event?.id} revived`]);
   });
 
-  test('whose old secret is put back with its tag after a rotation is refused, and found by the audit log', async (t) => {
+  test('is rejected and reported by audit log verification if its secret from before a rotation is restored', async (t) => {
     const { key, sql, all, status, vault, faults } = await attacked(t);
     const [row] = all<{ tag: Buffer; prefix: string; hash: Buffer }>(
       'select tag, prefix, hash from api_keys',
@@ -160,8 +160,8 @@ suite('an API key', () => {
   });
 });
 
-suite('a person', () => {
-  test('that was inserted into the database is rejected, and so is one whose password was replaced', async (t) => {
+suite('an administrator', () => {
+  test('is rejected if the row was inserted, or its password hash replaced, outside the vault', async (t) => {
     const { server, vault, sql, doctor } = await attacked(t);
     const hash = await hashPassword(vault.world, new Secret(otherPassword), cheapHash);
     sql("insert into administrators (name, password_hash, created_at) values ('eve', ?, 1)", hash);
@@ -175,7 +175,7 @@ suite('a person', () => {
     assert.equal(await doctor(), 'failed');
   });
 
-  test('whose name was changed has no session any more', async (t) => {
+  test('has no valid session after the name is changed in the database', async (t) => {
     const { server, vault, sql } = await attacked(t);
     await makeAdministrator(vault, 'alice');
     const page = await signIn(server, 'alice');
@@ -186,7 +186,7 @@ suite('a person', () => {
 });
 
 suite('a session', () => {
-  test('whose row was modified or inserted again is rejected', async (t) => {
+  test('is rejected if its row was modified, or inserted again with another tag', async (t) => {
     const { server, vault, sql, all } = await attacked(t);
     await makeAdministrator(vault, 'alice');
     const page = await signIn(server, 'alice');
@@ -202,7 +202,7 @@ suite('a session', () => {
     assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
   });
 
-  test('that was reassigned to another person is rejected', async (t) => {
+  test('is rejected if its row was reassigned to another administrator', async (t) => {
     const { server, vault, sql } = await attacked(t);
     await makeAdministrator(vault, 'alice');
     await makeAdministrator(vault, 'root');
@@ -242,20 +242,20 @@ suite('the audit log', () => {
 
   /** What is done to the log, and how it is found before the next event and after it. */
   const attacks: Readonly<Record<string, (db: OutsideDatabase, rows: AuditEventRow[]) => void>> = {
-    'an event that is changed': (db) => db.exec("update audit_events set actor = 'admin:bob' where id = 3"),
-    'an event that is changed, with its link emptied as those after it': (db) =>
+    'a changed event': (db) => db.exec("update audit_events set actor = 'admin:bob' where id = 3"),
+    'a changed event with its link and all later links emptied': (db) =>
       db.exec("update audit_events set actor = 'admin:bob', link = x'' where id >= 3"),
-    'an event that is removed': (db) => db.exec('delete from audit_events where id = 3'),
-    'an end that is cut off with its counter': (db) =>
+    'a removed event': (db) => db.exec('delete from audit_events where id = 3'),
+    'deleted newest events with a reset counter': (db) =>
       db.exec(`delete from audit_events where id > 3
         ${counter("update sqlite_sequence set seq = 3 where name = 'audit_events'")}`),
-    'an end that is cut off with its counter and its mark': (db) =>
+    'deleted newest events with a reset counter and a deleted mark': (db) =>
       db.exec(`delete from audit_events where id > 3; delete from settings where key = 'audit-mark'
         ${counter("update sqlite_sequence set seq = 3 where name = 'audit_events'")}`),
-    'all events and every trace of them, removed': (db) =>
+    'the removal of all events, their counter and their mark': (db) =>
       db.exec(`delete from audit_events; delete from settings where key = 'audit-mark'
         ${counter("delete from sqlite_sequence where name = 'audit_events'")}`),
-    'an event that is put in at the end, with its hash': (db, rows) => {
+    'an event appended with its hash': (db, rows) => {
       const last = rows.at(-1);
       assert(last);
       const event = { ...last, id: last.id + 1, actor: 'admin:bob' };
@@ -278,7 +278,7 @@ suite('the audit log', () => {
   };
 
   for (const [what, attack] of Object.entries(attacks)) {
-    test(`shows ${what}, at once, after the next event, and after a restart`, async (t) => {
+    test(`detects ${what} immediately, after the next event and after a restart`, async (t) => {
       const { server, key, dataDir, all, status, faults } = await attacked(t);
       assert.deepEqual(await faults(), []);
       const rows = all<AuditEventRow>('select * from audit_events order by id');
@@ -295,7 +295,7 @@ suite('the audit log', () => {
   }
 });
 
-test('a vault whose check blob was removed does not trust its rows again', async (t) => {
+test('a vault does not open after its master key check was removed from the database', async (t) => {
   const { server, sql, dataDir } = await attacked(t);
   await server.stop();
   await server.close();
@@ -309,7 +309,7 @@ test('a vault whose check blob was removed does not trust its rows again', async
 const keepsMark = ofFiles('its mark, which another process cannot put back');
 
 test(
-  'a restored check blob from before rows were tagged does not make them trusted',
+  'a vault does not open with a restored master key check from before rows were tagged',
   keepsMark,
   async (t) => {
     const { server, vault, sql, dataDir } = await attacked(t);

@@ -181,7 +181,7 @@ async function assertSound({ vault, ask }: Surface): Promise<void> {
 }
 
 suite('any request by any caller', () => {
-  test('is answered as the document says, and leaves the vault sound', async (t) => {
+  test('gets a response that the API document declares, and leaves the vault intact', async (t) => {
     const place = await surface(t);
     for (const one of place.places) {
       await t.test(`${one.method} ${one.path}`, async (of) => {
@@ -200,7 +200,7 @@ suite('any request by any caller', () => {
     await assertSound(place);
   });
 
-  test('is not refused for its form where the document allows it', async (t) => {
+  test('is not rejected with 400 if it is a GET that the API document allows', async (t) => {
     const place = await surface(t);
     // The document cannot say that a cursor belongs to an order, and what a moment is.
     const more = ['listCertificates', 'listAuditEvents', 'exportAuditEvents'];

@@ -95,7 +95,7 @@ for (const [tool, isThere] of everyTool().filter(([name]) => name === 'wget' || 
 
 const curl = needs('openssl').skip === undefined ? needs('curl') : needs('openssl');
 
-test('certificates of others in the CA file stay', curl, async (t) => {
+test('certificates of other CAs in the CA file stay during a rotation', curl, async (t) => {
   const { client, server, serves, run } = await job(t, { given: `# ours\n${rootsOf(company(), old())}` });
   serves(old(), next());
   await run();
@@ -115,7 +115,7 @@ test('a CA file without a root of this vault stays as it is', curl, async (t) =>
   assert.equal(readFileSync(caFile(client), 'utf8'), given);
 });
 
-suite('what is not a list of roots changes nothing', { concurrency: 2 }, () => {
+suite('an invalid list of roots changes nothing', { concurrency: 2 }, () => {
   const pem = () => rootsOf(old(), next());
   const answers: Readonly<Record<string, () => Answer>> = {
     'a web page': () => ({ status: 200, body: '<html>Sign in</html>' }),
@@ -142,7 +142,7 @@ suite('what is not a list of roots changes nothing', { concurrency: 2 }, () => {
   }
 });
 
-test('roots that did not sign the certificate of the vault are not kept', curl, async (t) => {
+test('roots are not updated to ones that did not sign the certificate of the vault', curl, async (t) => {
   const { client, serves, run } = await job(t);
   const before = readFileSync(caFile(client), 'utf8');
   serves(next());
@@ -156,7 +156,7 @@ test('roots that did not sign the certificate of the vault are not kept', curl, 
   assert.deepEqual(roots(client), ['New Root', 'Old Root']);
 });
 
-test('a CA file that cannot be replaced stays, and the run goes on', curl, async (t) => {
+test('a CA file that cannot be replaced stays, and the run installs the new certificate', curl, async (t) => {
   const { vault, client, serves, run } = await job(t);
   serves(old(), next());
   const mv = '/bin/mv';
@@ -168,7 +168,7 @@ test('a CA file that cannot be replaced stays, and the run goes on', curl, async
   assert.equal(existsSync(`${caFile(client)}.new`), false);
 });
 
-test('over plain HTTP, the CA file does not follow', curl, async (t) => {
+test('roots are not requested over plain HTTP', curl, async (t) => {
   const vault = await clientVault(t);
   const server = await vault.relay();
   const client = machine(t);

@@ -225,8 +225,8 @@ async function refusals(t: TestContext, tool: Tool, shell: Shell): Promise<void>
 }
 
 for (const [tool, isThere] of everyTool().filter(([name]) => name !== 'openssl'))
-  test(`a refusal is reported with what the server says, with ${tool}`, isThere, (t) =>
+  test(`an error response is reported with its details, with ${tool}`, isThere, (t) =>
     refusals(t, tool, 'sh'),
   );
 
-inEveryShell('a refusal is reported with what the server says', (t, shell) => refusals(t, 'curl', shell));
+inEveryShell('an error response is reported with its details', (t, shell) => refusals(t, 'curl', shell));

@@ -22,7 +22,7 @@ async function withDash(t: TestContext) {
 const rule =
   /"-web" is not a name: a certificate name has .*, does not begin with a dot or a dash, and is not just "\*"/;
 
-test('names of new certificates must not begin with a dash, however they are created', async (t) => {
+test('create and apply reject a new certificate name that begins with a dash', async (t) => {
   const { refused, done, file } = commandLine(t);
   await refused(['certificate', 'create', '--name=-web', '--domain=a.test'], rule);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
@@ -31,7 +31,7 @@ test('names of new certificates must not begin with a dash, however they are cre
   await done('apply', '--yes', '-f', desired('web'));
 });
 
-test('an existing one is shown, renewed, changed, exported, applied, downloaded and deleted', async (t) => {
+test('commands and downloads work for an existing certificate name that begins with a dash', async (t) => {
   const { done, json, data, key, file } = await withDash(t);
   assert.match((await done('certificate', 'show', '--name=-run')).stdout, /-run/);
   await done('certificate', 'renew', '--name=-run', '--wait');
@@ -48,7 +48,7 @@ test('an existing one is shown, renewed, changed, exported, applied, downloaded 
 });
 
 test(
-  'the job of an existing one installs, runs on schedule and by name, and is removed',
+  'a job for a certificate name that begins with a dash is installed, run and removed',
   needs('curl'),
   async (t) => {
     const { data, key } = await withDash(t);

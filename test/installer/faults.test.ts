@@ -42,7 +42,7 @@ const faults: readonly [string, Answer, number, RegExp][] = [
   ['a body of HTML with status 200', html, 11, /an incomplete or invalid PEM file/],
   ['HTML of a server that is not a vault', { ...html, headers: {} }, 10, /no Certificate-Version/],
   // The time limits of the tool and of the script end at the same second.
-  ['no answer', 'hanging', 10, /no complete response within 1 seconds|timed out/],
+  ['a missing response', 'hanging', 10, /no complete response within 1 seconds|timed out/],
 ];
 
 for (const [at, [tool, isThere]] of everyTool().entries()) {
@@ -109,7 +109,7 @@ test('a renewal between two downloads still gives the files of one version', nee
   assertPair(client);
 });
 
-test('a key of another certificate is rejected', needs('openssl'), async (t) => {
+test('a private key of another certificate is rejected', needs('openssl'), async (t) => {
   const { vault, client, server, run } = await scene(t);
   const stranger = makeChain(tempDir(t)).leaf;
   server.answer = (path) =>

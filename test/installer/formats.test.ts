@@ -89,7 +89,7 @@ async function lifeOfFormats(t: TestContext, place: Place): Promise<void> {
   assert.equal((await client.run(['--status'])).code, 0);
 }
 
-test('the password of a keystore is in no argument and in no file but the one of the job', async (t) => {
+test('the keystore password is in no argument and in no file except the given one and the one of the job', async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   const secret = 'correct-horse-battery';
@@ -121,7 +121,7 @@ test('installing again with another password replaces the keystore', needs('open
   assert.equal(opened(client, 'second').ca, false);
 });
 
-test('a password without a keystore, a keystore without one, and unusable ones are refused', async (t) => {
+test('a missing, unneeded or invalid keystore password is rejected', async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   const refused = [
@@ -140,7 +140,7 @@ test('a password without a keystore, a keystore without one, and unusable ones a
   }
 });
 
-test('a damaged or foreign file is refused, and the files stay', needs('openssl'), async (t) => {
+test('a damaged or wrong download is rejected, and the installed files stay', needs('openssl'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   const server = await vault.relay();

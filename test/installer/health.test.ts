@@ -43,7 +43,7 @@ const troubles: readonly [string, RegExp, (client: Machine) => void][] = [
   ],
 ];
 
-inEveryShell('the status fails and reports the problem', async (t, shell) => {
+inEveryShell('--status fails and reports the problem of a job', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   const install = async () => {

@@ -145,7 +145,7 @@ const refused: readonly [string, RegExp, (client: Machine) => void][] = [
 ];
 
 for (const [name, message, prepare] of refused) {
-  test(`root refuses ${name}, even for an existing job, and says what to do`, asRoot, async (t) => {
+  test(`root rejects ${name}, even for an existing job, and reports the reason`, asRoot, async (t) => {
     const { vault, client } = await scene(t);
     prepare(client);
     const installed = await vault.install(client);
@@ -179,7 +179,7 @@ function plant(destination: string, job: string, guarded: string): string {
     mkfifo '${planted}/evil'`;
 }
 
-test('a journal that a user planted where version 0.1.0 kept its own is not trusted', asRoot, async (t) => {
+test('a journal that a user planted in the place of that of version 0.1.0 is not used', asRoot, async (t) => {
   const { client, guarded, attack, assertSafe } = await withNews(t);
   const [job = ''] = client.jobs();
   attack(plant(client.destination, job, guarded));
@@ -235,7 +235,7 @@ function attacks({ client, guarded }: Scene): string[] {
 const programs = ['mv', 'cp', 'rm', 'mkdir', 'chmod', 'sync', 'cat', 'ls', 'find', 'setpriv'];
 
 test(
-  'at every step of a run, nothing that the owner does in the directory misleads root',
+  'attacks by the owner of the directory at any step of a run of root read and change no other files',
   asRoot,
   async (t) => {
     const all = await withNews(t);
@@ -282,7 +282,7 @@ test(
   },
 );
 
-test('an owner who keeps swapping everything gains nothing', asRoot, async (t) => {
+test('continuous attacks by the owner of the directory read and change no other files', asRoot, async (t) => {
   const all = await withNews(t);
   const { client, attack, assertSafe } = all;
   const loop = attacks(all).map((one) => `(${one}) 2>/dev/null;`);
@@ -354,7 +354,7 @@ if (isRoot) {
   );
 } else test('root writes to a directory of the owner as the owner', asRoot, () => undefined);
 
-test('su is used without setpriv', isRoot ? needs('su') : asRoot, async (t) => {
+test('root uses su to write as the owner if setpriv is missing', isRoot ? needs('su') : asRoot, async (t) => {
   const client = machine(t);
   client.fake('setpriv', 'exit 127');
   await lifeWithOwner(t, client);

@@ -56,7 +56,9 @@ async function losesMarks(t: TestContext, lose: (state: string) => void, shell: 
 }
 
 for (const [name, lose] of losses)
-  test(`a power cut that lost ${name} leaves the old pair`, needs('curl'), (t) => losesMarks(t, lose, 'sh'));
+  test(`a power cut between two renames that lost ${name} leaves the old pair`, needs('curl'), (t) =>
+    losesMarks(t, lose, 'sh'),
+  );
 
 inEveryShell('a power cut that lost all journals leaves the old pair', (t, shell) =>
   losesMarks(t, loseMarks, shell),
@@ -80,7 +82,7 @@ test(
   },
 );
 
-test('a journal cannot name files of other jobs', needs('curl'), async (t) => {
+test('a journal with paths of other files does not remove them', needs('curl'), async (t) => {
   const { client, state } = await cutBetweenRenames(t);
   const rows = readFileSync(join(state, 'swapping'), 'utf8');
   writeFileSync(join(state, 'swapping'), `-\t../stays\n-\tstays\n${rows}`);
@@ -134,7 +136,7 @@ async function killedAfterReplacing(vault: ClientVault, client: Machine, shell: 
 }
 
 inEveryShell(
-  'a killed reinstallation leaves the old job, for a run and for another installation',
+  'the next run or installation restores the old job after a killed reinstallation',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t, { shell });
@@ -158,7 +160,7 @@ inEveryShell(
   },
 );
 
-inEveryShell('of two simultaneous installations of one job, the working one stays', async (t, shell) => {
+inEveryShell('the successful one of two concurrent installations of one job stays', async (t, shell) => {
   const vault = await clientVault(t);
   for (const wrongFirst of [true, false]) {
     const client = machine(t, { shell });
@@ -180,7 +182,7 @@ function ownLock(): string {
   return `${process.pid} ${started}\n`;
 }
 
-test('a lock that was taken while its dead owner was read is not touched', needs('curl'), async (t) => {
+test('a stale lock that another run takes over in the meantime is left alone', needs('curl'), async (t) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell: 'dash' });
   assert.equal((await vault.install(client)).code, 0);
@@ -232,7 +234,7 @@ test('a lock that a power cut emptied does not block the job', needs('curl'), as
   assert.equal((await vault.install(client)).code, 0);
 });
 
-test('no redirection of a special builtin can exit a shell', () => {
+test('the script never redirects the special builtin ":"', () => {
   const script = readInstaller().split('\n');
   assert.deepEqual(
     script.filter((line) => /(^|[;&|{(\s]): *>/.test(line.replace(/#.*/, ''))),

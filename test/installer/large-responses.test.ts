@@ -45,7 +45,7 @@ after(() => {
 
 for (const tool of ['curl', 'wget'] as const) {
   inEveryShell(
-    `a response without end is cut, with ${tool}`,
+    `an endless response is rejected, with ${tool}`,
     async (t, shell) => {
       const client = machine(t, { shell, tool });
       const failed = await client.run(['--server', endlessUrl, ...usual(client)], { environment });
@@ -60,7 +60,7 @@ for (const tool of ['curl', 'wget'] as const) {
   );
 }
 
-test('a response without end is cut, with BusyBox nc', needs('busybox'), async (t) => {
+test('an endless response is rejected, with BusyBox nc', needs('busybox'), async (t) => {
   const client = machine(t, { tool: 'nc' });
   const failed = await client.run(['--server', endlessUrl, ...usual(client)], { environment });
   assert.equal(failed.code, 10, failed.stderr);
@@ -103,7 +103,7 @@ test('a job keeps its files if the response is too large, and installs the next 
   assertPair(client);
 });
 
-test('roots of more than 4 MiB are not used, and the job goes on with its own', needs('curl'), async (t) => {
+test('a list of roots of more than 4 MiB does not fail the installation', needs('curl'), async (t) => {
   const vault = await clientVault(t, { tool: 'openssl' });
   const server = await vault.relay();
   const client = machine(t);

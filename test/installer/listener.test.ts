@@ -93,24 +93,28 @@ inEveryShell('a job sends no key to a user who takes the port of a stopped vault
   assertPair(client);
 });
 
-test('a job trusts the listener of the user that --listener-user names', asRoot, async (t) => {
-  const vault = await clientVault(t);
-  const { port, requests } = await ofNobody(t, { target: vault.url });
-  const client = machine(t);
-  const server = ['--server', `http://127.0.0.1:${port}`];
-  const installed = await vault.install(client, [...server, '--listener-user', 'nobody']);
-  assert.equal(installed.code, 0, installed.stderr);
-  await vault.renew();
-  const renewed = await client.run(['--run'], { script: client.copy() });
-  assert.equal(renewed.code, 0, renewed.stderr);
-  assertPair(client);
-  assert.ok(requests() > 0);
-  const other = await vault.install(client, [...server, '--listener-user', 'daemon']);
-  assert.equal(other.code, 10, other.stderr);
-  assert.match(other.stderr, refused);
-  const accepted = await vault.install(client, [...server, '--allow-http']);
-  assert.equal(accepted.code, 0, accepted.stderr);
-});
+test(
+  'a job trusts only a listener of the user in --listener-user, unless --allow-http is set',
+  asRoot,
+  async (t) => {
+    const vault = await clientVault(t);
+    const { port, requests } = await ofNobody(t, { target: vault.url });
+    const client = machine(t);
+    const server = ['--server', `http://127.0.0.1:${port}`];
+    const installed = await vault.install(client, [...server, '--listener-user', 'nobody']);
+    assert.equal(installed.code, 0, installed.stderr);
+    await vault.renew();
+    const renewed = await client.run(['--run'], { script: client.copy() });
+    assert.equal(renewed.code, 0, renewed.stderr);
+    assertPair(client);
+    assert.ok(requests() > 0);
+    const other = await vault.install(client, [...server, '--listener-user', 'daemon']);
+    assert.equal(other.code, 10, other.stderr);
+    assert.match(other.stderr, refused);
+    const accepted = await vault.install(client, [...server, '--allow-http']);
+    assert.equal(accepted.code, 0, accepted.stderr);
+  },
+);
 
 test('a job trusts the user who installs it with sudo', asRoot, async (t) => {
   const vault = await clientVault(t);

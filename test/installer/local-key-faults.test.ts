@@ -88,7 +88,7 @@ const refusals: readonly (readonly [string, Answer, RegExp])[] = [
 ];
 
 test(
-  'a refusal or failure keeps the files, says why, and the next run continues with the same key',
+  'a failed renewal keeps the private key and reports the reason, and the next run reuses the new key',
   openssl,
   async (t) => {
     const vault = await clientVault(t);
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'the first installation fails with the reason, and the same command continues with the same key',
+  'a failed first installation reports the reason, and the same command continues without a new version',
   openssl,
   async (t) => {
     const vault = await clientVault(t);
@@ -180,39 +180,43 @@ test('a job waits for a slow vault with growing pauses', openssl, async (t) => {
   );
 });
 
-test('two machines with one certificate do not replace each other forever', openssl, async (t) => {
-  const vault = await clientVault(t);
-  const [one, two] = [machine(t), machine(t)];
-  assert.equal((await installLocal(vault, one)).code, 0);
-  for (const turn of [1, 3]) {
-    // The second turn is left out.
-    if (turn === 3) writeFileSync(keyFile(one, 'taken'), `${readFileSync(keyFile(one, 'taken'), 'utf8')}x`);
-    if (turn === 1) assert.equal((await installLocal(vault, two)).code, 0);
-    else assert.equal((await two.run(['--run'])).code, 0);
-    const run = await one.run(['--run']);
-    assert.equal(run.code, 0, run.stderr);
+test(
+  'a machine stops replacing the key of another machine for the same certificate after 3 requests',
+  openssl,
+  async (t) => {
+    const vault = await clientVault(t);
+    const [one, two] = [machine(t), machine(t)];
+    assert.equal((await installLocal(vault, one)).code, 0);
+    for (const turn of [1, 3]) {
+      // The second turn is left out.
+      if (turn === 3) writeFileSync(keyFile(one, 'taken'), `${readFileSync(keyFile(one, 'taken'), 'utf8')}x`);
+      if (turn === 1) assert.equal((await installLocal(vault, two)).code, 0);
+      else assert.equal((await two.run(['--run'])).code, 0);
+      const run = await one.run(['--run']);
+      assert.equal(run.code, 0, run.stderr);
+      assert.match(
+        run.stderr,
+        /version \d+\) is for the private key of someone else.*requesting a certificate for this machine again/,
+      );
+      assert.equal(certifiedKey(await chainInVault(vault)), publicKey(one));
+      assertPair(one);
+    }
+    assert.equal((await two.run(['--run'])).code, 0);
+    const before = [one.file('tls.crt'), one.file('tls.key'), await chainInVault(vault)];
+    const refused = await one.run(['--run']);
+    assert.equal(refused.code, 11, refused.stderr);
     assert.match(
-      run.stderr,
-      /version \d+\) is for the private key of someone else.*requesting a certificate for this machine again/,
+      refused.stderr,
+      /3 times already; nothing was changed\nFix: use --local-key on one machine per certificate/,
     );
-    assert.equal(certifiedKey(await chainInVault(vault)), publicKey(one));
+    assert.deepEqual([one.file('tls.crt'), one.file('tls.key'), await chainInVault(vault)], before);
+    assert.equal((await one.run(['--status'])).code, 1);
+    assert.equal((await two.run(['--run'])).code, 0, 'the other machine has the certificate');
+    const again = await installLocal(vault, one);
+    assert.equal(again.code, 0, again.stderr);
     assertPair(one);
-  }
-  assert.equal((await two.run(['--run'])).code, 0);
-  const before = [one.file('tls.crt'), one.file('tls.key'), await chainInVault(vault)];
-  const refused = await one.run(['--run']);
-  assert.equal(refused.code, 11, refused.stderr);
-  assert.match(
-    refused.stderr,
-    /3 times already; nothing was changed\nFix: use --local-key on one machine per certificate/,
-  );
-  assert.deepEqual([one.file('tls.crt'), one.file('tls.key'), await chainInVault(vault)], before);
-  assert.equal((await one.run(['--status'])).code, 1);
-  assert.equal((await two.run(['--run'])).code, 0, 'the other machine has the certificate');
-  const again = await installLocal(vault, one);
-  assert.equal(again.code, 0, again.stderr);
-  assertPair(one);
-});
+  },
+);
 
 test('a certificate for another key that the vault issues meanwhile is not installed', openssl, async (t) => {
   const vault = await clientVault(t);
@@ -310,7 +314,7 @@ test(
   },
 );
 
-test('a power cut that emptied the files of a request costs no certificate', openssl, async (t) => {
+test('a job recovers from a power cut that emptied the files of its request', openssl, async (t) => {
   const vault = await clientVault(t);
   const client = machine(t);
   assert.equal((await installLocal(vault, client)).code, 0);

@@ -20,24 +20,31 @@ const namesOf = (certificate: X509Certificate) =>
     (quoted) => JSON.parse(quoted) as string,
   );
 
-inEveryShell('a request has URIs and email addresses, and follows a change of them', async (t, shell) => {
-  const vault = await clientVault(t);
-  const client = machine(t, { shell });
-  await vault.command('certificate', 'update', '--name', 'web', '--uri', uri, '--email', email, '--wait');
-  const installed = await installLocal(vault, client);
-  assert.equal(installed.code, 0, installed.stderr);
-  assert.equal(namesOf(assertPair(client)), `DNS:www.example.test, URI:${uri}, email:${email}`);
-});
+inEveryShell(
+  'a request has the URIs and email addresses of the certificate, and a change causes a new request',
+  async (t, shell) => {
+    const vault = await clientVault(t);
+    const client = machine(t, { shell });
+    await vault.command('certificate', 'update', '--name', 'web', '--uri', uri, '--email', email, '--wait');
+    const installed = await installLocal(vault, client);
+    assert.equal(installed.code, 0, installed.stderr);
+    assert.equal(namesOf(assertPair(client)), `DNS:www.example.test, URI:${uri}, email:${email}`);
+  },
+);
 
-test('a certificate with a SPIFFE ID alone gets a key of the machine', needs('openssl'), async (t) => {
-  const vault = await clientVault(t);
-  const client = machine(t);
-  const spiffe = 'spiffe://example.test/ns/prod/db';
-  await vault.command('certificate', 'create', '--name', 'db', '--uri', spiffe);
-  const installed = await installLocal(vault, client, ['--certificate', 'db']);
-  assert.equal(installed.code, 0, installed.stderr);
-  assert.equal(namesOf(assertPair(client)), `URI:${spiffe}`);
-});
+test(
+  'a certificate with only a SPIFFE ID can use a key generated on the machine',
+  needs('openssl'),
+  async (t) => {
+    const vault = await clientVault(t);
+    const client = machine(t);
+    const spiffe = 'spiffe://example.test/ns/prod/db';
+    await vault.command('certificate', 'create', '--name', 'db', '--uri', spiffe);
+    const installed = await installLocal(vault, client, ['--certificate', 'db']);
+    assert.equal(installed.code, 0, installed.stderr);
+    assert.equal(namesOf(assertPair(client)), `URI:${spiffe}`);
+  },
+);
 
 for (const name of [
   'https://host.example/a b',
@@ -45,7 +52,7 @@ for (const name of [
   'https://host.example/\n[names]',
 ]) {
   test(
-    `a name that no vault has is not written to a request: ${JSON.stringify(name)}`,
+    `a URI with invalid characters is not requested: ${JSON.stringify(name)}`,
     needs('openssl'),
     async (t) => {
       const vault = await clientVault(t);

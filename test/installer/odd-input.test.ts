@@ -119,7 +119,7 @@ test('without curl, GNU wget, openssl and nc the script says what to install', n
   assert.equal(existsSync(client.destination), false);
 });
 
-test('a wget that is not GNU Wget 1 never gets the key', needs('busybox'), async (t) => {
+test('a wget that is not GNU Wget 1 is never used for a download', needs('busybox'), async (t) => {
   const vault = await clientVault(t);
   // Wget2 follows redirects despite its options; BusyBox wget takes headers only from its arguments.
   for (const name of ['GNU Wget2 2.1.0 - multithreaded', 'BusyBox v1.36.1']) {

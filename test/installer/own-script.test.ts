@@ -32,7 +32,7 @@ main "$@"
 }
 
 inEveryShell(
-  'from a pipe, a file with the name of the shell is not taken for the installer',
+  'an installer from a pipe does not run or copy a file with the name of the shell',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t, { shell });
@@ -46,22 +46,26 @@ inEveryShell(
   },
 );
 
-test('as an argument of sh -c, it does not take a file of another user for itself', asRoot, async (t) => {
-  const vault = await clientVault(t);
-  const client = machine(t);
-  const cwd = directoryOfAll(client, ['sh']);
-  const served = await (await vault.get('/client/install.sh')).text();
-  const script = join(client.home, 'served.sh');
-  writeFileSync(script, served);
-  // An argument has at most 128 KiB on Linux, so that the shell reads a file; the shell and the script that follow are dropped.
-  const through = ['sh', '-c', `shift 2; . '${script}'`, 'sh'];
-  const installed = await vault.install(client, [], { cwd, through });
-  assert.equal(installed.code, 0, installed.stderr);
-  assert.equal(readFileSync(client.copy(), 'utf8'), served);
-});
+test(
+  'an installer in sh -c does not copy a file of another user with the name of the shell',
+  asRoot,
+  async (t) => {
+    const vault = await clientVault(t);
+    const client = machine(t);
+    const cwd = directoryOfAll(client, ['sh']);
+    const served = await (await vault.get('/client/install.sh')).text();
+    const script = join(client.home, 'served.sh');
+    writeFileSync(script, served);
+    // An argument has at most 128 KiB on Linux, so that the shell reads a file; the shell and the script that follow are dropped.
+    const through = ['sh', '-c', `shift 2; . '${script}'`, 'sh'];
+    const installed = await vault.install(client, [], { cwd, through });
+    assert.equal(installed.code, 0, installed.stderr);
+    assert.equal(readFileSync(client.copy(), 'utf8'), served);
+  },
+);
 
 test(
-  'root copies a script that only root could have written, and downloads the one of a user',
+  'root copies its script only if no other user can write to it, and downloads it otherwise',
   asRoot,
   async (t) => {
     const vault = await clientVault(t);

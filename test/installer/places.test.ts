@@ -39,7 +39,7 @@ test('root keeps jobs in /etc and state in /var/lib', asRoot, async (t) => {
   );
 });
 
-test('other users keep both in their XDG directories', asRoot, async (t) => {
+test('other users keep jobs and state in their XDG directories', asRoot, async (t) => {
   const server = await clientVault(t);
   const client = machine(t);
   const [config, state] = [join(client.home, 'my config'), join(client.home, '.local', 'state')];

@@ -112,7 +112,7 @@ function plain(text: string, client: Machine, server: string): string {
     .replaceAll(/[A-Z][a-z]{2} [ \d]\d [\d:]+ \d{4} GMT|[\d-]+T[\d:]+Z/g, 'TIME');
 }
 
-test('the output in the manual is that of the command at its top', needs('curl'), async (t) => {
+test('the output in the manual matches the output of the command at its top', needs('curl'), async (t) => {
   const command = block(manual, 'sh').replace(/^.* sh -s -- \\\n/, '');
   const vault = await clientVault(t);
   const client = machine(t);
@@ -133,7 +133,7 @@ test('the output in the manual is that of the command at its top', needs('curl')
   );
 });
 
-test('the manual names every exit code and every limit of the script', async (t) => {
+test('the manual lists every exit code and limit of the script, and --help lists every option', async (t) => {
   const script = readInstaller();
   const codes = [...script.matchAll(/^exit_\w+=(\d+)$/gm)].map(([, code]) => code ?? '');
   for (const code of codes) assert.match(manual, new RegExp(`^\\| (\\d+, )?${code}(, \\d+)? \\|`, 'm'));

@@ -74,7 +74,7 @@ inEveryPlace(
 );
 
 inEveryPlace(
-  'rules 3 and 4: the schedule is installed, and the first download runs at once',
+  'rules 3 and 4: the schedule is installed, and the first download runs immediately',
   async (t, place) => {
     const vault = await clientVault(t, place);
     const client = machine(t, place);
@@ -107,7 +107,7 @@ inEveryPlace(
 );
 
 inEveryShell(
-  'rule 7: the same certificate and destination again replaces the job; another destination is another job',
+  'rule 7: a repeated installation replaces the job, and another destination creates another job',
   async (t, shell) => {
     const vault = await clientVault(t);
     const client = machine(t, { shell });

@@ -83,7 +83,7 @@ test('the key comes from a file or standard input, for the selected jobs', curl,
   assert.match(none.stderr, /no jobs/);
 });
 
-test('a key that the vault does not accept for each file of each job changes nothing', curl, async (t) => {
+test('an API key that the vault rejects for any file of any job changes nothing', curl, async (t) => {
   const { vault, client } = await twoJobs(t);
   const refusals: readonly [string, RegExp][] = [
     ['vk_no.no', /mail-\d+: http:.*401: the API key is unknown.*\n(.*\n)*.*web-\d+: http:.*401/],
@@ -113,7 +113,7 @@ test('a key that the vault does not accept for each file of each job changes not
   assert.deepEqual(keysOf(client), [vault.key, vault.key]);
 });
 
-test('a disk that fails while the key is written changes nothing', curl, async (t) => {
+test('a failed write of the key changes no job, or the next run completes the change', curl, async (t) => {
   const { vault, client } = await twoJobs(t);
   const key = await vault.newKey(...all);
   const real = `PATH="${process.env.PATH}" exec`;

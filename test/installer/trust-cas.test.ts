@@ -13,7 +13,7 @@ const curl = also('curl');
 
 const trustsAlready = /: nothing to change: this machine trusts the private CA staging-ca already\n$/;
 
-inEveryShell('private CAs are trusted beside each other, rotated and removed', async (t, shell) => {
+inEveryShell('several private CAs are added, rotated and removed independently', async (t, shell) => {
   const machine = await trustMachine(t, { shell });
   const staging = (...args: readonly string[]) => machine.run(['--ca', 'staging-ca', ...args]);
   const [one, two] = [rootNamed('root-one'), rootNamed('root-two')];
@@ -55,14 +55,14 @@ inEveryShell('private CAs are trusted beside each other, rotated and removed', a
   assert.deepEqual(machine.anchors(), [`${entryFor(machine.url, four, 'staging')}.crt`]);
 });
 
-test('local-ca is the CA without a name', curl, async (t) => {
+test('--ca local-ca adds the same root as no --ca', curl, async (t) => {
   const machine = await trustMachine(t);
   assert.equal((await machine.run(['--ca', 'local-ca'])).code, 0);
   assert.deepEqual(machine.anchors(), [`${entryFor(machine.url, rootNamed('root-one'))}.crt`]);
   assert.match((await machine.run()).stderr, /nothing to change/);
 });
 
-test('names that differ in case or by underscores do not share entries', curl, async (t) => {
+test('CAs whose names differ by case or underscores have separate entries', curl, async (t) => {
   const machine = await trustMachine(t);
   const names = ['a-b', 'A-b', 'a_b', 'a.b', `${'x'.repeat(63)}1`, `${'x'.repeat(63)}2`];
   for (const name of names) {
@@ -79,20 +79,24 @@ test('names that differ in case or by underscores do not share entries', curl, a
 });
 
 for (const tool of ['curl', 'wget'] as const) {
-  test(`an unknown CA changes nothing and is explained, with ${tool}`, also(tool), async (t) => {
-    const machine = await trustMachine(t);
-    machine.fake(tool === 'curl' ? 'wget' : 'curl', 'exit 127');
-    const { code, stderr } = await machine.run(['--ca', 'stagin']);
-    assert.equal(code, 10, stderr);
-    assert.match(
-      stderr,
-      /cannot download http:\S+\/client\/cas\/stagin\/ca\.crt: .*404.*\nTry: --ca with the name of a private CA of this vault; there, "vault issuer list" shows them\n$/,
-    );
-    assert.deepEqual([machine.anchors(), machine.calls()], [[], []]);
-  });
+  test(
+    `an unknown CA changes nothing, and the error says how to list CAs, with ${tool}`,
+    also(tool),
+    async (t) => {
+      const machine = await trustMachine(t);
+      machine.fake(tool === 'curl' ? 'wget' : 'curl', 'exit 127');
+      const { code, stderr } = await machine.run(['--ca', 'stagin']);
+      assert.equal(code, 10, stderr);
+      assert.match(
+        stderr,
+        /cannot download http:\S+\/client\/cas\/stagin\/ca\.crt: .*404.*\nTry: --ca with the name of a private CA of this vault; there, "vault issuer list" shows them\n$/,
+      );
+      assert.deepEqual([machine.anchors(), machine.calls()], [[], []]);
+    },
+  );
 }
 
-test('a text that is not the name of a CA is refused with exit code 2', curl, async (t) => {
+test('an invalid name of a CA is rejected with exit code 2', curl, async (t) => {
   const machine = await trustMachine(t);
   for (const name of ['../../x', 'a b', '-a', '.a', 'ä', 'a?b', 'a%2fb', '$(id)']) {
     const { code, stderr } = await machine.run(['--ca', name]);

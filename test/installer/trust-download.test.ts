@@ -89,7 +89,7 @@ test('valid roots are added without expired ones and without intermediates', cur
   assert.deepEqual(machine.trusted(), ['root-one', 'root-two']);
 });
 
-test('the fingerprint is that of openssl, for each kind of key', curl, async (t) => {
+test('the fingerprint matches that of openssl for each type of key', curl, async (t) => {
   const machine = await trustMachine(t);
   const kinds = (['ec256', 'ec384', 'rsa2048', 'ed25519'] as const).map((keyAlgorithm) =>
     rootNamed(keyAlgorithm, { keyAlgorithm, subject: `/C=DE/O=Ümlaut "quoted" $(id)/CN=${keyAlgorithm}` }),
@@ -201,7 +201,7 @@ const misuses: readonly (readonly [readonly string[], RegExp])[] = [
   [['--ca-file'], /--ca-file needs a value/],
 ];
 
-test('misuse is refused with exit code 2', openssl, async (t) => {
+test('invalid options are rejected with exit code 2', openssl, async (t) => {
   const machine = await trustMachine(t);
   for (const [args, message] of misuses) {
     const { code, stderr } = await machine.runAlone(args);

@@ -208,7 +208,7 @@ test('with sudo, the databases of the caller change, as that user', also('certut
   );
 });
 
-test('without certutil the databases are named with the fix', also('curl'), async (t) => {
+test('without certutil the error reports the skipped databases and the fix', also('curl'), async (t) => {
   const machine = await trustMachine(t);
   const path = join(machine.home, '.pki/nssdb');
   mkdirSync(path, { recursive: true });
@@ -266,7 +266,7 @@ case $1 in
   remove-trusted-cert) rm -f "$trusted" ;;
 esac`;
 
-test('on macOS, the keychain gets each root and loses it again', also('curl'), async (t) => {
+test('on macOS, each root is added to the keychain and removed again', also('curl'), async (t) => {
   const machine = await trustMachine(t);
   machine.fake('uname', 'echo Darwin');
   machine.fake('security', security(machine.home));

@@ -125,7 +125,7 @@ test('a root that an administrator added is not added again, and stays at --unin
   assert.deepEqual(machine.anchors(), ['own.crt']);
 });
 
-test('what another vault added stays, and a damaged anchor is replaced', curl, async (t) => {
+test('anchors of other vaults stay, and a damaged anchor is replaced', curl, async (t) => {
   const machine = await trustMachine(t);
   const folder = join(machine.image, systems.debian.anchors);
   const entry = `${entryFor(machine.url, rootNamed('root-one'))}.crt`;
@@ -184,7 +184,7 @@ suite('a change that fails is undone', { concurrency: 2 }, () => {
   }
 });
 
-test('the run after kill -9 completes what was begun', curl, async (t) => {
+test('the next --uninstall completes one that was killed with kill -9', curl, async (t) => {
   const machine = await trustMachine(t);
   assert.equal((await machine.run()).code, 0);
   machine.fake('chroot', 'kill -KILL $PPID');
@@ -198,7 +198,7 @@ test('the run after kill -9 completes what was begun', curl, async (t) => {
   assert.equal(existsSync(join(machine.image, 'var/lib/certificate-vault')), false);
 });
 
-test('a run waits for another one, and gives up after two minutes', curl, async (t) => {
+test('a run waits up to two minutes for another one', curl, async (t) => {
   const machine = await trustMachine(t);
   const folder = join(machine.image, 'var/lib/certificate-vault');
   const marker = join(folder, 'trust-changing');
@@ -226,7 +226,7 @@ test('a run waits for another one, and gives up after two minutes', curl, async 
   assertTidy(machine);
 });
 
-test('half a script does nothing', curl, async (t) => {
+test('an incomplete script does nothing', curl, async (t) => {
   const machine = await trustMachine(t);
   const whole = readFileSync(trustInstaller, 'utf8');
   const half = await machine.run([], { input: whole.slice(0, whole.lastIndexOf('main')) });
@@ -236,7 +236,7 @@ test('half a script does nothing', curl, async (t) => {
   assert.deepEqual(machine.trusted(), ['root-one']);
 });
 
-test('an image whose anchors lead out of it is refused', curl, async (t) => {
+test('an image whose anchor directory links to outside the image is rejected', curl, async (t) => {
   const machine = await trustMachine(t);
   const [anchors, outside] = [join(machine.image, systems.debian.anchors), join(machine.home, 'outside')];
   rmSync(anchors, { recursive: true });
@@ -251,26 +251,30 @@ test('an image whose anchors lead out of it is refused', curl, async (t) => {
   assert.deepEqual([readdirSync(outside), machine.requests()], [[], 0]);
 });
 
-test('a system without the command, or without a known store, is refused with a fix', curl, async (t) => {
-  const machine = await trustMachine(t);
-  renameSync(join(machine.image, systems.debian.program), join(machine.image, 'gone'));
-  const without = await machine.run();
-  assert.equal(without.code, 1);
-  assert.match(
-    without.stderr,
-    /update-ca-certificates is not installed\nFix: install the package ca-certificates\n$/,
-  );
-  rmSync(join(machine.image, 'usr'), { recursive: true });
-  const unknown = await machine.run();
-  assert.equal(unknown.code, 1);
-  assert.match(unknown.stderr, /the trust store of this system is unknown\.\nTry: --no-system/);
-  assert.equal(machine.requests(), 0);
-});
+test(
+  'a system without update-ca-certificates or without a known store is rejected with a fix',
+  curl,
+  async (t) => {
+    const machine = await trustMachine(t);
+    renameSync(join(machine.image, systems.debian.program), join(machine.image, 'gone'));
+    const without = await machine.run();
+    assert.equal(without.code, 1);
+    assert.match(
+      without.stderr,
+      /update-ca-certificates is not installed\nFix: install the package ca-certificates\n$/,
+    );
+    rmSync(join(machine.image, 'usr'), { recursive: true });
+    const unknown = await machine.run();
+    assert.equal(unknown.code, 1);
+    assert.match(unknown.stderr, /the trust store of this system is unknown\.\nTry: --no-system/);
+    assert.equal(machine.requests(), 0);
+  },
+);
 
 const isRoot = process.getuid?.() === 0;
 
 test(
-  'a user without root rights is told about sudo',
+  'the error for a user without root rights suggests sudo',
   isRoot ? needs('setpriv') : { skip: 'only root can become another user' },
   async (t) => {
     const machine = await trustMachine(t);

@@ -109,7 +109,7 @@ async function lastId({ vault }: SharedNode): Promise<number> {
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
-test('after the leader was killed during a delivery, another node repeats that delivery and goes on', async (t) => {
+test('after the leader was killed during a delivery, another node repeats that delivery and continues', async (t) => {
   const { other, collectors, pass, until, log, begin, end } = await feedingNodes(t);
   const [ofFirst, ofOther] = collectors;
   const one = await log(3);

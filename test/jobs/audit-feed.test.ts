@@ -62,7 +62,7 @@ async function logged({ vault }: TestVault, count: number): Promise<void> {
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
-test('a new feed begins with the next event, and delivers all in their order', async (t) => {
+test('a new feed starts with the next event and delivers all events in order', async (t) => {
   const opened = await testVault(t);
   const collector = new Collector();
   await logged(opened, 3);
@@ -120,7 +120,7 @@ test('while the collector is down, retries slow down, the log says so once, and 
   await feed.stop();
 });
 
-test('where it cannot be noted how far it came the events come again', async (t) => {
+test('events are delivered again if the position of the feed cannot be stored', async (t) => {
   const opened = await testVault(t);
   const collector = new Collector();
   const feed = feeding(t, opened, collector);

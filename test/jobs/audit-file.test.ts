@@ -36,7 +36,7 @@ const idsIn = (path: string) =>
     .split('\n')
     .map((line) => (JSON.parse(line) as { id: number }).id);
 
-test('each event is one line of JSON in a file of its owner alone', async (t) => {
+test('each event is one line of JSON in a file with mode 0600', async (t) => {
   const path = join(tempDir(t), 'audit.jsonl');
   const sink = auditFile(path);
   t.after(() => sink.close());
@@ -66,7 +66,7 @@ test('a file that was renamed, removed or emptied continues under its name', asy
   assert.deepEqual(idsIn(path), [4]);
 });
 
-test('events go to no directory where others could put a link, and go on once it is closed to them', async (t) => {
+test('delivery is rejected while other users can write to the directory of the file', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'audit.jsonl');
   const other = join(tempDir(t), 'another-file');
@@ -86,7 +86,7 @@ test('events go to no directory where others could put a link, and go on once it
   assert.deepEqual(idsIn(path), [1]);
 });
 
-test('the name of a new file is durable before events count as delivered', async (t) => {
+test('the directory of a new file is synced before the delivery resolves', async (t) => {
   const directory = tempDir(t);
   const synced: string[] = [];
   await using handle = await open(directory);
@@ -104,7 +104,7 @@ test('the name of a new file is durable before events count as delivered', async
   assert.deepEqual(synced, [directory]);
 });
 
-test('a file that the disk lets open and then fails is closed, and written once it works', async (t) => {
+test('a file that fails after it was opened is closed, and the next delivery writes it', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'audit.jsonl');
   await using handle = await open(directory);
@@ -134,7 +134,7 @@ test('a line that a crash has cut off does not spoil the next one', async (t) =>
   assert.match(readFileSync(path, 'utf8'), /^\{"id":1\}\n\{"id":\n\{"id":2,.*\}\n$/);
 });
 
-test('where it cannot be written it is refused, and works once it can', async (t) => {
+test('delivery is rejected while the directory is missing and works once it exists', async (t) => {
   const directory = join(tempDir(t), 'logs');
   const path = join(directory, 'audit.jsonl');
   const sink = auditFile(path);

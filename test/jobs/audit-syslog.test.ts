@@ -121,7 +121,7 @@ test('a message has facility, severity, time, host, program and action, and then
   assert.match(syslogMessage(event(7, 'renewal.fail'), 'h'), /^<108>1 /);
 });
 
-test('messages go over TCP with their length in octets before them, on one connection', async (t) => {
+test('TCP messages are framed with their length in octets', async (t) => {
   const server = await collector(t, createServer(), { host: '127.0.0.1', port: 0 });
   const { deliver } = sending(t, tcp(server.port));
   await deliver(event(1), event(2));
@@ -132,7 +132,7 @@ test('messages go over TCP with their length in octets before them, on one conne
   );
 });
 
-test('what was on its way when the collector went away is not taken for delivered, and goes again', async (t) => {
+test('events in flight when the collector closes the connection are rejected and sent again', async (t) => {
   const server = await collector(t, createServer(), { host: '127.0.0.1', port: 0 });
   const { sink, world, deliver } = sending(t, tcp(server.port));
   const delivered = sink.deliver([event(1)], going);
@@ -146,7 +146,7 @@ test('what was on its way when the collector went away is not taken for delivere
   assert.deepEqual(idsOf(await server.received(3)), [1, 1, 2]);
 });
 
-test('a collector that is not there, and one that takes nothing, are no success', async (t) => {
+test('delivery is rejected if the collector refuses the connection or reads nothing for 30 s', async (t) => {
   const server = await collector(t, createServer(), { host: '127.0.0.1', port: 0 });
   const { port } = server;
   server.server.close();
@@ -169,7 +169,7 @@ test('a collector that is not there, and one that takes nothing, are no success'
 });
 
 test(
-  'over TLS the collector is known by the certificates that are trusted, or not at all',
+  'TLS delivery succeeds only with a collector certificate from a trusted CA',
   needs('openssl'),
   async (t) => {
     const { leaf, fullchainPem, root } = makeChain(tempDir(t), { names: 'DNS:localhost' });
@@ -194,7 +194,7 @@ test(
   },
 );
 
-test('messages go to a unix socket, and by UDP one in a datagram', async (t) => {
+test('messages are sent to a Unix socket and, over UDP, one per datagram', async (t) => {
   const path = join(tempDir(t), 'syslog');
   const server = await collector(t, createServer(), { path });
   await sending(t, { url: `unix:${path}`, transport: 'unix', path }).deliver(event(1));
@@ -209,7 +209,7 @@ test('messages go to a unix socket, and by UDP one in a datagram', async (t) => 
   );
 });
 
-test('an event that is longer than a datagram arrives by UDP without its details, and holds up none after it', async (t) => {
+test('a UDP event longer than a datagram is sent without its details and does not block the next one', async (t) => {
   const { target, datagrams, both } = await twoDatagrams(t);
   const detail = JSON.stringify({ certificates: Array(1000).fill('x'.repeat(70)) });
   await sending(t, target).sink.deliver([{ ...event(1), detail }, event(2)], going);

@@ -49,7 +49,7 @@ test('a backup is created at the start and whenever one is due, and recorded as 
   );
 });
 
-test('a failure is logged, shown, and tried again after ten minutes', async (t) => {
+test('a failed backup is logged, sets isFailing and is retried after ten minutes', async (t) => {
   const { vault, world, log } = await testVault(t);
   const directory = join(tempDir(t), 'mount');
   const stop = new AbortController();
@@ -73,7 +73,7 @@ test('a failure is logged, shown, and tried again after ten minutes', async (t) 
   await job;
 });
 
-test('a directory that other users can change by now gets no backup until it is closed to them', async (t) => {
+test('no backup is written to the directory while other users can write to it', async (t) => {
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
@@ -97,7 +97,7 @@ test('a directory that other users can change by now gets no backup until it is 
   await job;
 });
 
-test('a backup that does not stand the check gets no name', async (t) => {
+test('a backup that fails verification is not kept in the directory', async (t) => {
   const { vault, world } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
@@ -116,7 +116,7 @@ test('a backup that does not stand the check gets no name', async (t) => {
   await job;
 });
 
-test('a backup that holds much less is an error in the log, shown as failing, and found by the doctor until it is accepted', async (t) => {
+test('a backup with far fewer certificates is set aside and reported as failed until it is accepted', async (t) => {
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const stop = new AbortController();
@@ -146,7 +146,7 @@ test('a backup that holds much less is an error in the log, shown as failing, an
   await job;
 });
 
-test('a clone that writes to the same directory is a warning in the log and of the doctor', async (t) => {
+test('a clone that writes to the same directory causes a warning in the log and from the doctor', async (t) => {
   const { vault, world, log } = await testVault(t);
   const directory = tempDir(t);
   const plan = { directory, every: day, keep: 1 };

@@ -15,7 +15,7 @@ import { addMemoryProvider, challengeRows, memoryZone, tryWork } from '../harnes
 import { workerOn } from '../harness/issuance/engine-worker.ts';
 import { until } from '../harness/issuance/renewal-fixtures.ts';
 
-test('a record that cannot be taken down does not fail the renewal; the cleaner removes it within half an hour', async (t) => {
+test('a record that cannot be removed does not fail the renewal; the cleaner removes it within half an hour', async (t) => {
   const { vault, zone, log, work } = await lookingEngine(t);
   const failing = t.mock.method(zone.provider, 'remove', async () => {
     throw new Error('503 try later');
@@ -51,7 +51,7 @@ test('records of a dead worker stay while their renewal is open, and are removed
   assert.deepEqual([zone.records.size, (await challengeRows(vault)).length], [0, 0]);
 });
 
-test('a record that could not be removed for seven days is left in place, with a warning that names it', async (t) => {
+test('a record that cannot be removed for seven days is left in place with a warning about it', async (t) => {
   const { vault, world, zone, log, work } = await lookingEngine(t);
   t.mock.method(zone.provider, 'remove', async () => {
     throw new Error('never again');
@@ -72,7 +72,7 @@ test('a record that could not be removed for seven days is left in place, with a
   assert(line.includes(row.record_name ?? '?') && line.includes(row.record_value ?? '?'), line);
 });
 
-test('a record whose provider was removed is left to people, with a warning that names it', async (t) => {
+test('a record whose DNS provider was removed is left in place with a warning about it', async (t) => {
   const { vault, zone, log, work } = await lookingEngine(t);
   t.mock.method(zone.provider, 'remove', async () => {
     throw new Error('503');
@@ -88,7 +88,7 @@ test('a record whose provider was removed is left to people, with a warning that
   );
 });
 
-test('a table that cannot be read is logged, and read again half an hour later', async (t) => {
+test('a failed read of the challenges is logged and retried half an hour later', async (t) => {
   const { vault, log } = await lookingEngine(t);
   const select = t.mock.method(vault.db.reader, 'selectFrom', () => {
     throw new Error('unreadable');

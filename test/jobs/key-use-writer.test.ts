@@ -25,7 +25,7 @@ async function started(t: TestContext) {
   return { ...opened, stop, lastIp };
 }
 
-test('a use is written within five seconds', async (t) => {
+test('the last use of an API key is written after five seconds', async (t) => {
   const { vault, world, lastIp } = await started(t);
   vault.keyUse.note(1, '192.0.2.1');
   world.advance(5 * second - 1);
@@ -35,7 +35,7 @@ test('a use is written within five seconds', async (t) => {
   assert.equal(await lastIp(), '192.0.2.1');
 });
 
-test('what cannot be written is logged and written the next time', async (t) => {
+test('a failed write is logged and retried after five seconds', async (t) => {
   const { vault, world, log, lastIp } = await started(t);
   const write = t.mock.method(vault.db, 'write', () => Promise.reject(new Error('disk full')));
   vault.keyUse.note(1, '192.0.2.1');
@@ -48,7 +48,7 @@ test('what cannot be written is logged and written the next time', async (t) => 
   assert.equal(await lastIp(), '192.0.2.1');
 });
 
-test('writes pending uses when it is stopped', async (t) => {
+test('pending uses are written when the writer is stopped', async (t) => {
   const { vault, stop, lastIp } = await started(t);
   vault.keyUse.note(1, '192.0.2.1');
   await stop();

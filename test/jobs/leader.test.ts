@@ -79,7 +79,7 @@ async function leaderAndOther(t: TestContext, skews: readonly [number, number], 
   return { shared, leader, other };
 }
 
-test('of nodes that start together one runs the jobs, and all know that the jobs run', async (t) => {
+test('exactly one of three nodes runs the jobs, and the others see a fresh heartbeat', async (t) => {
   const shared = await sharedNodes(t, 0, 0, 0);
   const candidates = shared.nodes.map((node) => candidate(t, node));
   await pass(shared, 60, candidates);
@@ -132,7 +132,7 @@ for (const skews of [
     assert.deepEqual([leader.terms(), other.terms()], [1, 1]);
   });
 
-  test(`a node that hangs notices it when it wakes up, even if its jobs write nothing (${clocks})`, async (t) => {
+  test(`a hung leader stops its jobs when it wakes up, even if they write nothing (${clocks})`, async (t) => {
     const { shared, leader, other } = await leaderAndOther(t, skews);
     await pass(shared, leadershipDuration / second + 1, [other]);
     assert(other.leads() && leader.leads(), 'it still hangs');
@@ -141,7 +141,7 @@ for (const skews of [
   });
 }
 
-test('a leader whose database does not answer stops its jobs before another node can lead', async (t) => {
+test('a leader whose database does not respond stops its jobs before another node can lead', async (t) => {
   const { shared, leader, other } = await leaderAndOther(t, [0, 0]);
   const { promise: answer, resolve } = Promise.withResolvers<void>();
   const write = t.mock.method(leader.vault.db, 'write', () => answer);
@@ -167,7 +167,7 @@ test('a leader that cannot extend its lease for a few seconds stays the leader',
   assert(saying(leader, 'failed to extend the lease').length > 1);
 });
 
-test('a node that cannot reach the database says so once, and leads when it can', async (t) => {
+test('a node that cannot reach the database logs it once and leads when it can', async (t) => {
   const shared = await sharedNodes(t, 0);
   const [node] = shared.nodes;
   const write = t.mock.method(node.vault.db, 'write', () => Promise.reject(new StorageError('away')));
@@ -180,7 +180,7 @@ test('a node that cannot reach the database says so once, and leads when it can'
   assert(only.leads());
 });
 
-test('a term whose jobs have ended for lack of an answer is followed by another one of the same node', async (t) => {
+test('a leader that lost its lease to a database outage leads again when the database is back', async (t) => {
   const shared = await sharedNodes(t, 0);
   const only = candidate(t, shared.nodes[0]);
   await until(only.leads, 'it leads');

@@ -57,7 +57,7 @@ test('a log that loses its newest events is reported within a minute, and once',
   ]);
 });
 
-test('events that other processes add and the pruning of old ones are no step back', async (t) => {
+test('events of other processes and pruning are not reported as a step back', async (t) => {
   const { vault, world, log, dataDir, signal, event } = await watched(t);
   await event();
   void runLogEndWatcher(vault, signal);

@@ -13,7 +13,7 @@ import { eventually } from '../harness/eventually.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 test(
-  'the mark follows the database once a minute, is written only when there is more, and comes back',
+  'the mark is updated once a minute, only after changes, and written again after a failure',
   ofFiles('its mark'),
   async (t) => {
     const { vault, world, dataDir, log } = await testVault(t);

@@ -26,7 +26,7 @@ async function recording(t: TestContext, skew = 0) {
   return { vault, world, log, database, advance, rounds, seenAt, clockAhead };
 }
 
-test('a node is seen at its start and every five seconds, in the time of the database', async (t) => {
+test('a node is recorded at its start and every five seconds with the database time', async (t) => {
   const { database, advance, rounds, seenAt } = await recording(t, minute);
   for (let round = 2; round < 5; round += 1) {
     assert.equal(await seenAt(), database.now());
@@ -45,7 +45,7 @@ test('a clock that is set while the node runs is corrected and recorded', async 
   assert.equal(vault.world.now(), database.now());
 });
 
-test('a node that cannot be recorded says so once, and is seen when the database answers', async (t) => {
+test('a node that cannot be recorded logs it once and is recorded when the database is back', async (t) => {
   const { vault, log, database, advance, rounds, seenAt } = await recording(t);
   const write = t.mock.method(vault.db, 'write', () => Promise.reject(new StorageError('away')));
   for (let round = 2; round < 5; round += 1) {

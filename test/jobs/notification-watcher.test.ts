@@ -29,7 +29,7 @@ test('expiries, overdue backups and digests are notified within a minute, once e
   await Promise.all(jobs);
 });
 
-test('trouble is logged, and tried again a minute later', async (t) => {
+test('a failed check is logged and retried a minute later', async (t) => {
   const { vault, world, log } = await testVault(t);
   await addWebhook(vault, 'http://127.0.0.1:1/');
   await makeCertificate(vault, 'web', { lifetime: '10d' });

@@ -60,7 +60,7 @@ const allDelivered = (vault: Parameters<typeof deliveriesOf>[0]) => async () =>
   (await deliveriesOf(vault)).every(({ status }) => status === 'delivered');
 
 suite('the notifier', () => {
-  test('delivers what waits, and what comes later within seconds', async (t) => {
+  test('delivers queued messages and messages that are queued later', async (t) => {
     const { vault, world, receiver } = await prepared(t, 3);
     started(t, vault);
     await ticking(world, allDelivered(vault));
@@ -70,14 +70,14 @@ suite('the notifier', () => {
     assert.equal(receiver.received[3]?.json.type, 'renewal.recovered');
   });
 
-  test('sends one after the other, and waits for no clock in between', async (t) => {
+  test('sends 12 messages without a pause between them', async (t) => {
     const { vault, receiver } = await prepared(t, 12);
     started(t, vault);
     await eventually('all are delivered', async () => (await allDelivered(vault)()) || undefined);
     assert.equal(receiver.received.length, 12);
   });
 
-  test('holds up neither other channels nor renewals for a receiver that is slow', async (t) => {
+  test('does not delay other channels or renewals for a slow receiver', async (t) => {
     const { vault, world, receiver } = await prepared(t, 5);
     const other = await webhookReceiver(t);
     await addWebhook(vault, other.url, { name: 'other' });
@@ -95,7 +95,7 @@ suite('the notifier', () => {
     assert.equal(receiver.received.length, 7);
   });
 
-  test('gives up on a receiver that never answers, and continues', async (t) => {
+  test('stops waiting for an unresponsive receiver after 30 s and retries later', async (t) => {
     const { vault, world, receiver } = await prepared(t);
     const slow = held(receiver);
     started(t, vault);
@@ -111,7 +111,7 @@ suite('the notifier', () => {
     await ticking(world, allDelivered(vault));
   });
 
-  test('gives back what is under way when it is stopped, and the next one delivers it', async (t) => {
+  test('returns a delivery in progress to the queue when stopped, and the next notifier delivers it', async (t) => {
     const { vault, world, receiver } = await prepared(t);
     const slow = held(receiver);
     const end = started(t, vault);
@@ -124,7 +124,7 @@ suite('the notifier', () => {
     assert.equal(new Set(receiver.received.map(({ json }) => json.id)).size, 1);
   });
 
-  test('tells a receiver once, however many notifiers there are', async (t) => {
+  test('delivers each message once with four notifiers', async (t) => {
     const { vault, world, receiver } = await prepared(t, 10);
     for (let count = 0; count < 4; count += 1) started(t, vault);
     await ticking(world, allDelivered(vault));

@@ -37,7 +37,7 @@ test('an expiring root is logged at the start and every day, with its expiry and
   await job;
 });
 
-test('nothing is logged of a root that lasts, and an intermediate only if the key of its root was exported', async (t) => {
+test('an expiring intermediate is logged after its root key was exported, and a valid root is not', async (t) => {
   const opened = await testVault(t);
   const { vault, world, log } = opened;
   const stop = new AbortController();
@@ -64,7 +64,7 @@ test('nothing is logged of a root that lasts, and an intermediate only if the ke
   await job;
 });
 
-test('a database that fails is tried again an hour later', async (t) => {
+test('a database error is logged and retried an hour later', async (t) => {
   const opened = await testVault(t);
   const { vault, world, log } = opened;
   await untilLeft(opened, 'local-ca', 300 * day);

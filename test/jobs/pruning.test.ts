@@ -49,7 +49,7 @@ function running(t: TestContext, { vault, world, log, dataDir }: Opened, keepFor
   };
 }
 
-test('old events go when their time has come, even after a failure, until the server stops', async (t) => {
+test('expired audit events are pruned, and a failed pruning is retried after an hour', async (t) => {
   const opened = await testVault(t);
   const { vault, world, log, dataDir } = opened;
   const { days, told, stop } = running(t, opened, 8 * day);
@@ -73,7 +73,7 @@ test('old events go when their time has come, even after a failure, until the se
   await stop();
 });
 
-test('a clock that is years ahead removes nothing, and one that is set right resumes after a week', async (t) => {
+test('pruning pauses when the clock jumps years ahead and resumes a week after it is set right', async (t) => {
   const opened = await testVault(t);
   const { vault, world, dataDir } = opened;
   const { days, told, ids, stop } = running(t, opened, 30 * day);
@@ -135,7 +135,7 @@ test('a server that is off for three days at a time prunes as if it ran', async 
   assert.equal(eventsOf(first.dataDir, 'audit.prune').length, 1);
 });
 
-test('deleted certificates are destroyed with their keys once they were kept for their time, and not before', async (t) => {
+test('deleted certificates are purged with their versions after 30 days and not before', async (t) => {
   const opened = await testVault(t);
   const { vault, dataDir } = opened;
   await makeCertificate(vault, 'web');
@@ -151,7 +151,7 @@ test('deleted certificates are destroyed with their keys once they were kept for
   assert.equal(eventsOf(dataDir, 'certificate.purge').length, 1);
 });
 
-test('versions that expired a month ago go with their keys, but not the last ten, nor the current one', async (t) => {
+test('versions that expired a month ago are pruned except for the last ten and the current one', async (t) => {
   const opened = await testVault(t);
   const { vault, dataDir, world } = opened;
   await makeCertificate(vault, 'web');

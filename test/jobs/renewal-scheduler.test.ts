@@ -59,7 +59,7 @@ test('a certificate is queued in the minute in which it is due', async (t) => {
   assert(opened.log.lines.some((line) => line.includes('"queued":1')));
 });
 
-test('what is due at the start is queued at once, and the worker is woken', async (t) => {
+test('certificates that are due at the start are queued immediately, and the worker is notified', async (t) => {
   const opened = await vaultWith(t, 'a', 'b');
   const ring = t.mock.method(opened.vault.renewalQueued, 'notify');
   opened.world.advance(89 * 24 * 60 * minute);
@@ -69,7 +69,7 @@ test('what is due at the start is queued at once, and the worker is woken', asyn
   assert.equal(ring.mock.callCount(), 1);
 });
 
-test('what goes wrong is logged, and a minute later it is tried again', async (t) => {
+test('a failed round is logged and retried a minute later', async (t) => {
   const opened = await vaultWith(t, 'a');
   opened.world.advance(89 * 24 * 60 * minute);
   const write = t.mock.method(opened.vault.db, 'write', () => Promise.reject(new Error('disk full')));
@@ -82,7 +82,7 @@ test('what goes wrong is logged, and a minute later it is tried again', async (t
   assert.equal(await queued(opened), 1);
 });
 
-test('stops when asked, while it sleeps or before it starts', async (t) => {
+test('the scheduler stops while it sleeps and before it starts', async (t) => {
   const opened = await vaultWith(t);
   const { stop } = start(t, opened);
   await opened.world.sleeping(1);
@@ -95,7 +95,7 @@ const year = 365 * day;
 /** What the scheduler says that it did, and not how often it looked. */
 const said = ({ log }: TestVault, what: string) => log.lines.filter((line) => line.includes(what)).length;
 
-test('it wakes at the moment itself where that comes before the minute is over', async (t) => {
+test('a renewal that is due within the minute is queued at its exact time', async (t) => {
   const opened = await vaultWith(t, 'a', 'b');
   const { vault, world } = opened;
   // The CA told these moments; the vault's own are months away.
@@ -112,7 +112,7 @@ test('it wakes at the moment itself where that comes before the minute is over',
   assert.equal(await queued(opened), 2);
 });
 
-test('it looks once a minute if nothing comes sooner, and no oftener than once a second', async (t) => {
+test('the scheduler wakes once a minute, earlier for a due renewal, and at most once a second', async (t) => {
   const opened = await vaultWith(t, 'a');
   const { vault, world } = opened;
   await change(vault, 'a', { ari_renew_at: world.now() + 10 });
@@ -128,7 +128,7 @@ test('it looks once a minute if nothing comes sooner, and no oftener than once a
   assert.deepEqual(sleeps, [second, minute, minute]);
 });
 
-test('no more than a hundred are queued at a time; the rest wait for the next minute', async (t) => {
+test('at most 100 renewals are queued at a time; the rest wait for the next minute', async (t) => {
   const opened = await vaultWith(t, 'a');
   const { vault } = opened;
   const { id, ...row } = await rowOf(vault, 'a');
@@ -151,7 +151,7 @@ test('no more than a hundred are queued at a time; the rest wait for the next mi
   assert(id > 0);
 });
 
-test('reschedules at the start what an earlier clock computed', async (t) => {
+test('renewals that were planned with a wrong clock are rescheduled at the start', async (t) => {
   const opened = await vaultWith(t, 'a');
   const right = (await rowOf(opened.vault, 'a')).next_renewal_at;
   await change(opened.vault, 'a', { next_renewal_at: opened.world.now() + year });
@@ -173,7 +173,7 @@ async function withJumps(t: TestContext, name: string) {
   return { opened: { ...opened, vault }, jump };
 }
 
-test('after the clock jumped a year back, what failed by the old one is tried as soon as it would have been', async (t) => {
+test('after the clock jumps a year back, a failed renewal is retried after its original delay', async (t) => {
   const { opened, jump } = await withJumps(t, 'a');
   const { vault } = opened;
   start(t, opened);
@@ -190,7 +190,7 @@ test('after the clock jumped a year back, what failed by the old one is tried as
   assert.equal(said(opened, 'renewals rescheduled'), 1);
 });
 
-test('after the clock jumped a year ahead everything is due once, an hour later, and after the way back nothing is', async (t) => {
+test('after the clock jumps a year ahead, a renewal is queued once, an hour later; after it jumps back, none is', async (t) => {
   const { opened, jump } = await withJumps(t, 'a');
   const { vault } = opened;
   const right = (await rowOf(vault, 'a')).next_renewal_at;
@@ -226,7 +226,7 @@ test('after the clock jumped a year ahead everything is due once, an hour later,
   assert.equal(await queued(opened), 1);
 });
 
-test('a clock that runs a little fast or slow is no jump', async (t) => {
+test('a clock that gains 4 minutes in 5 is not treated as a jump', async (t) => {
   const opened = await vaultWith(t, 'a');
   const { vault, world } = opened;
   start(t, opened);
@@ -238,7 +238,7 @@ test('a clock that runs a little fast or slow is no jump', async (t) => {
   assert.equal(said(opened, 'renewals rescheduled'), 1);
 });
 
-test('planning that failed is done again a minute later, and not forgotten', async (t) => {
+test('failed rescheduling is retried a minute later', async (t) => {
   const opened = await vaultWith(t, 'a');
   const { vault, world } = opened;
   const right = (await rowOf(vault, 'a')).next_renewal_at;

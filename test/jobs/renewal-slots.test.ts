@@ -23,7 +23,7 @@ function filled(...lanes: readonly Lane[]): Lane[] {
 }
 
 suite('slots of renewals', () => {
-  test('one DNS provider that does not answer leaves its issuer slots for the others', () => {
+  test('one unresponsive DNS provider leaves its issuer slots for the others', () => {
     const stuck = filled(acme(2, 7));
     assert.equal(stuck.length, slots.perLane);
     assert(admits(stuck, acme(2, 8), [acme(2, 7), acme(2, 8)]));
@@ -31,13 +31,13 @@ suite('slots of renewals', () => {
     assert(!admits(stuck, acme(2, 7), [acme(2, 7)]));
   });
 
-  test('a DNS provider that does not answer takes no more than its own slots of all issuers together', () => {
+  test('an unresponsive DNS provider takes no more than its own slots of all issuers together', () => {
     const stuck = filled(acme(2, 7), acme(3, 7), acme(4, 7), acme(5, 7));
     assert.equal(stuck.length, slots.perProvider);
     for (const issuer of [2, 3, 4, 5]) assert(admits(stuck, acme(issuer, 8), [acme(issuer, 8)]));
   });
 
-  test('issuers that do not answer fill no slots of the private CA', () => {
+  test('unresponsive issuers leave slots for the private CA', () => {
     const lanes = [2, 3, 4, 5, 6, 7].flatMap((issuer) => [acme(issuer, 7), acme(issuer, 8), acme(issuer)]);
     const stuck = filled(...lanes);
     assert.equal(stuck.length, slots.inAll - slots.forInstant);
@@ -46,7 +46,7 @@ suite('slots of renewals', () => {
     assert(!admits(full, privateCa, [privateCa]));
   });
 
-  test('renewals that wait for people take no slots of others, and no provider takes those of all people', () => {
+  test('manual DNS renewals take no slots of other lanes, and one manual provider does not take all of theirs', () => {
     const waiting = filled(byHand(2, 5), byHand(3, 5));
     assert.equal(waiting.length, slots.perProvider);
     const all = filled(byHand(2, 5), byHand(2, 6), byHand(3, 7));
@@ -59,7 +59,7 @@ suite('slots of renewals', () => {
     );
   });
 
-  test('an issuer gets ten at most, and an equal share if there are many, so that one more finds room', () => {
+  test('an issuer gets at most ten slots, and an equal share if there are many issuers', () => {
     assert.equal(filled(acme(2, 7), acme(2, 8), acme(2, 9)).length, slots.perIssuer);
     for (const count of [4, 6, 9, 12, 36]) {
       const lanes = Array.from({ length: count }, (_, n) => [acme(n + 2, 7 + n), acme(n + 2)]).flat();

@@ -47,7 +47,7 @@ async function ended(opened: TestVault, count: number): Promise<void> {
   }
 }
 
-test('a renewal requested in this process starts at once, without the clock moving', async (t) => {
+test('a renewal requested in this process starts immediately, without the clock moving', async (t) => {
   const opened = await vaultWith(t, 1);
   start(t, opened);
   await opened.world.sleeping(1);
@@ -67,7 +67,7 @@ test('a renewal that another process queued is noticed within a second', async (
   assert.deepEqual(await statuses(opened), ['succeeded']);
 });
 
-test('a renewal that a dead process left behind is started when its lease has run out', async (t) => {
+test('a renewal that a dead process left behind is started when its lease has expired', async (t) => {
   const opened = await vaultWith(t, 1);
   await requestRenewal(opened.vault, localCli, 'www1');
   await claimRenewal(opened.vault, 'dead');
@@ -79,7 +79,7 @@ test('a renewal that a dead process left behind is started when its lease has ru
   assert.deepEqual(await statuses(opened), ['succeeded']);
 });
 
-test('more than are carried out at a time are all carried out, never more than ten at once', async (t) => {
+test('all 25 queued renewals are executed, at most ten at the same time', async (t) => {
   const opened = await vaultWith(t, 25);
   for (let n = 1; n <= 25; n += 1) await requestRenewal(opened.vault, localCli, `www${n}`);
   start(t, opened);
@@ -93,7 +93,7 @@ test('more than are carried out at a time are all carried out, never more than t
   assert(most >= 1 && most <= 10, String(most));
 });
 
-test('stopping finishes renewals that need no one else, and starts no others', async (t) => {
+test('stop finishes running renewals of the private CA and starts no others', async (t) => {
   const opened = await vaultWith(t, 25);
   for (let n = 1; n <= 25; n += 1) await requestRenewal(opened.vault, localCli, `www${n}`);
   const { stop } = start(t, opened);
@@ -105,14 +105,14 @@ test('stopping finishes renewals that need no one else, and starts no others', a
   assert.deepEqual(now, [...Array(ended).fill('succeeded'), ...Array(25 - ended).fill('queued')]);
 });
 
-test('a worker that was stopped before it began takes up nothing', async (t) => {
+test('a worker that was stopped before it started claims no renewal', async (t) => {
   const opened = await vaultWith(t, 1);
   await requestRenewal(opened.vault, localCli, 'www1');
   await runRenewalWorker(opened.vault, AbortSignal.abort());
   assert.deepEqual(await statuses(opened), ['queued']);
 });
 
-test('it shows that it lives, but not while the queue cannot be read', async (t) => {
+test('the heartbeat is fresh except while the queue cannot be read', async (t) => {
   const opened = await vaultWith(t, 1);
   const { vault, world, log } = opened;
   start(t, opened);
@@ -131,7 +131,7 @@ test('it shows that it lives, but not while the queue cannot be read', async (t)
   assert.equal(vault.renewalHeartbeat.isFresh, true);
 });
 
-test('a renewal that stops because nothing can be written is logged and taken up again', async (t) => {
+test('a renewal interrupted by failed writes is logged and resumed when its lease has expired', async (t) => {
   const opened = await vaultWith(t, 1);
   const { vault, world, log } = opened;
   await requestRenewal(vault, localCli, 'www1');
@@ -313,7 +313,7 @@ test('stopping returns renewals that wait for a CA to the queue, and the next st
   assert.equal(asked('newAccount'), 1);
 });
 
-test('a renewal whose lease was lost is abandoned at once, during any wait', async (t) => {
+test('a renewal whose lease was lost is abandoned while it waits for the CA', async (t) => {
   const opened = await vaultWithCas(t, 1, 1, 'newOrder');
   const { vault, world, log, asked } = opened;
   start(t, opened);
@@ -327,7 +327,7 @@ test('a renewal whose lease was lost is abandoned at once, during any wait', asy
   assert.equal((await rowOf(vault, 'www1-1')).failed_attempts, 0);
 });
 
-test('a CA that is too busy is left alone for as long as it says, and no other issuer waits for it', async (t) => {
+test('a busy CA gets no order until its Retry-After, while another issuer continues', async (t) => {
   const opened = await vaultWithCas(t, 2, 2, 'other');
   const { vault, world, ca } = opened;
   await vault.db.write((writer) =>

@@ -25,7 +25,7 @@ function prepared(waiting: number[]) {
 }
 
 suite('tasks in hand', () => {
-  test('are two of a group and three in all, and others come when one has ended', async () => {
+  test('run two per group and three in total, and the next one starts when one has ended', async () => {
     const { inHand, fill, begun, rooms } = prepared([1, 1, 1, 2, 2, 2]);
     await fill();
     assert.deepEqual(

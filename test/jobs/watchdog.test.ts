@@ -26,7 +26,7 @@ async function firstSigns(vault: Vault, count: number, interval: number) {
   return { waits, signs };
 }
 
-test('it looks twice in each interval, the first time when half of one is over', async (t) => {
+test('the watchdog checks twice per interval, the first time after half of one', async (t) => {
   const { vault } = await testVault(t);
   vault.renewalHeartbeat.beat();
   const { waits, signs } = await firstSigns(vault, 3, minute);
@@ -34,14 +34,14 @@ test('it looks twice in each interval, the first time when half of one is over',
   assert.deepEqual(waits, [30_000, 30_000, 30_000, 30_000]);
 });
 
-test('it names the renewal engine when that has been silent for a minute', async (t) => {
+test('the watchdog reports renewal_engine after a minute without a heartbeat', async (t) => {
   const { vault, world } = await testVault(t);
   vault.renewalHeartbeat.beat();
   world.advance(minute);
   assert.deepEqual((await firstSigns(vault, 1, minute)).signs, [['renewal_engine']]);
 });
 
-test('it reports nothing before the renewal engine has begun', async (t) => {
+test('the watchdog sends no sign before the first heartbeat of the renewal engine', async (t) => {
   const { vault } = await testVault(t);
   let looks = 0;
   const world = {
@@ -63,7 +63,7 @@ test('it reports nothing before the renewal engine has begun', async (t) => {
   assert.equal(looks, 4);
 });
 
-test('while the database does not answer at all, it gives no sign', async (t) => {
+test('the watchdog sends no sign while the database does not respond', async (t) => {
   const { vault } = await testVault(t);
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<number>();
@@ -88,7 +88,7 @@ test('while the database does not answer at all, it gives no sign', async (t) =>
   assert.equal(signs, 1);
 });
 
-test('a stop ends it without another look', async (t) => {
+test('a stopped watchdog does not query the database', async (t) => {
   const { vault } = await testVault(t);
   const look = t.mock.method(vault.db, 'generation');
   await runWatchdog(vault, minute, async () => assert.fail('a sign'), AbortSignal.abort());

@@ -40,7 +40,7 @@ async function round({ vault }: Pick<Engine, 'vault'>): Promise<number[]> {
   return waits;
 }
 
-test('it asks after an order, and then as often as the CA says, once a minute at the most and daily at the least', async (t) => {
+test('the renewal window is requested as often as Retry-After says, between once a minute and once a day', async (t) => {
   for (const [header, wait] of [
     ['7200', 2 * hour],
     ['1', minute],
@@ -85,7 +85,7 @@ test('the chosen time survives a restart, and is chosen again when the window ch
   assert.equal(row.next_renewal_at, row.ari_renew_at);
 });
 
-test('moments are spread over the whole window', async (t) => {
+test('chosen renewal times are spread over the whole window', async (t) => {
   const opened = await watched(t);
   const { vault, world, ca, id } = opened;
   const moments: number[] = [];
@@ -104,7 +104,7 @@ test('moments are spread over the whole window', async (t) => {
   assert.equal(thirds.size, 3);
 });
 
-test('a renewal names what it replaces by its id, but not to another CA', async (t) => {
+test('an order reports the replaced certificate only to the CA that issued it', async (t) => {
   const opened = await watched(t);
   const { vault, world, ca, id, work } = opened;
   await requestRenewal(vault, localCli, 'www');
@@ -127,7 +127,7 @@ test('a renewal names what it replaces by its id, but not to another CA', async 
   assert.deepEqual([countOf(ca, 'renewalInfo'), countOf(other, 'renewalInfo')], [0, 1]);
 });
 
-test('a certificate that is disabled is not asked about', async (t) => {
+test('the renewal window of a disabled certificate is not requested', async (t) => {
   const opened = await watched(t);
   await changeCertificate(
     opened.vault,
@@ -139,7 +139,7 @@ test('a certificate that is disabled is not asked about', async (t) => {
   assert.equal(countOf(opened.ca, 'renewalInfo'), 0);
 });
 
-test('a CA that cannot be reached is asked again an hour later', async (t) => {
+test('the renewal window is requested again an hour after the CA was unreachable', async (t) => {
   const opened = await watched(t);
   const { vault, world, ca, log } = opened;
   ca.override('renewalInfo', { cutAfter: 0 }, { cutAfter: 0 }, { cutAfter: 0 });
@@ -151,7 +151,7 @@ test('a CA that cannot be reached is asked again an hour later', async (t) => {
   assert(log.lines.some((line) => line.includes('failed to get the renewal window')));
 });
 
-test('stopping during a request stops at once and changes nothing', async (t) => {
+test('stop aborts a pending request and changes nothing', async (t) => {
   const opened = await watched(t);
   const { vault, ca } = opened;
   const before = await rowOf(vault, 'www');
@@ -164,7 +164,7 @@ test('stopping during a request stops at once and changes nothing', async (t) =>
   assert.deepEqual(await rowOf(vault, 'www'), before);
 });
 
-test('a table that cannot be read is logged, and read again a minute later', async (t) => {
+test('a failed read of the table is logged and retried a minute later', async (t) => {
   const opened = await watched(t);
   const { vault, log } = opened;
   const select = t.mock.method(vault.db.reader, 'selectFrom', () => {

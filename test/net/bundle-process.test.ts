@@ -61,7 +61,7 @@ const usual = async () => {
 const onLinux = process.platform === 'linux' ? {} : { skip: 'there is no /proc' };
 
 test(
-  'rounds that an encrypted part hides end with the process, and the password is in no arguments',
+  'a PKCS#12 file with excessive rounds is stopped after 5 s, and the password is not in the process arguments',
   onLinux,
   async () => {
     const before = process.cpuUsage().user;
@@ -87,14 +87,14 @@ test(
   },
 );
 
-test('a key that takes hours to complete ends with the process too', onLinux, async () => {
+test('a DSA key that takes hours to read is stopped after 5 s', onLinux, async () => {
   const { code, message } = await refusal(dsaBomb(100_000), 'key.der');
   assert.equal(code, 'invalid_request');
   assert.match(message, /^key\.der takes more than 5 seconds or too much memory/);
   assert.deepEqual(readerIds(), []);
 });
 
-test('two read at once, sixteen wait, and more are refused', async () => {
+test('two files are read concurrently, sixteen wait, and further ones are rejected', async () => {
   const { leaf, sources } = await usual();
   const all = Array.from({ length: 19 }, () => readBundleApart(realWorld, { sources }));
   const settled = await Promise.allSettled(all);

@@ -27,7 +27,7 @@ test('a secret that is longer than the kept output is hidden', async (t) => {
   assert.equal(await saidBy(t, '"bad: " + secret + " " + "x".repeat(600)', key), `: …${'x'.repeat(500)}`);
 });
 
-test('nothing is shown of a secret that is cut, wherever the kept output begins', async (t) => {
+test('no part of a secret is shown, wherever the kept output begins', async (t) => {
   const secret = Array.from({ length: 24 }, (_, at) => String.fromCharCode(0x430 + at)).join('');
   for (const shown of [0, 1, 8, 15, 16, 20, 23, 24]) {
     const rest = `"\\u0416".repeat(${(4096 - 2 * shown) / 2})`;

@@ -47,7 +47,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-test('arguments arrive as they are, and of the environment only what was meant', async (t) => {
+test('a hook receives its arguments unchanged, and only PATH, HOME and its own environment', async (t) => {
   const hook = recordingHook(tempDir(t));
   process.env.VAULT_HOOK_TEST = 'not for hooks';
   t.after(() => delete process.env.VAULT_HOOK_TEST);
@@ -85,7 +85,7 @@ test('exit code, signal and both outputs are reported', async (t) => {
   assert.equal(killed.killedBy, 'SIGKILL');
 });
 
-test('of much output the end is kept, and the program is not delayed', async (t) => {
+test('a hook with much output succeeds, and the last 4096 characters are kept', async (t) => {
   const body = `for (let i = 0; i < 3000; i += 1) console.error('line ' + i + 'x'.repeat(1000));`;
   const end = await runHook(realWorld, runOf(hookScript(tempDir(t), body)), never);
   assert(end.started);
@@ -94,7 +94,7 @@ test('of much output the end is kept, and the program is not delayed', async (t)
   assert.match(end.stderr, /line 2999x+\n$/);
 });
 
-test('a script without a first line is run by sh, and arguments stay arguments', async (t) => {
+test('a script without a shebang line is run by sh with its arguments unchanged', async (t) => {
   const path = join(tempDir(t), 'hook');
   writeFileSync(path, `printf '%s|' "$@"`, { mode: 0o700 });
   const end = await runHook(realWorld, runOf([path, 'a b', '$HOME', '; id']), never);
@@ -102,14 +102,14 @@ test('a script without a first line is run by sh, and arguments stay arguments',
   assert.deepEqual([end.exitCode, end.stdout], [0, 'a b|$HOME|; id|']);
 });
 
-suite('what cannot be started', () => {
-  test('may have too many arguments', async (t) => {
+suite('a hook that cannot be started', () => {
+  test('is reported as E2BIG if its arguments are too long', async (t) => {
     const hook = recordingHook(tempDir(t));
     const end = await runHook(realWorld, runOf([...hook.command, 'x'.repeat(5_000_000)]), never);
     assert.deepEqual(end, { started: false, code: 'E2BIG' });
   });
 
-  test('is not there, may not be executed, or has no interpreter', async (t) => {
+  test('is reported as ENOENT or EACCES if it is missing, not executable or has no interpreter', async (t) => {
     const dir = tempDir(t);
     const path = join(dir, 'hook');
     const start = () => runHook(realWorld, runOf([path]), never);
@@ -121,8 +121,8 @@ suite('what cannot be started', () => {
   });
 });
 
-suite('the end', () => {
-  test('comes to the whole group when time is over', async (t) => {
+suite('termination', () => {
+  test("the timeout kills the hook's process group", async (t) => {
     const dir = tempDir(t);
     const file = join(dir, 'pids');
     const body = `
@@ -141,7 +141,7 @@ suite('the end', () => {
     for (const pid of pids) await gone(pid);
   });
 
-  test('comes to one that does not listen two seconds later', async (t) => {
+  test('a hook that ignores SIGTERM is killed two seconds later', async (t) => {
     const dir = tempDir(t);
     const file = join(dir, 'pid');
     const body = `
@@ -161,14 +161,14 @@ suite('the end', () => {
     assert.deepEqual([end.stopped, end.killedBy], ['aborted', 'SIGKILL']);
   });
 
-  test('is at once where the vault has given up before', async (t) => {
+  test('a hook is stopped immediately if the signal was aborted before the start', async (t) => {
     const body = 'setInterval(() => {}, 1000);';
     const end = await runHook(realWorld, runOf(hookScript(tempDir(t), body)), AbortSignal.abort());
     assert(end.started);
     assert.deepEqual([end.stopped, end.killedBy], ['aborted', 'SIGTERM']);
   });
 
-  test('does not wait for a daemon that a hook left behind, and lets it live', async (t) => {
+  test('a hook that leaves a daemon behind ends without waiting for it or killing it', async (t) => {
     const dir = tempDir(t);
     const file = join(dir, 'pid');
     const body = `

@@ -40,7 +40,7 @@ const addresses: Readonly<Record<string, string | undefined>> = {
 };
 
 for (const [text, expected] of Object.entries(addresses)) {
-  test(`${JSON.stringify(text)} is ${expected ?? 'no address'}`, () =>
+  test(`parseIpAddress reads ${JSON.stringify(text)} as ${expected ?? 'no address'}`, () =>
     assert.equal(parseIpAddress(text)?.text, expected));
 }
 
@@ -74,7 +74,7 @@ const networks: Readonly<Record<string, string | undefined>> = {
 };
 
 for (const [text, expected] of Object.entries(networks)) {
-  test(`${JSON.stringify(text)} is ${expected ?? 'no network'}`, () =>
+  test(`parseIpNetwork reads ${JSON.stringify(text)} as ${expected ?? 'no network'}`, () =>
     assert.equal(parseIpNetwork(text)?.text, expected));
 }
 
@@ -85,7 +85,7 @@ suite('any address', () => {
     fc.ipV4().map((text) => `::ffff:${text}`),
   );
 
-  test('is the same as the one way of writing it', () => {
+  test('is parsed to the same value as its canonical form', () => {
     fc.assert(
       fc.property(anyAddress, (text) => {
         const address = parseIpAddress(text);
@@ -97,7 +97,7 @@ suite('any address', () => {
     );
   });
 
-  test('is inside of what Node, too, finds it inside', () => {
+  test("is inside a network exactly if Node's BlockList says so", () => {
     fc.assert(
       fc.property(anyAddress, anyAddress, fc.nat(128), (text, other, seed) => {
         const address = parseIpAddress(text);
@@ -116,7 +116,7 @@ suite('any address', () => {
     );
   });
 
-  test('is inside of a network that differs from it in one bit if that comes after the length', () => {
+  test('is inside a network that differs in one bit only if that bit comes after the prefix length', () => {
     fc.assert(
       fc.property(anyAddress, fc.nat(127), fc.nat(128), (text, at, upTo) => {
         const address = parseIpAddress(text);
@@ -132,7 +132,7 @@ suite('any address', () => {
   });
 });
 
-test('no network at all has no address, and IPv6 has none of IPv4', () => {
+test('isInside returns false for an empty list and for an IPv4 address in an IPv6 network', () => {
   const address = parseIpAddress('192.0.2.7');
   const [all4, all6] = [parseIpNetwork('0.0.0.0/0'), parseIpNetwork('::/0')];
   assert(address && all4 && all6);
@@ -141,7 +141,7 @@ test('no network at all has no address, and IPv6 has none of IPv4', () => {
   assert.equal(isInside(address, [all6, all4]), true);
 });
 
-test('the neighborhood of an IPv6 address is its /64, and all others stand for themselves', () => {
+test('neighborhood returns the /64 of an IPv6 address, and any other address itself', () => {
   assert.equal(neighborhood('2001:db8:1:2:3:4:5:6'), neighborhood('2001:db8:1:2::'));
   assert.notEqual(neighborhood('2001:db8:1:2::1'), neighborhood('2001:db8:1:3::1'));
   assert.equal(neighborhood('fe80::1%eth0'), 'fe80::/64');

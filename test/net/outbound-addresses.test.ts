@@ -32,7 +32,7 @@ const open = [
   ],
 ];
 
-test('addresses of the machine itself and its surroundings are refused in every form', () => {
+test('loopback, link-local, metadata, multicast and reserved addresses are rejected in every form', () => {
   for (const [kind, addresses] of Object.entries(refused)) {
     for (const address of addresses) assert.equal(refusalOf(address, 443, []), kind, address);
   }
@@ -40,7 +40,7 @@ test('addresses of the machine itself and its surroundings are refused in every 
   assert.equal(refusalOf('example.com', 443, []), 'not an IP address');
 });
 
-test('a setting allows the very address, with a port that port alone', () => {
+test('an allowed address or network applies only to itself and, if specified, to its port', () => {
   const allowed = ['127.0.0.1:8443', '127.0.0.2', '[::1]:53', '169.254.0.0/16', 'fe80::/10:25'].map(
     (text) => {
       const one = parseAllowedOutbound(text);
@@ -65,7 +65,7 @@ test('a setting allows the very address, with a port that port alone', () => {
   }
 });
 
-test('what messages propose as a setting is one', () => {
+test('allowanceFor returns a valid setting for the address and the port only', () => {
   for (const address of ['127.0.0.1', '::1', 'fe80::1%eth0']) {
     const allowed = parseAllowedOutbound(allowanceFor(address, 25));
     assert(allowed);
@@ -74,7 +74,7 @@ test('what messages propose as a setting is one', () => {
   }
 });
 
-test('what is no address, network or port is no setting', () => {
+test('parseAllowedOutbound returns undefined for an invalid address, network or port', () => {
   const wrong = ['', 'localhost', '127.0.0.1:', '127.0.0.1:0', '127.0.0.1:65536', '127.0.0.1/8', '[::1]:x'];
   for (const text of [...wrong, '127.1', '2130706433', '[127.0.0.1', '127.0.0.1:25:26', '::1:53x']) {
     assert.equal(parseAllowedOutbound(text), undefined, text);

@@ -64,27 +64,28 @@ const contextOf = (place: Place) => ({ ...fakeContext(), outbound: outboundOf(pl
 
 /** Everything that connects to configured addresses. */
 const callers: Readonly<Record<string, (place: Place) => Promise<unknown>>> = {
-  'a request': (place) => outboundOf(place)({ method: 'GET', url: urlOf(place) }),
-  'a CA': (place) =>
+  'an HTTP request': (place) => outboundOf(place)({ method: 'GET', url: urlOf(place) }),
+  'the ACME client': (place) =>
     new AcmeClient(
       { world, outbound: outboundOf(place), log: silentLog },
       { directoryUrl: urlOf(place), ca: undefined },
     ).directory(signal),
-  'a DNS webhook': (place) => webhook.create({ url: urlOf(place) }, contextOf(place)).present(record, signal),
-  'acme-dns': (place) =>
+  'the webhook DNS provider': (place) =>
+    webhook.create({ url: urlOf(place) }, contextOf(place)).present(record, signal),
+  'the acme-dns provider': (place) =>
     acmeDns
       .create({ url: urlOf(place), username: 'a', password: 'b', subdomain: 'c' }, contextOf(place))
       .present(record, signal),
-  'dynamic updates': (place) => {
+  'the rfc2136 provider': (place) => {
     const server = `${place.host.includes(':') ? `[${place.host}]` : place.host}:${place.port}`;
     const config = rfc2136.config.parse({ server, unsigned: true });
     return rfc2136.create(config, { ...contextOf(place), world }).present(record, signal);
   },
-  'a notification webhook': (place) =>
+  'the webhook channel': (place) =>
     webhookChannel
       .create({ url: urlOf(place), secret }, { world, outbound: outboundOf(place), guard: place.guard })
       .send(message, signal),
-  'a mail server': (place) =>
+  'the email channel': (place) =>
     emailChannel
       .create(
         { host: place.host, port: place.port, security: 'none', from: 'a@a.test', to: ['b@a.test'] },
@@ -108,7 +109,7 @@ async function complaint(work: Promise<unknown>): Promise<string> {
 }
 
 for (const [who, call] of Object.entries(callers)) {
-  test(`${who} is not reached at loopback, link-local and metadata addresses, by number and by name`, async (t) => {
+  test(`${who} does not connect to loopback, link-local and metadata addresses, by number or by name`, async (t) => {
     const { heard, port } = await listener(t);
     const strict = outboundGuard();
     for (const host of [...literals, ...here]) {
@@ -132,7 +133,7 @@ for (const [who, call] of Object.entries(callers)) {
     assert.deepEqual(heard, []);
   });
 
-  test(`${who} is reached where the setting allows the very address, and its name cannot change in between`, async (t) => {
+  test(`${who} connects to an allowed loopback address, but not after its host name is rebound`, async (t) => {
     const { heard, port } = await listener(t);
     const allowed = [parseAllowedOutbound(`127.0.0.2:${port}`)].filter((one) => one !== undefined);
     const addresses = { 'rebound.example.test': ['127.0.0.2'] };
@@ -148,7 +149,7 @@ for (const [who, call] of Object.entries(callers)) {
   });
 }
 
-test('of several addresses of a name only those that may be are tried', async (t) => {
+test('only the allowed addresses of a host name are connected to', async (t) => {
   const { heard, port } = await listener(t);
   const allowed = [parseAllowedOutbound('127.0.0.2')].filter((one) => one !== undefined);
   const guard = outboundGuard(allowed, names({ 'both.example.test': ['127.0.0.1', '::1', '127.0.0.2'] }));
@@ -164,7 +165,7 @@ test('of several addresses of a name only those that may be are tried', async (t
   assert.deepEqual([answer.status, heard], [302, ['::ffff:127.0.0.2']]);
 });
 
-test('a name server that a zone names is not asked on this machine; the one of the setting is', async (t) => {
+test('a name server on a local address is rejected unless it is the configured resolver', async (t) => {
   const { heard, port } = await listener(t);
   for (const server of [
     `127.0.0.1:${port}`,
@@ -182,7 +183,7 @@ test('a name server that a zone names is not asked on this machine; the one of t
   assert.deepEqual(heard, []);
 });
 
-test('a proxy may be on this machine, and leads nowhere else on it', async (t) => {
+test('a proxy on loopback is allowed, but requests through it to local addresses are rejected', async (t) => {
   const { heard, port } = await listener(t);
   const proxy = await forwardProxy(t);
   const environment = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url };

@@ -75,7 +75,7 @@ function failsBy(reason: OutboundReason, message = /./) {
   };
 }
 
-test('a request arrives as it was meant, and the answer with all of its parts', async (t) => {
+test('a request is sent with method, path, headers and body, and the response has status, headers and body', async (t) => {
   const url = await httpServer(t, (request, response) => {
     const { method, url: path, headers } = request;
     response.writeHead(
@@ -110,7 +110,7 @@ test('a request arrives as it was meant, and the answer with all of its parts', 
   assert.equal(seen.headers['x-own'], 'x');
 });
 
-test('connections are used again, even after a HEAD and after an answer with a failure', async (t) => {
+test('connections are reused, even after a HEAD request and after an HTTP 500', async (t) => {
   const ports = new Set<number | undefined>();
   const url = await httpServer(t, (request, response) => {
     ports.add(request.socket.remotePort);
@@ -124,7 +124,7 @@ test('connections are used again, even after a HEAD and after an answer with a f
   assert.equal(ports.size, 1);
 });
 
-test('a redirect is an answer, and is not followed', async (t) => {
+test('a redirect is returned as the response and is not followed', async (t) => {
   let requests = 0;
   const url = await httpServer(t, (_, response) => {
     requests++;
@@ -136,7 +136,7 @@ test('a redirect is an answer, and is not followed', async (t) => {
   assert.equal(requests, 1);
 });
 
-test('a body may be as large as allowed, and not a byte larger', async (t) => {
+test('a response body that is larger than maxBytes is rejected', async (t) => {
   const url = await httpServer(t, (request, response) => {
     const size = Number(request.url?.slice(1));
     if (size % 2 === 0) response.setHeader('Content-Length', size);
@@ -152,7 +152,7 @@ test('a body may be as large as allowed, and not a byte larger', async (t) => {
   await assert.rejects(direct({ method: 'GET', url: `${url}/1048577` }), failsBy('too-large', /1048576/));
 });
 
-test('an endless body ends at the limit, and its connection with it', async (t) => {
+test('an endless response body is rejected at the limit, and the connection is closed', async (t) => {
   const closed = Promise.withResolvers<void>();
   const url = await httpServer(t, (_, response) => {
     const more = () => {
@@ -166,13 +166,13 @@ test('an endless body ends at the limit, and its connection with it', async (t) 
 });
 
 const deadlines: readonly [string, string][] = [
-  ['never answers', ''],
+  ['never responds', ''],
   ['stops in the head', 'HTTP/1.1 200 OK\r\nContent-'],
   ['stops in the body', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'],
 ];
 
 for (const [title, text] of deadlines) {
-  test(`a server that ${title} is left at the deadline, or when the caller gives up`, async (t) => {
+  test(`a request to a server that ${title} ends at the deadline or when the signal aborts`, async (t) => {
     const world = new TestWorld();
     let arrived = Promise.withResolvers<void>();
     let left = Promise.withResolvers<void>();
@@ -198,7 +198,7 @@ for (const [title, text] of deadlines) {
   });
 }
 
-test('a server that sends a byte now and then does not get around the deadline', async (t) => {
+test('a server that sends single bytes slowly does not extend the deadline', async (t) => {
   const world = new TestWorld();
   const url = await tcpServer(t, (socket) => {
     socket.once('data', () => {
@@ -224,7 +224,7 @@ test('nothing is sent once the signal is aborted', async (t) => {
   assert.equal(connections, 0);
 });
 
-test('a connection that ends too early differs from a refused connection and from another protocol', async (t) => {
+test('errors distinguish a closed connection, a refused connection and another protocol', async (t) => {
   const cases: readonly [string, OutboundReason, RegExp][] = [
     ['', 'cut-off', /closed the connection/],
     ['HTTP/1.1 200', 'cut-off', /closed the connection/],
@@ -262,13 +262,13 @@ test('a connection that ends too early differs from a refused connection and fro
   }
 });
 
-test('a URL that is none, or of a protocol that is not spoken, is an error like the others', async () => {
+test('an invalid URL and an unsupported protocol are reported as unreachable', async () => {
   for (const url of ['no URL', '', 'ftp://example.com/', 'file:///etc/passwd']) {
     await assert.rejects(direct({ method: 'GET', url }), failsBy('unreachable'));
   }
 });
 
-test('a private CA is trusted if it is named, for the names of its certificates', async (t) => {
+test('a private CA is trusted only if it is configured, for the names in its certificates', async (t) => {
   const { url, ca } = await httpsServer(t, ['127.0.0.1'], (_, response) => response.end('ok'));
   assert.equal((await direct({ method: 'GET', url, ca })).body.toString(), 'ok');
   await assert.rejects(direct({ method: 'GET', url }), failsBy('untrusted', /is not trusted: /));
@@ -282,7 +282,7 @@ test('a private CA is trusted if it is named, for the names of its certificates'
   );
 });
 
-test('a server without TLS is not one with a bad certificate', async (t) => {
+test('https to a server without TLS is reported as unreachable, not as untrusted', async (t) => {
   const url = await httpServer(t, (_, response) => response.end());
   await assert.rejects(
     direct({ method: 'GET', url: url.replace('http:', 'https:') }),
@@ -290,7 +290,7 @@ test('a server without TLS is not one with a bad certificate', async (t) => {
   );
 });
 
-test('https goes through the tunnel of the proxy that the environment names', async (t) => {
+test('https requests use a CONNECT tunnel through the proxy in HTTPS_PROXY or https_proxy', async (t) => {
   const { url, ca } = await httpsServer(t, ['127.0.0.1'], (_, response) => response.end('ok'));
   const { host } = new URL(url);
   for (const name of ['HTTPS_PROXY', 'https_proxy']) {
@@ -302,7 +302,7 @@ test('https goes through the tunnel of the proxy that the environment names', as
   }
 });
 
-test('http goes through its own proxy', async (t) => {
+test('http requests go through the proxy in HTTP_PROXY', async (t) => {
   const url = await httpServer(t, (_, response) => response.end('ok'));
   const proxy = await forwardProxy(t);
   const ask = outboundHttp(realWorld, { HTTP_PROXY: proxy.url }, 'vault-test/1', loopbackGuard);
@@ -310,7 +310,7 @@ test('http goes through its own proxy', async (t) => {
   assert.deepEqual(proxy.asked, [`GET ${url}/x`]);
 });
 
-test('a proxy may be named without a scheme, and with credentials', async (t) => {
+test('a proxy can be configured without a scheme and with credentials', async (t) => {
   const { url, ca } = await httpsServer(t, ['127.0.0.1'], (_, response) => response.end('ok'));
   const proxy = await forwardProxy(t);
   const plain = proxy.url.replace('http://', '');
@@ -322,7 +322,7 @@ test('a proxy may be named without a scheme, and with credentials', async (t) =>
   assert.deepEqual(proxy.credentials, [undefined, undefined, credentials]);
 });
 
-test('what is no HTTP proxy is refused at the start, without showing its password', () => {
+test('an invalid proxy URL is rejected at startup without showing its password', () => {
   for (const value of ['socks5://user:secret@proxy:1080', 'http://', 'ftp://proxy', 'http://a b']) {
     assert.throws(
       () => outboundHttp(realWorld, { HTTPS_PROXY: value }, 'vault-test/1', loopbackGuard),
@@ -333,7 +333,7 @@ test('what is no HTTP proxy is refused at the start, without showing its passwor
   outboundHttp(realWorld, { HTTPS_PROXY: '', http_proxy: undefined }, 'vault-test/1', loopbackGuard);
 });
 
-test('NO_PROXY goes around the proxy, for the hosts that it lists', async (t) => {
+test('hosts listed in NO_PROXY bypass the proxy', async (t) => {
   const { url, ca } = await httpsServer(t, ['127.0.0.1', 'localhost'], (_, response) => response.end('ok'));
   const { port } = new URL(url);
   const proxy = await forwardProxy(t);
@@ -359,7 +359,7 @@ test('NO_PROXY goes around the proxy, for the hosts that it lists', async (t) =>
   assert.deepEqual(proxy.asked, [`CONNECT localhost:${port}`]);
 });
 
-test('a proxy that refuses, or that is not there, is named in the error', async (t) => {
+test('an error of the proxy or of the connection to it includes the address of the proxy', async (t) => {
   const url = 'https://ca.example.test/secret';
   for (const refusal of ['403 Forbidden', '407 Proxy Authentication Required', '502 Bad Gateway']) {
     const proxy = await forwardProxy(t, { refusal });
@@ -377,7 +377,7 @@ test('a proxy that refuses, or that is not there, is named in the error', async 
   );
 });
 
-test('a proxy that never answers is left at the deadline, or when the caller gives up', async (t) => {
+test('a request through a proxy that never responds ends at the deadline or when the signal aborts', async (t) => {
   const world = new TestWorld();
   let arrived = Promise.withResolvers<void>();
   const proxy = await forwardProxy(t, { refusal: 'silent', onConnect: () => arrived.resolve() });

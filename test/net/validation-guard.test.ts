@@ -19,7 +19,7 @@ test('private and public addresses are open by default', () => {
   }
 });
 
-test('a forbidden network is closed in every notation, except for what is allowed', () => {
+test('a forbidden network is rejected in every notation, except for allowed addresses', () => {
   const { target } = guard(['10.9.0.1:80', '127.0.0.1'], ['10.9.0.0/16', 'fd00:9::/32']);
   for (const address of ['10.9.0.2', '::ffff:10.9.0.2', '64:ff9b::a09:2', 'fd00:9::1', '127.0.0.2']) {
     assert.throws(() => target(address, 80), /^ValidationRefusal: the vault does not validate at /, address);
@@ -33,7 +33,7 @@ test('a forbidden network is closed in every notation, except for what is allowe
   assert.equal(target('10.10.0.1', 80).host, '10.10.0.1');
 });
 
-test('a name is not an address', () => {
+test('target and lookup reject a host name in place of an address', () => {
   assert.throws(
     () => guard([], []).target('www.example.test', 80),
     /^Error: www\.example\.test is not an address$/,

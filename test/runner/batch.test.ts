@@ -23,7 +23,7 @@ async function outcomesOf(t: TestContext, contents: readonly string[]): Promise<
 
 const passing = "test('passes', () => {});\n";
 
-test('the tests of files that share a process are told apart, with what failed and why', async (t) => {
+test('results of files that share a process are reported per file with the reason of a failure', async (t) => {
   const [good, bad] = await outcomesOf(t, [
     passing,
     `suite('all', () => { test('fails', () => assert.equal(1, 2)); test.skip('is absent'); });

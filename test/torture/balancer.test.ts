@@ -70,7 +70,7 @@ test('a node that is not ready gets no requests until it is ready again', async 
   assert.equal((await send(balancer.url)).text, 'a:');
 });
 
-test('a request that no byte was sent of goes to another node', async (t) => {
+test('a request is sent to another node if the first one is stopped', async (t) => {
   const [a, b] = [await node(t, 'a'), await node(t, 'b')];
   const balancer = await startBalancer(t, [a.url, b.url], onlyOnce);
   await a.close();
@@ -99,7 +99,7 @@ test('a request that a node received is not sent to another one', async (t) => {
   );
 });
 
-test('a client that leaves ends its request at the node', async (t) => {
+test('a request is aborted at the node when its client disconnects', async (t) => {
   const { promise: left, resolve } = Promise.withResolvers<void>();
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
   const held: Handle = (_, response) => {
@@ -114,7 +114,7 @@ test('a client that leaves ends its request at the node', async (t) => {
   await left;
 });
 
-test('a vault is a node once it is ready', async (t) => {
+test('a vault gets requests once it is ready', async (t) => {
   const { url, vault } = await testServer(t);
   const balancer = await startBalancer(t, [url], { interval: 5 });
   assert.deepEqual(balancer.ready(), []);

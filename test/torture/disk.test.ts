@@ -21,7 +21,7 @@ const syncFolder: DiskRecord = { type: 'sync', path: '', inode: 9 };
 /** The operations, and the files with their contents after a cut that loses as much as possible; `null` for no file. */
 const cases: readonly [title: string, records: DiskRecord[], left: Record<string, string | null>][] = [
   ['a file that was never synced is gone', [create, write('x')], { a: null }],
-  ['a file whose folder was not synced has no name', [create, write('x'), syncFile], { a: null }],
+  ['a synced file is gone if its folder was not synced', [create, write('x'), syncFile], { a: null }],
   ['a file that was not synced itself is empty', [create, write('x'), syncFolder], { a: '' }],
   ['a synced file is kept', [create, write('x'), syncFile, syncFolder], { a: 'x' }],
   [
@@ -30,7 +30,7 @@ const cases: readonly [title: string, records: DiskRecord[], left: Record<string
     { a: 'x' },
   ],
   [
-    'a size that was not synced is lost',
+    'a truncation that was not synced is undone',
     [create, write('xyz'), syncFile, syncFolder, { type: 'truncate', inode: 1, size: 0 }],
     { a: 'xyz' },
   ],
@@ -45,7 +45,7 @@ const cases: readonly [title: string, records: DiskRecord[], left: Record<string
     { a: 'x', b: null },
   ],
   [
-    'a file that was removed comes back',
+    'a removed file comes back if its removal was not synced',
     [create, write('x'), syncFile, syncFolder, { type: 'unlink', path: 'a' }],
     { a: 'x' },
   ],

@@ -141,7 +141,7 @@ export const troubles: readonly Trouble[] = [
     },
   },
   {
-    title: 'another file stands where the database was',
+    title: 'the database has been replaced by a copy',
     hidesVault: true,
     refuses: true,
     begin: ({ scene: { dataDir } }) => {

@@ -4,7 +4,7 @@ import { day, hour, second } from '../../src/base/duration.ts';
 import { simulateFleet } from '../harness/fleet/fleet.ts';
 import { checkFleet, fleetPlan } from './fleet.ts';
 
-test('a small fleet is renewed in time beside CAs and DNS providers that fail, and meets no limit', async (t) => {
+test('a small fleet is renewed in time despite CA and DNS provider outages, without reaching a CA rate limit', async (t) => {
   const plan = {
     ...fleetPlan(40, 'short', day / 2),
     ...{ runs: 1.7 * day, mostNames: 6, step: 10 * second },

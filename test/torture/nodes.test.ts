@@ -7,7 +7,7 @@ import { tormentNodes } from './nodes.ts';
 import { shortOrder } from './short-order.ts';
 import { tormentedServer } from './tormented-database.ts';
 
-test('two nodes that are killed and paused, on a database that crashes, keep what they promised', async (t) => {
+test('responses of two nodes still hold after the nodes are killed and paused and their database crashes', async (t) => {
   const findings = await tormentNodes(shortOrder(t), {
     ...{ rounds: 2, skews: [0, 0], clients: 3, longestPause: 2500, calm: 300 },
     ...{ databaseShare: 1, killedCommands: 0, verify: 'last' },

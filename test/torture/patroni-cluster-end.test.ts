@@ -20,23 +20,19 @@ const holder = `
 `;
 
 for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-  test(
-    `a cluster ends with a test process that got ${signal}, and leaves no data`,
-    needsPatroni(),
-    async (t) => {
-      const scratch = tempDir(t);
-      // The servers may be another user.
-      chmodSync(scratch, 0o755);
-      const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', holder], {
-        env: { ...process.env, TMPDIR: scratch },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      t.after(() => child.kill('SIGKILL'));
-      const [line] = await once(createInterface(child.stdout), 'line');
-      const folders = JSON.parse(String(line)) as string[];
-      assert.deepEqual(folders.map(existsSync), [true, true]);
-      child.kill(signal);
-      while (folders.some(existsSync)) await sleep(10);
-    },
-  );
+  test(`a cluster leaves no data after its test process gets ${signal}`, needsPatroni(), async (t) => {
+    const scratch = tempDir(t);
+    // The servers may be another user.
+    chmodSync(scratch, 0o755);
+    const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', holder], {
+      env: { ...process.env, TMPDIR: scratch },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    const [line] = await once(createInterface(child.stdout), 'line');
+    const folders = JSON.parse(String(line)) as string[];
+    assert.deepEqual(folders.map(existsSync), [true, true]);
+    child.kill(signal);
+    while (folders.some(existsSync)) await sleep(10);
+  });
 }

@@ -8,7 +8,7 @@ import { needsPatroni } from './patroni-member.ts';
 const write = 'insert into kept values (-1)';
 
 test(
-  'no acknowledged row is lost in a switchover or a crash, and no former primary takes a write',
+  'no acknowledged row is lost in a switchover or a crash, and no former primary accepts a write',
   needsPatroni(),
   async (t) => {
     const started = Date.now();

@@ -29,20 +29,24 @@ async function rows(server: PostgresServer): Promise<unknown[]> {
   return server.query('select * from kept', [], 'vault_1');
 }
 
-test('the server of a process has databases that the role vault owns', needsPostgres(), async () => {
-  const server = await postgresServer();
-  assert.equal(await postgresServer(), server);
-  const url = await server.createDatabase('owned');
-  assert.equal(new URL(url).username, 'vault');
-  const owners = await server.query(
-    `select pg_get_userbyid(datdba) as owner, pg_encoding_to_char(encoding) as encoding
+test(
+  'postgresServer returns one server per process, whose databases belong to the role vault',
+  needsPostgres(),
+  async () => {
+    const server = await postgresServer();
+    assert.equal(await postgresServer(), server);
+    const url = await server.createDatabase('owned');
+    assert.equal(new URL(url).username, 'vault');
+    const owners = await server.query(
+      `select pg_get_userbyid(datdba) as owner, pg_encoding_to_char(encoding) as encoding
        from pg_database where datname = $1`,
-    ['owned'],
-  );
-  assert.deepEqual(owners, [{ owner: 'vault', encoding: 'UTF8' }]);
-  await server.dropDatabase('owned');
-  assert.deepEqual(await server.query(`select 1 from pg_database where datname = 'owned'`), []);
-});
+      ['owned'],
+    );
+    assert.deepEqual(owners, [{ owner: 'vault', encoding: 'UTF8' }]);
+    await server.dropDatabase('owned');
+    assert.deepEqual(await server.query(`select 1 from pg_database where datname = 'owned'`), []);
+  },
+);
 
 for (const kind of ['embedded', 'debian'] as const) {
   test(
@@ -66,7 +70,7 @@ for (const kind of ['embedded', 'debian'] as const) {
   );
 }
 
-test('a server in recovery reads only, until it is promoted', needsPostgres(), async (t) => {
+test('a standby server rejects writes until it is promoted', needsPostgres(), async (t) => {
   const server = await startPostgres(t, { standby: true });
   await assert.rejects(server.query('create table t ()'), { code: '25006' });
   await server.query('select pg_promote()');

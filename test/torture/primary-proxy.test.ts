@@ -94,7 +94,7 @@ test('connections go to the primary, and are reset when the role moves', async (
   await until(() => second.facts.received === 'b:still');
 });
 
-test('without a primary connections are reset, old and new ones', async (t) => {
+test('existing and new connections are reset if there is no primary', async (t) => {
   const [a, b] = [await member(t, 'a', 1), await member(t, 'b', 'standby')];
   const proxy = await primaryProxy(t, [a, b]);
   await until(() => proxy.target() === 'a');

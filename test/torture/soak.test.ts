@@ -21,12 +21,12 @@ const row = (value: (at: number) => number): Sample[] =>
   Array.from({ length: 100 }, (_, index) => ({ at: index * 5, value: value(index) }));
 
 const verdicts: readonly [title: string, samples: Sample[], flat: boolean][] = [
-  ['what stays', row(() => 150), true],
+  ['a constant series', row(() => 150), true],
   ['an oscillating series', row((at) => 150 + 20 * (at % 2)), true],
   ['a rise in the first part only', row((at) => Math.min(at, 50) + 100), true],
-  ['what falls', row((at) => 200 - at), true],
+  ['a falling series', row((at) => 200 - at), true],
   ['a small rise', row((at) => 150 + at / 10), true],
-  ['what rises steadily', row((at) => 150 + at / 2), false],
+  ['a steady rise', row((at) => 150 + at / 2), false],
   ['a rise with noise', row((at) => 150 + at + 20 * (at % 2)), false],
   ['a late rise', row((at) => 150 + Math.max(0, at - 70)), false],
 ];

@@ -43,7 +43,7 @@ suite(
       }
     });
 
-    test('a creation whose last files cannot be removed is refused, and the next start serves it', async () => {
+    test('a start that cannot remove the last files of a creation fails with that error', async () => {
       const fault: DiskFault = { operation: 'name', error: 'EIO', pattern: '*', skip: 11 };
       const tried = await scene.endure('nothing', { title: 'a fault', faults: [fault] });
       assert.equal(tried, 'refused');

@@ -77,7 +77,7 @@ export const startTroubles: readonly StartTrouble[] = [
     begin: withWriteLock('begin immediate'),
   },
   {
-    title: 'another process has the database for itself',
+    title: 'another process has an exclusive lock on the database',
     needsVault: true,
     begin: withWriteLock(
       'pragma locking_mode = exclusive; begin immediate; select count(*) from audit_events',

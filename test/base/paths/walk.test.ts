@@ -100,13 +100,13 @@ const trees: readonly Tree[] = [
     real: 'd/f',
   },
   {
-    title: 'a directory of another user that nobody else can write to',
+    title: 'a directory that only another user can write to',
     build: (root) => file(directory(directory(root, 'd', 0o755, stranger), 'e'), 'f'),
     faults: ['directory d owner'],
     real: 'd/e/f',
   },
   {
-    title: 'files that another user owns, or can write to',
+    title: 'a file that another user owns and everyone can write to',
     build: (root) => file(root, 'f', 0o777, stranger),
     faults: ['file f owner!', 'file f others!'],
     real: 'f',
@@ -168,12 +168,12 @@ const trees: readonly Tree[] = [
     code: 'ENOENT',
   },
   {
-    title: 'a link that leads nowhere',
+    title: 'a dangling link',
     build: (root) => link(root, 'l', 'none'),
     code: 'ENOENT',
   },
   {
-    title: 'directories above one that was checked',
+    title: 'writable directories above a trusted directory',
     build: (root) => {
       const data = directory(directory(root, 'open', 0o777), 'data', 0o700, vaultUser);
       return file(data, 'f');
@@ -182,7 +182,7 @@ const trees: readonly Tree[] = [
     real: 'open/data/f',
   },
   {
-    title: 'a link that leads out of a directory that was checked',
+    title: 'a link that leads out of a trusted directory',
     build: (root) => {
       file(directory(root, 'open', 0o777), 'f');
       return link(directory(root, 'data', 0o700, vaultUser), 'l', '../open/f', vaultUser);
@@ -195,7 +195,7 @@ const trees: readonly Tree[] = [
 
 const isRoot = process.getuid?.() === 0;
 
-suite('a walk', isRoot ? {} : { skip: 'only root can give files to another user' }, () => {
+suite('walk', isRoot ? {} : { skip: 'only root can give files to another user' }, () => {
   for (const { title, build, faults = [], code, real, trusted } of trees) {
     test(`finds ${faults.length === 0 ? 'no fault' : faults.join(', ')} on ${title}`, async (t) => {
       const root = fs.realpathSync(tempDir(t));
@@ -216,7 +216,7 @@ suite('a walk', isRoot ? {} : { skip: 'only root can give files to another user'
     });
   }
 
-  test('of root accepts what root owns, and nothing of the user that it would be later', async (t) => {
+  test('with uid 0 reports a directory of another user', async (t) => {
     const root = tempDir(t);
     fs.chmodSync(root, 0o755);
     const path = file(directory(root, 'd', 0o755, vaultUser), 'f');

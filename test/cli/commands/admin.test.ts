@@ -25,7 +25,7 @@ async function people(data: string): Promise<Person[]> {
 }
 
 suite('admin create', () => {
-  test('refuses bad names and passwords, creates nothing, and repeats no password', async (t) => {
+  test('rejects invalid names and passwords, creates nothing, and prints no password', async (t) => {
     const data = join(tempDir(t), 'data');
     for (const [name, password, why] of [
       ['', goodPassword, /a name has up to 64/],
@@ -45,7 +45,7 @@ suite('admin create', () => {
     if (existsSync(data)) assert.deepEqual(await people(data), []);
   });
 
-  test('takes no password from its arguments, and asks only on a terminal', async (t) => {
+  test('rejects --password and requires --password-stdin without a terminal', async (t) => {
     const data = join(tempDir(t), 'data');
     const argument = await admin(data, '', 'create', '--name', 'alice', '--password', goodPassword);
     assert.equal(argument.code, 2);
@@ -70,7 +70,9 @@ suite('admin create', () => {
     assert.deepEqual([event?.actor, event?.resource], ['local-cli', 'administrator:alice']);
   });
 
-  test('asks twice on a terminal and shows nothing of it', { ...needs('script') }, async (t) => {
+  test('prompts twice on a terminal, without echo, and rejects passwords that differ', {
+    ...needs('script'),
+  }, async (t) => {
     const data = join(tempDir(t), 'data');
     const differing = await typing(data, [goodPassword, otherPassword]);
     assert.match(differing, /the passwords do not match/);
@@ -86,8 +88,8 @@ suite('admin create', () => {
   });
 });
 
-suite('the other commands', () => {
-  test('refuse names that do not exist, and directories without a vault', async (t) => {
+suite('other admin commands', () => {
+  test('reject unknown names and data directories without a vault', async (t) => {
     const data = join(tempDir(t), 'data');
     const list = await admin(data, '', 'list');
     assert.deepEqual([list.code, existsSync(data)], [1, false]);
@@ -102,7 +104,7 @@ suite('the other commands', () => {
     }
   });
 
-  test('list people, change passwords and remove even the last, saying so', async (t) => {
+  test('list administrators, reset passwords and delete even the last one, with a warning', async (t) => {
     const data = join(tempDir(t), 'data');
     await create(data, 'alice', goodPassword);
     await create(data, 'bob', goodPassword);

@@ -37,7 +37,7 @@ function demo(t: TestContext, environment: Record<string, string> = {}) {
 
 type Listed = { readonly name: string; readonly status: string; readonly issuer: string | null };
 
-test('it serves certificates in every state, a client and a link to the console, and is gone after ^C', async (t) => {
+test('demo serves certificates in every state, a client and a setup link, and is deleted after ^C', async (t) => {
   const own = join(tempDir(t), 'own');
   // Neither the vault of this user nor that of HashiCorp matters to a demo.
   const environment = { CERTVAULT_DATA_DIR: own, VAULT_LISTEN: 'nonsense', VAULT_LOG_LEVEL: 'trace' };
@@ -98,7 +98,7 @@ for (const [signal, moment] of [
   ['SIGHUP', 'Ctrl-C'],
   ['SIGINT', 'Creating'],
 ] as const) {
-  test(`nothing stays after ${signal} ${moment === 'Creating' ? 'while it is created' : 'either'}`, async (t) => {
+  test(`demo leaves no files after ${signal} ${moment === 'Creating' ? 'while it is being created' : 'once it runs'}`, async (t) => {
     const { said, end, output } = demo(t);
     await said(moment);
     assert.deepEqual(await end(signal), [0, null, []], output());

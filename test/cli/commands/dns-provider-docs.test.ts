@@ -13,12 +13,12 @@ const rows = new Map(
 /** What may be given to types for an HTTP API, and is of use for tests and proxies only. */
 const rarelyNeeded = ['base_url', 'login_url', 'token_uri'];
 
-test('the table has every type once', () => {
+test('the table lists every DNS provider type once', () => {
   assert.deepEqual([...rows.keys()], [...dnsProviderTypes.keys()]);
 });
 
 for (const [name, { config }] of dnsProviderTypes) {
-  test(`the row of ${name} names each field of its secret file`, () => {
+  test(`the row of ${name} lists each field of its secret file`, () => {
     const { properties = {} } = z.toJSONSchema(config, { io: 'input', unrepresentable: 'any' });
     const fields = Object.keys(properties).filter((field) => !rarelyNeeded.includes(field));
     for (const field of fields) assert.match(rows.get(name) ?? '', new RegExp(`\`${field}\``));

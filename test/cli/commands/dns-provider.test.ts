@@ -32,7 +32,7 @@ async function webhookWithDns(t: TestContext) {
   return { dns, calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-test('a provider is added with its credentials sealed, listed, tried, and removed', async (t) => {
+test('a DNS provider is added with encrypted credentials, listed, tested and removed', async (t) => {
   const { dns, calls, url } = await webhookWithDns(t);
   const { done, run, file, json, refused, holds } = commandLine(t);
   const secret = 'correct-horse-battery';
@@ -84,7 +84,7 @@ test('a provider is added with its credentials sealed, listed, tried, and remove
   );
 });
 
-test('what is missing, wrong or unknown in a secret file is named, and no value is shown', async (t) => {
+test('missing, invalid and unknown fields in a secret file are reported without their values', async (t) => {
   const { refused, run, file, json } = commandLine(t);
   await refused(
     add('--type cloudflare --zone a.test'),
@@ -130,7 +130,7 @@ test('what is missing, wrong or unknown in a secret file is named, and no value 
   assert.deepEqual(await json('dns-provider', 'list'), []);
 });
 
-test('an unknown type, what is no zone, and a name that is taken are refused', async (t) => {
+test('an unknown type, an invalid zone and a duplicate name are rejected', async (t) => {
   const { refused, done } = commandLine(t);
   await refused(
     add('--type clodflare --zone a.test'),
@@ -156,7 +156,7 @@ test('an unknown type, what is no zone, and a name that is taken are refused', a
   );
 });
 
-test('a test of a domain that dns-01 cannot validate, or of an unknown provider, is refused', async (t) => {
+test('dns-provider test rejects invalid domains, unknown providers and unusable resolvers', async (t) => {
   const { refused, done } = commandLine(t);
   await done(...add('--type manual --zone a.test'));
   await refused(
@@ -182,7 +182,7 @@ test('a test of a domain that dns-01 cannot validate, or of an unknown provider,
   );
 });
 
-test('lexicon and acme.sh are set up by options and a file with credentials, which stay sealed', async (t) => {
+test('lexicon and acme.sh providers are added with options and a secret file that is stored encrypted', async (t) => {
   const { done, json, file, refused, holds } = commandLine(t);
   const program = '/usr/local/bin/program';
   const token = 'correct-horse-battery';
@@ -214,7 +214,7 @@ test('lexicon and acme.sh are set up by options and a file with credentials, whi
   await failed('--type acme-sh --script dns_x.sh', /^vault: invalid settings for acme-sh: program /, 1);
 });
 
-test('types lists what each type reaches', async () => {
+test('dns-provider types lists what each type reaches', async () => {
   const { stdout } = await vault(['dns-provider', 'types']);
   assert.match(stdout, /^TYPE +REACHES\n/);
   assert.match(stdout, /^lexicon +the program lexicon, for about 90 DNS providers$/m);

@@ -66,7 +66,7 @@ function scene(t: TestContext): Scene {
 const kinds = ({ objects }: Printed) => objects.map(({ kind }) => kind);
 
 test(
-  'a chain with its key: every object, the order, the match, and what verifies it',
+  'inspect prints every object of a chain with its key, the order, the key match and the root',
   needs('openssl'),
   async (t) => {
     const { chain, write, json, text } = scene(t);
@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  'what is wrong is named: order, gaps, strangers, expiry and a key of another',
+  'wrong order, missing intermediates, unrelated certificates, expiry and a wrong key are reported',
   needs('openssl'),
   async (t) => {
     const { dir, chain, json, text } = scene(t);
@@ -208,7 +208,7 @@ test(
   },
 );
 
-test('labels of broken PEM blocks do not control the terminal', async (t) => {
+test('control characters in the labels of damaged PEM blocks are not printed', async (t) => {
   const { write, refused } = scene(t);
   const label = `\u001b]0;owned\u0007\u009b2J\u202e${'A'.repeat(40)} KEY`;
   const begin = `-----BEGIN ${label}-----`;
@@ -224,7 +224,7 @@ test('labels of broken PEM blocks do not control the terminal', async (t) => {
   }
 });
 
-test('damaged, hostile and oversized files are refused with a sentence', needs('openssl'), async (t) => {
+test('damaged, hostile and oversized files are rejected with a message', needs('openssl'), async (t) => {
   const { chain, dir, write, refused } = scene(t);
   const password = write('password', 'secret');
   const der = Buffer.from(chain.leaf.certificatePem.replace(/-----.*-----|\n/g, ''), 'base64');
@@ -257,7 +257,7 @@ test('damaged, hostile and oversized files are refused with a sentence', needs('
 });
 
 test(
-  'a TLS server: its chain, protocol, and whether it is valid for the name',
+  'inspect of a TLS server prints its chain, its TLS version and a problem when the name does not match',
   needs('openssl'),
   async (t) => {
     const { chain, dir, json, text } = scene(t);
@@ -284,26 +284,30 @@ test(
   },
 );
 
-test('a server that refuses, speaks no TLS or says nothing is named', needs('openssl'), async (t) => {
-  const { refused } = scene(t);
-  const servers = await Promise.all(
-    [
-      createTcpServer((socket) => socket.end('220 mail.example.com ESMTP\r\n')),
-      createTcpServer((socket) => socket.on('error', () => socket.destroy())),
-    ].map(async (server) => {
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      t.after(() => server.close());
-      return (server.address() as AddressInfo).port;
-    }),
-  );
-  await Promise.all([
-    refused(
-      [`127.0.0.1:${await freePort()}`],
-      /cannot inspect 127\.0\.0\.1:\d+: connection refused\n {2}Check /,
-    ),
-    refused([`127.0.0.1:${servers[0]}`], /cannot inspect 127\.0\.0\.1:\d+: TLS error: \S/),
-    refused([`127.0.0.1:${servers[1]}`], /no TLS handshake within 10 seconds/),
-    refused(['www.example.test:99999'], /cannot read www\.example\.test:99999/),
-  ]);
-});
+test(
+  'a refused connection, a server without TLS and a silent server are reported',
+  needs('openssl'),
+  async (t) => {
+    const { refused } = scene(t);
+    const servers = await Promise.all(
+      [
+        createTcpServer((socket) => socket.end('220 mail.example.com ESMTP\r\n')),
+        createTcpServer((socket) => socket.on('error', () => socket.destroy())),
+      ].map(async (server) => {
+        server.listen(0, '127.0.0.1');
+        await once(server, 'listening');
+        t.after(() => server.close());
+        return (server.address() as AddressInfo).port;
+      }),
+    );
+    await Promise.all([
+      refused(
+        [`127.0.0.1:${await freePort()}`],
+        /cannot inspect 127\.0\.0\.1:\d+: connection refused\n {2}Check /,
+      ),
+      refused([`127.0.0.1:${servers[0]}`], /cannot inspect 127\.0\.0\.1:\d+: TLS error: \S/),
+      refused([`127.0.0.1:${servers[1]}`], /no TLS handshake within 10 seconds/),
+      refused(['www.example.test:99999'], /cannot read www\.example\.test:99999/),
+    ]);
+  },
+);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { vault } from '../../harness/processes/vault-process.ts';
 
-test('"vault licenses" prints to stdout and needs no vault, nor options about one', async () => {
+test('"vault licenses" prints to stdout without a vault and rejects --data-dir', async () => {
   const { code, stdout, stderr } = await vault(['licenses'], { environment: { HOME: '/nonexistent' } });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   assert.match(stdout, /^Certificate Vault .* is under the license Apache-2\.0/);

@@ -6,7 +6,7 @@ import { commandLineWithCa, commandWords } from '../../harness/processes/command
 
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z`;
 
-test('renewals are listed newest first, whole, by certificate, or only those that failed', async (t) => {
+test('renewals are listed newest first, and filtered by certificate, failure and limit', async (t) => {
   const { ca, done, run, json } = await commandLineWithCa(t);
   assert.deepEqual(await run('renewals', 'list'), {
     code: 0,
@@ -50,7 +50,7 @@ test('renewals are listed newest first, whole, by certificate, or only those tha
   assert.match(shown, /\nRenewing +queued\n/);
 });
 
-test('a limit that is none and a certificate that is not there are refused', async (t) => {
+test('an invalid limit and an unknown certificate are rejected', async (t) => {
   const { done, refused } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test'));
   for (const limit of ['0', '1001', 'x', '1.5', '']) {

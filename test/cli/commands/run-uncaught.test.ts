@@ -16,7 +16,7 @@ const sentence =
   /^vault: internal error: boom\n {2}This is a bug\. Run the command again with CERTVAULT_DEBUG=1 and report the output\.\n/m;
 
 for (const signal of ['SIGUSR2', 'SIGURG'] as const) {
-  test(`a server that throws outside of every request (${signal}) ends with a sentence`, async (t) => {
+  test(`a server with an uncaught error (${signal}) exits with code 1 and a message without a stack`, async (t) => {
     const server = await serve(t, join(tempDir(t), 'data'), { program });
     assert.deepEqual(await server.end(signal), { code: 1, signal: null });
     assert.match(server.log(), sentence);
@@ -24,7 +24,7 @@ for (const signal of ['SIGUSR2', 'SIGURG'] as const) {
   });
 }
 
-test('with CERTVAULT_DEBUG the stack is printed for the report', async (t) => {
+test('a server with an uncaught error prints its stack with CERTVAULT_DEBUG', async (t) => {
   const server = await serve(t, join(tempDir(t), 'data'), { program, environment: { CERTVAULT_DEBUG: '1' } });
   assert.equal((await server.end('SIGUSR2')).code, 1);
   assert.match(server.log(), /Error: boom\n {4}at /);

@@ -109,7 +109,7 @@ before(async () => {
 
 const words = (command: string) => command.split(' ').filter((word) => word !== '');
 
-test('--help of every command names each of its options, on stdout, without colours, and is no failure', async () => {
+test('--help of every command lists its options on stdout, without colors, with exit code 0', async () => {
   await Promise.all(
     Object.entries(options).map(async ([command, own]) => {
       const { code, stdout, stderr } = await vault([...words(command), '--help']);
@@ -122,7 +122,7 @@ test('--help of every command names each of its options, on stdout, without colo
   );
 });
 
-test('--help reads the same where the environment asks for no colors, and no line ends with a space', async () => {
+test('--help is the same with NO_COLOR, and no line ends with a space', async () => {
   for (const command of ['export', 'completion']) {
     const plain = await vault([command, '--help']);
     const uncolored = await vault([command, '--help'], { environment: { NO_COLOR: '1' } });
@@ -131,7 +131,7 @@ test('--help reads the same where the environment asks for no colors, and no lin
   }
 });
 
-test('--help of a group of commands names each of them', async () => {
+test('--help of a command group lists its commands', async () => {
   await Promise.all(
     Object.entries(groups).map(async ([group, commands]) => {
       const { code, stdout, stderr } = await vault([...words(group), '--help']);
@@ -179,7 +179,7 @@ test('a command that is missing, unknown or badly written ends with exit code 2 
   );
 });
 
-test('what is refused ends with exit code 1, and every fault has a line of its own', async (t) => {
+test('invalid values end with exit code 1 and one line per error', async (t) => {
   const args = ['--name', '.x', '--scope', 'all', '--certificate', '.y', '--expires-at', 'soon'];
   const { code, stdout, stderr } = await vault([
     'api-key',
@@ -194,7 +194,7 @@ test('what is refused ends with exit code 1, and every fault has a line of its o
   for (const line of lines) assert.match(line, /^vault: "(all|\.y|soon)" is not an? \S/);
 });
 
-test('an error prints nothing of its input that a terminal would act on', async (t) => {
+test('errors do not print control characters of their input', async (t) => {
   const evil = '\u001b]0;owned\u0007\u001b]52;c;ZXZpbA==\u0007\u009b2J\u202e\r\nvault: all is well';
   const data = ['--data-dir', join(tempDir(t), 'data')];
   for (const args of [
@@ -211,7 +211,7 @@ test('an error prints nothing of its input that a terminal would act on', async 
   }
 });
 
-test('a reader that stops early causes no failure', async () => {
+test('--help ends with exit code 0 when the reader closes the pipe early', async () => {
   const [program, ...first] = fromExecutable;
   const child = spawn(program, [...first, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.destroy();
@@ -223,7 +223,7 @@ test('a reader that stops early causes no failure', async () => {
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
 });
 
-test('a bug is owned up to in one sentence; its stack is shown only under CERTVAULT_DEBUG', async () => {
+test('an internal error is reported as a bug; its stack is printed only with CERTVAULT_DEBUG or VAULT_DEBUG', async () => {
   const ending = async (debug: Record<string, string>) => {
     let stderr = '';
     const write = (text: string) => {

@@ -109,7 +109,7 @@ test('--acme-tls-listen answers challenges by acme-tls/1 and stops with the serv
 });
 
 for (const option of ['--listen', '--acme-http-listen', '--acme-tls-listen']) {
-  test(`a port that ${option} cannot have is named with the option, and nothing keeps running`, async (t) => {
+  test(`a port for ${option} that is already in use is reported with the option, and serve exits`, async (t) => {
     const port = await takenPort(t);
     const free = ['--listen', '--acme-http-listen', '--acme-tls-listen'].flatMap((name) => [
       name,

@@ -34,7 +34,7 @@ for (const [form, program] of [
   });
 }
 
-test('a directory that is missing, no directory or not writable is refused before anything is created', async (t) => {
+test('a --backup-dir that is missing or not a directory is rejected before anything is created', async (t) => {
   const { data, file } = commandLine(t);
   const none = join(dirname(data), 'none', 'b');
   const plain = file('');
@@ -50,7 +50,7 @@ test('a directory that is missing, no directory or not writable is refused befor
   assert.equal(existsSync(data), false);
 });
 
-test('a home directory that no shell has expanded is named', async (t) => {
+test('a --backup-dir with an unexpanded ~ is rejected with a hint', async (t) => {
   const { data } = commandLine(t);
   const { code, stderr } = await vault(['serve', '--data-dir', data, '--backup-dir', '~/backups'], {
     cwd: dirname(data),
@@ -59,7 +59,7 @@ test('a home directory that no shell has expanded is named', async (t) => {
   assert.match(stderr, /^vault: --backup-dir: \S+\/~\/backups does not exist\n {2}Write the full path: /);
 });
 
-test('a directory of another user is refused', onlyRoot(), async (t) => {
+test('a --backup-dir that the user cannot write to is rejected', onlyRoot(), async (t) => {
   const { data } = commandLine(t);
   const dir = join(dirname(data), 'backups');
   mkdirSync(dir, { mode: 0o755 });
@@ -76,24 +76,28 @@ test('a directory of another user is refused', onlyRoot(), async (t) => {
   );
 });
 
-test('where a directory fails later the server serves, and says what is wrong', onlyRoot(), async (t) => {
-  const { data } = commandLine(t);
-  // Root may write to /proc by its mode, and cannot.
-  const server = await serve(t, data, { args: ['--backup-dir', '/proc'] });
-  const ready = await eventually('the complaint', async () => {
-    const response = await fetch(`${server.url}/api/v1/ready`);
-    const body = (await response.json()) as { details: { backup: { state: string } } };
-    return body.details.backup.state === 'failed'
-      ? { status: response.status, details: body.details }
-      : undefined;
-  });
-  assert.deepEqual(
-    [ready.status, ready.details],
-    [200, { backup: { state: 'failed', age_seconds: null }, disk: { state: 'ok' } }],
-  );
-  const line = await eventually('its line in the log', () => /.*backup failed.*/.exec(server.log())?.[0]);
-  assert.doesNotMatch(line, /"stack"|node:/);
-});
+test(
+  'a failed backup is logged and reported by /ready, and the server stays ready',
+  onlyRoot(),
+  async (t) => {
+    const { data } = commandLine(t);
+    // Root may write to /proc by its mode, and cannot.
+    const server = await serve(t, data, { args: ['--backup-dir', '/proc'] });
+    const ready = await eventually('the complaint', async () => {
+      const response = await fetch(`${server.url}/api/v1/ready`);
+      const body = (await response.json()) as { details: { backup: { state: string } } };
+      return body.details.backup.state === 'failed'
+        ? { status: response.status, details: body.details }
+        : undefined;
+    });
+    assert.deepEqual(
+      [ready.status, ready.details],
+      [200, { backup: { state: 'failed', age_seconds: null }, disk: { state: 'ok' } }],
+    );
+    const line = await eventually('its line in the log', () => /.*backup failed.*/.exec(server.log())?.[0]);
+    assert.doesNotMatch(line, /"stack"|node:/);
+  },
+);
 
 function onlyRoot(): { readonly skip?: string } {
   return process.getuid?.() === 0 ? {} : { skip: 'only root can take the part of another user' };

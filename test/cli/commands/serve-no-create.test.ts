@@ -13,7 +13,7 @@ const refusal = (dir: string) =>
       ' {2}Mount the disk of the data directory, or correct --data-dir\\.\n {2}To create a vault there, start once without ',
   );
 
-test('a missing and an empty directory are refused and stay as they are', async (t) => {
+test('--no-create rejects a missing or empty data directory and creates nothing', async (t) => {
   const { data } = commandLine(t);
   const args = ['serve', '--data-dir', data, '--listen', '127.0.0.1:0', '--no-create'];
   const { code, stdout, stderr } = await vault(args);
@@ -25,7 +25,7 @@ test('a missing and an empty directory are refused and stay as they are', async 
   assert.deepEqual(readdirSync(data), []);
 });
 
-test('environment and settings file say it too, even to commands; a vault that exists is served', async (t) => {
+test('no_create applies in the environment and the settings file; an existing vault is served', async (t) => {
   const line = commandLine(t);
   const environment = { VAULT_NO_CREATE: 'true' };
   const create = ['certificate', 'create', '--name', 'web', '--domain', 'web.test', '--data-dir', line.data];
@@ -40,7 +40,7 @@ test('environment and settings file say it too, even to commands; a vault that e
   assert.equal((await server.end()).code, 0);
 });
 
-test('the unit says so once it has started: its first start creates the vault, the next ones do not', async (t) => {
+test('the systemd unit writes CERTVAULT_NO_CREATE=true to its environment file once after a start', async (t) => {
   const { data } = commandLine(t);
   const { stdout } = await vault(['systemd-unit']);
   const note = join(dirname(data), 'certificate-vault.env');

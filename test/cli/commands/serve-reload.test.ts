@@ -71,7 +71,7 @@ test('SIGHUP applies the settings that a server can adopt, and reports those tha
   assert.deepEqual(await server.end(), { code: 0, signal: null });
 });
 
-test('an invalid file changes nothing, and the log says what is wrong with it', async (t) => {
+test('SIGHUP with an invalid settings file changes nothing and logs the error', async (t) => {
   const line = commandLine(t);
   const write = settingsFile(line);
   const server = await serve(t, line.data);

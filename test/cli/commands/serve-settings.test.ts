@@ -27,7 +27,7 @@ function recordIn({ data }: CommandLine): Record<string, unknown> | undefined {
   }
 }
 
-test('the certificate that a flag of the server names is not deleted while it runs or after a kill, but after a stop', async (t) => {
+test('the certificate in --tls-certificate can be deleted only after a clean stop of the server', async (t) => {
   const line = commandLine(t);
   const first = await serveHttps(t, line);
   await line.refused(deletion, inUse);
@@ -40,7 +40,7 @@ test('the certificate that a flag of the server names is not deleted while it ru
   await line.done(...deletion);
 });
 
-test('apply with --prune keeps the certificate that a flag of the server names', async (t) => {
+test('apply --prune keeps the certificate in --tls-certificate of a running server', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'web', '--domain', 'web.test');
   await serveHttps(t, line);
@@ -53,7 +53,7 @@ test('apply with --prune keeps the certificate that a flag of the server names',
   );
 });
 
-test('DELETE over HTTP refuses the certificate of HTTPS, unless forced', async (t) => {
+test('DELETE returns 409 for the certificate that serves HTTPS, unless forced', async (t) => {
   const line = commandLine(t);
   const made = await vault(['admin', 'create', '--name=ann', '--password-stdin', '--data-dir', line.data], {
     input: `${goodPassword}\n`,
@@ -77,7 +77,7 @@ test('DELETE over HTTP refuses the certificate of HTTPS, unless forced', async (
   assert.equal(forced.status, 204, forced.body);
 });
 
-test('without options the doctor, lists and setup links find the server where it listens', async (t) => {
+test('doctor and setup-link without options use the settings of the running server', async (t) => {
   const line = commandLine(t);
   const backups = join(dirname(line.data), 'backups');
   mkdirSync(backups);
@@ -96,7 +96,7 @@ test('without options the doctor, lists and setup links find the server where it
   assert.match(later.stdout, /^FAILED {3}serving {9}the server does not respond: .*127\.0\.0\.1:8080/m);
 });
 
-test('after a kill the doctor looks where the server was', async (t) => {
+test('doctor checks the address of a killed server', async (t) => {
   const line = commandLine(t);
   const server = await serve(t, line.data);
   await server.end('SIGKILL');
@@ -105,7 +105,7 @@ test('after a kill the doctor looks where the server was', async (t) => {
   assert.match(stdout, new RegExp(`^FAILED {3}serving {9}the server does not respond: .*${host}`, 'm'));
 });
 
-test('the record of a server names no secret, and says who serves and where', async (t) => {
+test('the recorded settings of a server contain its address and no secret, and are not restored', async (t) => {
   const line = commandLine(t);
   const server = await serveHttps(t, line, '--public-url', 'https://vault.test');
   const { instance, ...record } = recordIn(line) ?? {};
@@ -130,7 +130,7 @@ test('the record of a server names no secret, and says who serves and where', as
   assert.equal(recordIn({ ...line, data: copy }), undefined, 'a restored vault is not served');
 });
 
-test('an older server that stops later leaves the record of the newer one', async (t) => {
+test('an older server that stops keeps the recorded settings of a newer one', async (t) => {
   const line = commandLine(t);
   const older = await serve(t, line.data);
   const newer = await serveHttps(t, line);

@@ -37,7 +37,7 @@ async function invitationOf(server: RunningVault): Promise<string | undefined> {
   return /^No administrator yet\. (.*\n.*)$/m.exec(server.log())?.[1];
 }
 
-test('without a terminal a start names the command for a link, the latest of which creates an administrator, once', async (t) => {
+test('without a terminal, serve prints the setup-link command; only the latest link works, and only once', async (t) => {
   const data = tempDir(t);
   const old = await serve(t, data).then(async (first) => {
     assert.equal(
@@ -73,7 +73,7 @@ test('without a terminal a start names the command for a link, the latest of whi
   assert.deepEqual(actors, [Array(2).fill(['local-cli', 'setup']), [['admin:alice', 'administrator:alice']]]);
 });
 
-test('the link begins with the public URL, over which the cookie is for HTTPS alone', async (t) => {
+test('the setup link begins with the public URL, and an HTTPS URL makes the session cookie Secure', async (t) => {
   const url = 'https://vault.example.test';
   const data = tempDir(t);
   const environment = { VAULT_PUBLIC_URL: url };
@@ -85,7 +85,7 @@ test('the link begins with the public URL, over which the cookie is for HTTPS al
   assert.match(response.headers.getSetCookie()[0] ?? '', /^__Host-vault_session=\S+; .*; Secure$/);
 });
 
-test('an administrator of the command line signs in and works with ACME accounts, until the command line ends that', async (t) => {
+test('an administrator signs in and deletes ACME accounts until reset-password or admin delete ends the session', async (t) => {
   const data = tempDir(t);
   const words = (...rest: string[]) => ['admin', ...rest, '--data-dir', data];
   const made = await vault(words('create', '--name', 'alice', '--password-stdin'), { input: goodPassword });
@@ -115,7 +115,7 @@ test('an administrator of the command line signs in and works with ACME accounts
   assert.equal((await after.send('GET', '/api/v1/acme-accounts')).status, 403);
 });
 
-test('how long sessions last is set in the settings', async (t) => {
+test('invalid session lengths are rejected, and VAULT_SESSION_LIFETIME sets Max-Age of the cookie', async (t) => {
   for (const [option, value] of [
     ['--session-idle', '4m'],
     ['--session-lifetime', '31d'],

@@ -41,7 +41,7 @@ function recorder(begun: string, report: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }
 
-test('a running server asks no disk for anything on the event loop but in a few places', async (t) => {
+test('a running server makes no synchronous file system calls outside the excepted files', async (t) => {
   const line = commandLine(t);
   const dir = tempDir(t);
   const [node, main] = fromSource;

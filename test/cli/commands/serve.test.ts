@@ -79,7 +79,7 @@ test('in an empty directory, a vault is created that only its user can read, wit
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} takes no more requests, finishes the one in flight and ends with exit code 0`, async (t) => {
+  test(`after ${signal}, the server accepts no new requests, finishes the one in flight and exits with code 0`, async (t) => {
     const server = await serve(t, dir);
     const { socket, received } = await requestInFlight(server);
     const ended = server.end(signal);
@@ -94,7 +94,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('a second signal ends it at once, without waiting for what is in flight', async (t) => {
+test('a second signal ends the server immediately, without waiting for requests in flight', async (t) => {
   const server = await serve(t, dir);
   const { socket } = await requestInFlight(server);
   process.kill(server.pid, 'SIGTERM');
@@ -104,7 +104,7 @@ test('a second signal ends it at once, without waiting for what is in flight', a
   socket.destroy();
 });
 
-test('idle connections do not hold it up', async (t) => {
+test('idle connections do not delay a shutdown', async (t) => {
   const server = await serve(t, dir);
   const response = await fetch(`${server.url}/api/v1/health`, { headers: { Connection: 'keep-alive' } });
   await response.text();
@@ -120,7 +120,7 @@ async function refused(args: readonly string[], launch: Parameters<typeof vault>
   return stderr.replace(/^\{.*\}\n/gm, '');
 }
 
-test('a port that another program uses is named', async (t) => {
+test('a port that another program uses is reported', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   t.after(() => other.close());
@@ -132,7 +132,7 @@ test('a port that another program uses is named', async (t) => {
   );
 });
 
-test('an address that this machine does not have is named', async () => {
+test('a listen address that this host does not have is reported', async () => {
   assert.equal(
     await refused(['--data-dir', dir, '--listen', '192.0.2.1:8080', '--insecure-http']),
     'vault: cannot listen on 192.0.2.1:8080: this host does not have the address\n' +
@@ -140,7 +140,7 @@ test('an address that this machine does not have is named', async () => {
   );
 });
 
-test('a port that this user may not have is named', mayNotListenOn(80), async (t) => {
+test('a port that the user has no permission for is reported', mayNotListenOn(80), async (t) => {
   const data = tempDir(t);
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   if (nobody.uid !== undefined) chownSync(data, nobody.uid, nobody.gid);
@@ -151,7 +151,7 @@ test('a port that this user may not have is named', mayNotListenOn(80), async (t
   );
 });
 
-test('plain HTTP beyond loopback is refused before anything is created, unless an option allows it', async (t) => {
+test('plain HTTP beyond loopback is rejected before anything is created, unless --insecure-http is set', async (t) => {
   const data = join(tempDir(t), 'data');
   for (const host of ['0.0.0.0', '[::]', '']) {
     const stderr = await refused(['--data-dir', data, '--listen', `${host}:0`]);

@@ -22,7 +22,7 @@ async function unitFile(t: TestContext, change = (unit: string) => unit): Promis
   return path;
 }
 
-test('it runs the executable that printed it, and its settings and rights can be read in it', async () => {
+test('the unit runs the executable that printed it and contains the expected settings', async () => {
   const { code, stdout, stderr } = await vault(['systemd-unit']);
   assert.equal(code, 0);
   assert.ok(stdout.includes(`\nExecStart=${program} serve\n`), stdout);
@@ -37,7 +37,7 @@ test('it runs the executable that printed it, and its settings and rights can be
   assert.equal(stderr, /^\/(home|root|tmp)\//.test(program) ? hint : '');
 });
 
-test('an executable where no service can see it is said to be there, with what to do', async (t) => {
+test('an executable in a directory that services cannot access is reported with a hint', async (t) => {
   const path = join(tempDir(t), 'vault');
   copyFileSync(program, path, constants.COPYFILE_FICLONE);
   const { code, stdout, stderr } = await vault(['systemd-unit'], { program: [path] });
@@ -46,7 +46,7 @@ test('an executable where no service can see it is said to be there, with what t
   assert.equal(stderr, hint.replace(program, path));
 });
 
-test('a path that systemd takes in no way is refused', async (t) => {
+test('an executable path that systemd cannot run is rejected', async (t) => {
   for (const name of ["it's", 'a"b', 'a\\b', 'a\nb']) {
     const path = join(tempDir(t), name);
     copyFileSync(program, path, constants.COPYFILE_FICLONE);
@@ -60,7 +60,7 @@ test('a path that systemd takes in no way is refused', async (t) => {
 });
 
 test(
-  'systemd-analyze accepts it, even with all characters in the path that systemd interprets',
+  'systemd-analyze accepts the unit, also with special characters in the executable path',
   analyze,
   async (t) => {
     assert.equal(verified(await unitFile(t)), '');
@@ -76,25 +76,21 @@ test(
   },
 );
 
-test(
-  'systemd-analyze rates its exposure at 1.5 or better, and 1.6 with ports below 1024',
-  analyze,
-  async (t) => {
-    assert.ok(exposure(await unitFile(t)) <= 1.5);
-    const lowPorts = await unitFile(t, (unit) =>
-      unit
-        .replace(/^(CapabilityBoundingSet=|PrivateUsers=yes)$/gm, '')
-        .replace(/^#(AmbientCapabilities|CapabilityBoundingSet|PrivateUsers)=/gm, '$1='),
-    );
-    assert.equal(verified(lowPorts), '');
-    assert.ok(exposure(lowPorts) <= 1.6);
-    const bare = await unitFile(t, (unit) => unit.replace(/^(Protect|Private|Restrict|SystemCall).*$/gm, ''));
-    assert.ok(exposure(bare) > 3, 'the rating means nothing');
-  },
-);
+test('systemd-analyze rates the unit at 1.5 or better, and 1.6 with ports below 1024', analyze, async (t) => {
+  assert.ok(exposure(await unitFile(t)) <= 1.5);
+  const lowPorts = await unitFile(t, (unit) =>
+    unit
+      .replace(/^(CapabilityBoundingSet=|PrivateUsers=yes)$/gm, '')
+      .replace(/^#(AmbientCapabilities|CapabilityBoundingSet|PrivateUsers)=/gm, '$1='),
+  );
+  assert.equal(verified(lowPorts), '');
+  assert.ok(exposure(lowPorts) <= 1.6);
+  const bare = await unitFile(t, (unit) => unit.replace(/^(Protect|Private|Restrict|SystemCall).*$/gm, ''));
+  assert.ok(exposure(bare) > 3, 'the rating means nothing');
+});
 
 test(
-  'with a file system that is read-only, without processes of others and without rights, it serves and starts programs',
+  'serve runs and starts programs with a read-only file system, hidden processes and no capabilities',
   mayJail(),
   (t) => {
     const dir = tempDir(t);

@@ -9,7 +9,7 @@ const { version, optionalDependencies } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
 ) as { version: string; optionalDependencies: Record<string, string> };
 
-test('vault version --json names the version, the runtime, SQLite, the schema and the platform', async () => {
+test('vault version --json prints the version, the runtime, SQLite, the schema and the platform', async () => {
   const { code, stdout, stderr } = await vault(['version', '--json'], {
     cwd: '/',
     environment: { HOME: '' },
@@ -25,7 +25,7 @@ test('vault version --json names the version, the runtime, SQLite, the schema an
   assert.equal(about.platform, `${process.platform}-${process.arch}`);
 });
 
-test('vault version says the same to people, each on a line', async () => {
+test('vault version prints the version, Node and SQLite as lines of text', async () => {
   const { code, stdout } = await vault(['version']);
   assert.equal(code, 0);
   assert.match(

@@ -51,7 +51,7 @@ const cases: readonly (readonly [line: string, offered: readonly string[]])[] = 
 const run = (program: string, args: readonly string[]) =>
   execFileSync(program, args, { cwd: join(root, 'here'), env, encoding: 'utf8', timeout: 60_000 });
 
-test('bash completes commands, options, values, files and the names of the vault', needs('bash'), () => {
+test('bash completes commands, options, values, files and object names', needs('bash'), () => {
   const offered = (line: string) => {
     const script = `source ${join(root, 'completion.bash')}
       COMP_LINE="$1"; COMP_POINT=\${#1}; _vault; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -68,7 +68,7 @@ test('bash completes commands, options, values, files and the names of the vault
   assert.deepEqual(offered('vault certificate create --name x --reuse-key --wai'), ['--wait']);
 });
 
-test('fish completes the same', needs('fish'), () => {
+test('fish completes commands, options, values, files and object names', needs('fish'), () => {
   for (const [line, expected] of cases) {
     const script = `source ${join(root, 'completion.fish')}; complete -C $argv[1]`;
     const offered = run('fish', ['--no-config', '-c', script, line])
@@ -79,7 +79,7 @@ test('fish completes the same', needs('fish'), () => {
   }
 });
 
-test('zsh completes the same, by what its function hands to the builtins of completion', needs('zsh'), () => {
+test('zsh completes commands, options, values, files and object names', needs('zsh'), () => {
   for (const [line, expected] of cases) {
     const script = `compdef() { :; }
       compadd() { [[ $1 == -- ]] && shift; print -rl -- "$@"; }
@@ -95,7 +95,7 @@ test('zsh completes the same, by what its function hands to the builtins of comp
   }
 });
 
-test('where there is no vault, or one that others can read, no names are offered and nothing is said', async () => {
+test('completion --names prints nothing without a vault or with a data directory that others can read', async () => {
   const names = (dir: string) => vault(['completion', '--names', 'certificates', '--data-dir', dir]);
   const nothing = { code: 0, stdout: '', stderr: '' };
   assert.deepEqual(await names(join(root, 'none')), nothing);
@@ -106,7 +106,7 @@ test('where there is no vault, or one that others can read, no names are offered
   assert.equal((await names(data)).stdout, '*.example.test\nshipping\nshop\n');
 });
 
-test('another shell and another kind of names are refused with those there are', async () => {
+test('an unknown shell and an unknown kind of names are rejected with the known ones', async () => {
   assert.deepEqual(await vault(['completion', 'csh']), {
     ...{ code: 2, stdout: '' },
     stderr: 'vault: unknown shell "csh"\n  Use one of bash, zsh, fish.\n',

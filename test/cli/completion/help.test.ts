@@ -24,7 +24,7 @@ function shellWords(line: string): string[] {
   return parts.slice(0, end === -1 ? undefined : end).map((part) => part.replace(/["']/g, ''));
 }
 
-test('every command has examples, written as its options are read', () => {
+test('every command has examples that parse with its options', () => {
   for (const { words, specs, examples } of commands) {
     const name = words.join(' ');
     assert.ok(
@@ -40,7 +40,7 @@ test('every command has examples, written as its options are read', () => {
   }
 });
 
-test('the help of the program shows every command once, in groups', async () => {
+test('vault --help lists every command once', async () => {
   const { stdout } = await vault([]);
   assert.equal(stdout, '');
   const help = (await vault(['--help'])).stdout;
@@ -113,7 +113,7 @@ function rank({ words }: KnownCommand): number {
   return last.indexOf(name) + 1;
 }
 
-test('the examples work as they stand, one after the other, on a new vault', needs('openssl'), (t) => {
+test('the examples in the help run as written, in sequence, on a new vault', needs('openssl'), (t) => {
   const dir = tempDir(t);
   const bin = join(dir, 'bin');
   mkdirSync(bin);

@@ -7,7 +7,7 @@ import { needs } from '../../harness/processes/missing-program.ts';
 import { vault } from '../../harness/processes/vault-process.ts';
 
 test(
-  'the manual has every command with its options and examples, in sound roff',
+  'the manual page contains every command with its options and examples, and passes mandoc lint',
   needs('mandoc'),
   async () => {
     const { code, stdout, stderr } = await vault(['man']);

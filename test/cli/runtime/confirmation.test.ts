@@ -14,7 +14,7 @@ import {
 const typing = (data: string, line: string, ...dialog: readonly Answer[]) =>
   onTerminal(data, line, { dialog });
 
-test('a revoked API key is deleted after a yes, and elsewhere without a question', terminal, async (t) => {
+test('api-key delete asks for confirmation on a terminal, and not without one', terminal, async (t) => {
   const { data, done } = commandLine(t);
   for (const name of ['one', 'two']) {
     await done('api-key', 'create', `--name=${name}`, '--scope=certificates:read', '--certificate=*');
@@ -32,7 +32,7 @@ test('a revoked API key is deleted after a yes, and elsewhere without a question
 });
 
 test(
-  'an issuer is removed after a yes; elsewhere only a key for external account binding needs --yes',
+  'issuer remove asks for confirmation on a terminal; without one, only an EAB key requires --yes',
   terminal,
   async (t) => {
     const { data, done, refused, json, file, ca } = await commandLineWithCa(t);
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'the account of a removed issuer is deleted after a yes, and needs --yes elsewhere',
+  'acme-account delete asks for confirmation on a terminal and is rejected without one',
   terminal,
   async (t) => {
     const { data, done, refused } = await commandLineWithCa(t);
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'a vault is replaced by a backup after a yes, and a master key removed after its passphrase and a yes',
+  'restore --replace and master-key remove on a terminal proceed only after confirmation',
   terminal,
   async (t) => {
     const { data, done, json, file } = commandLine(t);

@@ -39,7 +39,7 @@ function withoutRegisters(dump: Buffer): Buffer {
 const isLinux = process.platform === 'linux' ? {} : { skip: 'only Linux lets a process choose' };
 
 test(
-  'a crash leaves a core dump without memory, with any limit that the vault was started with',
+  'a core dump after a crash contains no keys, even with ulimit -c unlimited',
   dumpsAreHere(),
   async (t) => {
     for (const signal of ['SIGSEGV', 'SIGABRT'] as const) {
@@ -68,7 +68,7 @@ test(
   },
 );
 
-test('the kernel is told so before anything secret is read', isLinux, async (t) => {
+test('a running server has a coredump_filter of 0', isLinux, async (t) => {
   const server = await serve(t, join(tempDir(t), 'data'));
   assert.match(readFileSync(`/proc/${server.pid}/coredump_filter`, 'utf8'), /^0+\n$/);
 });

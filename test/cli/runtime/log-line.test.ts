@@ -38,14 +38,14 @@ const lines: [fields: object, line: string][] = [
 ];
 
 for (const [fields, expected] of lines) {
-  test(expected, () => {
+  test(`a log event prints as: ${expected}`, () => {
     const json = `${JSON.stringify({ time, ...fields })}\n`;
     assert.equal(readableLine(json, { color: false }), `${prefix} ${expected}\n`);
     assert.equal(stripVTControlCharacters(readableLine(json, { color: true })), `${prefix} ${expected}\n`);
   });
 }
 
-test('warnings and errors are marked by color where the terminal has one', () => {
+test('warnings and errors are colored when color is enabled', () => {
   const line = (level: string) => readableLine(JSON.stringify({ time, level, msg: 'm' }), { color: true });
   assert.ok(line('error').includes('\u001b[31merror\u001b[39m m'));
   assert.ok(line('warn').includes('\u001b[33mwarn \u001b[39m m'));

@@ -25,7 +25,7 @@ function linesOf(log: string): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-test('each line is JSON with level, time and message, and each request is found under the id of its answer', async (t) => {
+test('each log line is JSON with level, time and message, and each request is logged with its request ID', async (t) => {
   const dir = tempDir(t);
   const options = ['--name=watched', '--scope=certificates:read', '--certificate=*'];
   const raw = (await vault(['api-key', 'create', '--data-dir', dir, ...options])).stdout.trim();
@@ -63,7 +63,7 @@ test('each line is JSON with level, time and message, and each request is found 
   assert.ok(!server.log().includes(raw.split('.')[1] ?? raw), 'a raw key is in the log');
 });
 
-test('log-level leaves out what is less important', async (t) => {
+test('--log-level warn and silent suppress less severe log lines', async (t) => {
   const dir = tempDir(t);
   for (const level of ['warn', 'silent']) {
     const server = await serve(t, dir, { args: ['--log-level', level] });
@@ -102,7 +102,7 @@ test('an error is logged with its hint and its causes, and a secret as [secret]'
   assert.ok(!stderr.includes('hunter2'));
 });
 
-test('at the default level an error has no stack: a bug has its place, what an operator can fix has its hint', async () => {
+test('errors at level info have no stack: a bug has its location, an operator error its hint', async () => {
   const script = `
     const { openLog } = await import('./src/cli/runtime/log-output.ts');
     const { OperatorError } = await import('./src/base/operator-error.ts');
@@ -128,7 +128,7 @@ test('at the default level an error has no stack: a bug has its place, what an o
   assert.match(String(heard?.stack), /^TypeError: no function\n +at broken /);
 });
 
-test('JSON lines contain no character that a terminal would act on', async () => {
+test('JSON log lines escape control characters', async () => {
   const script = `
     const { openLog } = await import('./src/cli/runtime/log-output.ts');
     const { realWorld: world } = await import('./src/base/world.ts');

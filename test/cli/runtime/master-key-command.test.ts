@@ -35,7 +35,7 @@ function withCommand(t: TestContext) {
   return { ...line, dir, program, print, command: ['--master-key-command', program] };
 }
 
-test('a vault is created, served, backed up, examined and restored with a key that no file holds', async (t) => {
+test('a vault is created, served, backed up, restored and checked with a key from a command and no key file', async (t) => {
   const { data, dir, program, done, holds, json } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const environment = { VAULT_MASTER_KEY_COMMAND: program };
@@ -77,7 +77,7 @@ const forms: Readonly<Record<string, string>> = {
   'as base64 for URLs': `printf %s ${key.toString('base64url')}`,
 };
 
-test('the key may be printed in four forms, by a program with arguments', async (t) => {
+test('the master key command may have arguments and print bytes, hexadecimal, base64 or base64url', async (t) => {
   const { done, print, program, data } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   for (const body of Object.values(forms)) {
@@ -92,7 +92,7 @@ test('the key may be printed in four forms, by a program with arguments', async 
   assert.equal((await vault(list)).code, 0, 'a list in vault.yaml');
 });
 
-test('a program that gives no key is told with what it said on stderr, and never with what it printed', async (t) => {
+test('a master key command that fails is reported with its stderr and never with its stdout', async (t) => {
   const { done, print, program, dir, run, refused } = withCommand(t);
   const list = ['certificate', 'list'];
   await done('certificate', 'create', '--name=web', '--domain=a.test');
@@ -129,7 +129,7 @@ test('a program that gives no key is told with what it said on stderr, and never
   assert(!existsSync(join(dir, 'data', 'master.key')));
 });
 
-test('a command and a key file or passphrase in one place are refused by name, and a flag beats the environment', async (t) => {
+test('a master key command excludes a key file and a passphrase; --master-key-file overrides vault.yaml', async (t) => {
   const { done, data, command, file } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const list = ['certificate', 'list', '--data-dir', data];
@@ -153,7 +153,7 @@ test('a command and a key file or passphrase in one place are refused by name, a
   assert.equal((await vault([...list, '--master-key-file', given])).code, 0, 'a flag beats vault.yaml');
 });
 
-test('a backup of another key is not restored, and one that brings its key is not written to any file', async (t) => {
+test('a backup is not restored when the command prints a different master key', async (t) => {
   const { done, print, dir, file, run } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const backup = join(dir, 'x.backup');
@@ -173,7 +173,7 @@ test('a backup of another key is not restored, and one that brings its key is no
   );
 });
 
-test('a rotation is refused with what to do, and that does it', async (t) => {
+test('key rotation with a command is rejected with a procedure that uses a key file, which works', async (t) => {
   const { done, run, data, dir, print, json } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   for (const words of [
@@ -201,7 +201,7 @@ test('a rotation is refused with what to do, and that does it', async (t) => {
   assert.equal((await json<unknown[]>('certificate', 'list')).length, 1);
 });
 
-test('a program that does not end is ended after a minute', async (t) => {
+test('a master key command that does not exit is killed after 60 s', async (t) => {
   const dir = tempDir(t);
   const world = new TestWorld();
   const script = hookScript(

@@ -7,7 +7,7 @@ import { createKeyring, failWithoutPrompt, Unlocking } from '../../../src/cli/ru
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
-test('two that make a sealed key file at once both come to the one key', async (t) => {
+test('concurrent creations of a sealed key file return the same key', async (t) => {
   const dir = tempDir(t);
   const masterKeyPassphraseFile = join(dir, 'passphrase');
   writeFileSync(masterKeyPassphraseFile, 'several words in a row\n', { mode: 0o600 });

@@ -69,7 +69,7 @@ async function assertRefused(
   assert.deepEqual(snapshot(place), files);
 }
 
-test('the master key of another vault is refused', async () => {
+test('the master key of another vault is rejected', async () => {
   const dir = copy('wrong-key');
   const key = join(dir, 'master.key');
   fs.writeFileSync(key, Buffer.alloc(32, 7));
@@ -96,7 +96,7 @@ test('a master key that is missing beside an existing vault is not created again
   assert.equal(code, 0, 'it is the key that was missing');
 });
 
-test('a master key of the wrong size and one that is a directory are refused', async () => {
+test('a master key of the wrong size and one that is a directory are rejected', async () => {
   const dir = copy('odd-key');
   const key = join(dir, 'master.key');
   fs.writeFileSync(key, Buffer.alloc(31));
@@ -110,7 +110,7 @@ test('a master key of the wrong size and one that is a directory are refused', a
   });
 });
 
-test('a data directory that is a file is refused', async () => {
+test('a data directory that is a file is rejected', async () => {
   const file = join(root, 'file');
   fs.writeFileSync(file, 'precious');
   await assertRefused(
@@ -120,7 +120,7 @@ test('a data directory that is a file is refused', async () => {
   assert.equal(fs.readFileSync(file, 'utf8'), 'precious');
 });
 
-test('a data directory of another user is refused, whether it may be read or not', rootOnly(), async () => {
+test('a data directory of another user is rejected, whether it is readable or not', rootOnly(), async () => {
   const dir = copy('foreign');
   const as = { launch: nobody };
   for (const mode of [0o700, 0o755]) {
@@ -136,7 +136,7 @@ test('a data directory of another user is refused, whether it may be read or not
   );
 });
 
-test('a database that a newer vault has written is refused', async () => {
+test('a database written by a newer vault is rejected', async () => {
   const dir = copy('newer');
   const database = new BetterSqlite3(join(dir, 'vault.db'));
   database
@@ -150,7 +150,7 @@ test('a database that a newer vault has written is refused', async () => {
   );
 });
 
-test('a database of another program is refused', async () => {
+test('a database of another program is rejected', async () => {
   const dir = copy('other');
   fs.rmSync(join(dir, 'vault.db'));
   new BetterSqlite3(join(dir, 'vault.db')).exec('create table notes (note text)').close();
@@ -161,7 +161,7 @@ test('a database of another program is refused', async () => {
   );
 });
 
-test('a file that is no database, and one with a damaged header, are refused', async () => {
+test('a file that is not a database and a database with a damaged header are rejected', async () => {
   const refusal =
     /^vault: the database is damaged, or the file is not a database \(.*\)\n {2}Nothing was changed\. Keep a copy/;
   const text = copy('text');
@@ -189,7 +189,7 @@ test('a server does not start on a database with damaged pages', async () => {
   }
 });
 
-test('of several commands that start at once on an empty directory, one makes the vault and all succeed', async (t) => {
+test('several commands that start concurrently on an empty directory all succeed with one vault', async (t) => {
   const dir = join(tempDir(t), 'data');
   const create = ['api-key', 'create', '--scope=certificates:read', '--certificate=*', '--data-dir', dir];
   const outcomes = await Promise.all([1, 2, 3, 4].map((n) => vault([...create, `--name=${n}`])));

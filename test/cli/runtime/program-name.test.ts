@@ -31,7 +31,7 @@ const texts: readonly (readonly [text: string, own: string])[] = [
 ];
 
 for (const [text, own] of texts) {
-  test(`"${JSON.stringify(text).slice(1, -1)}" is ${text === own ? 'as it was' : 'a command line'}`, () => {
+  test(`"${JSON.stringify(text).slice(1, -1)}" is ${text === own ? 'left unchanged' : 'rewritten to certificate-vault'}`, () => {
     assert.equal(named(text, 'certificate-vault'), own);
     assert.equal(named(text, 'vault'), text);
   });
@@ -39,7 +39,7 @@ for (const [text, own] of texts) {
 
 const firstWords = [...Object.keys(root.subCommands ?? {}), 'help'];
 
-test('every command is known as a word that follows the name', () => {
+test('every command after the word vault is rewritten to certificate-vault', () => {
   for (const word of firstWords)
     assert.equal(named(`vault ${word}`, 'certificate-vault'), `certificate-vault ${word}`);
 });
@@ -47,7 +47,7 @@ test('every command is known as a word that follows the name', () => {
 /** Whether a text calls a command by the name that it does not have here. */
 const otherName = new RegExp(`(?<![\\w./-])vault (?:${firstWords.join('|')})(?![\\w-])`);
 
-test('help, usage, examples and misuse of every command say the name', async () => {
+test('help of every command and usage errors print certificate-vault', async () => {
   const commands = await allCommands();
   const shown = await Promise.all(
     [...commands.map(({ words }) => words), [], ['help', 'options']].map(async (words) => {
@@ -66,7 +66,7 @@ test('help, usage, examples and misuse of every command say the name', async () 
   );
 });
 
-test('errors with a hint, also of the domain, say the name', async (t) => {
+test('errors and their hints print certificate-vault', async (t) => {
   const data = join(tempDir(t), 'data');
   const { stderr } = await vault(['certificate', 'list', '--data-dir', data], { program });
   assert.equal(
@@ -76,7 +76,7 @@ test('errors with a hint, also of the domain, say the name', async (t) => {
   );
 });
 
-test('a copy knows its name as a link does, and any other name is vault', async (t) => {
+test('a copy called certificate-vault prints that name; a copy with another name prints vault', async (t) => {
   const folder = tempDir(t);
   for (const name of ['certificate-vault', 'cv']) {
     const copy = join(folder, name);
@@ -86,11 +86,11 @@ test('a copy knows its name as a link does, and any other name is vault', async 
   }
 });
 
-test('the build leaves the link beside the executable', () => {
+test('the build creates the link certificate-vault next to the executable', () => {
   assert.equal(readlinkSync(join(fromExecutable[0], '..', 'certificate-vault')), 'vault');
 });
 
-test('completion scripts complete the name, with functions of their own', async () => {
+test('completion scripts of certificate-vault complete only that name, with functions of their own', async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { stdout } = await vault(['completion', shell], { program });
     assert.doesNotMatch(stdout, otherName, shell);
@@ -99,7 +99,7 @@ test('completion scripts complete the name, with functions of their own', async 
   }
 });
 
-test('bash completes commands and names of objects under the name', needs('bash'), async (t) => {
+test('bash completes object names for certificate-vault', needs('bash'), async (t) => {
   const data = join(tempDir(t), 'data');
   const create = ['certificate', 'create', '--name', 'shop', '--domain', 'shop.test', '--data-dir', data];
   assert.equal((await vault(create, { program })).code, 0);
@@ -112,7 +112,7 @@ test('bash completes commands and names of objects under the name', needs('bash'
   assert.match(stdout, /^shop\n.*-F _certificate_vault certificate-vault\n$/);
 });
 
-test('the manual page is one for the name', async () => {
+test('the manual page of certificate-vault uses that name', async () => {
   const { stdout } = await vault(['man'], { program });
   assert.match(stdout, /^\.TH CERTIFICATE-VAULT 8 /);
   assert.match(stdout, /\n\.SS certificate\\-vault certificate create\n/);
@@ -120,7 +120,7 @@ test('the manual page is one for the name', async () => {
   assert.doesNotMatch(stdout.replaceAll('\\-', '-'), otherName);
 });
 
-test('the unit starts the link, found by its path or in PATH, and its comments say the name', async () => {
+test('the systemd unit of certificate-vault starts the link, found by its path or in PATH', async () => {
   const byPath = await vault(['systemd-unit'], { program });
   assert.match(byPath.stdout, new RegExp(`^ExecStart=${link} serve$`, 'm'));
   assert.doesNotMatch(byPath.stdout, otherName);
@@ -129,7 +129,7 @@ test('the unit starts the link, found by its path or in PATH, and its comments s
   assert.equal(inPath.stdout, byPath.stdout);
 });
 
-test('the server and its log go by the name', async (t) => {
+test('the server process and its log use the name certificate-vault', async (t) => {
   const server = await serve(t, join(tempDir(t), 'data'), { program });
   assert.equal(readFileSync(`/proc/${server.pid}/comm`, 'utf8'), 'certificate-vau\n');
   assert.match(server.log(), /^ {2}certificate-vault admin setup-link --data-dir /m);

@@ -46,7 +46,7 @@ function sampleOf(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test('without the settings there are no metrics, and with a token they are served only to its bearer', async (t) => {
+test('/metrics returns 404 without settings, and 401 without the token of --metrics-token-file', async (t) => {
   const without = await serve(t, join(tempDir(t), 'data'));
   assert.equal((await ask(`${without.url}/metrics`)).status, 404);
   const { server, key } = await servedVault(t, '--metrics-token-file', tokenFile(t));
@@ -65,7 +65,7 @@ test('without the settings there are no metrics, and with a token they are serve
 });
 
 test(
-  'a listener of its own serves metrics and nothing else, and the main one has none',
+  '--metrics-listen serves only metrics, and the main listener serves none',
   needs('promtool'),
   async (t) => {
     const place = `127.0.0.1:${await freePort()}`;
@@ -103,11 +103,11 @@ test(
 );
 
 for (const [what, text, mode, words] of [
-  ['can be read by others', 'a-token-for-metrics-alone', 0o644, /is readable by other users/],
-  ['is short', 'short', 0o600, /holds no valid token/],
-  ['is no token', 'two words in a token', 0o600, /holds no valid token/],
+  ['other users can read', 'a-token-for-metrics-alone', 0o644, /is readable by other users/],
+  ['is too short', 'short', 0o600, /holds no valid token/],
+  ['contains spaces', 'two words in a token', 0o600, /holds no valid token/],
 ] as const) {
-  test(`a token file that ${what} is refused`, async (t) => {
+  test(`a metrics token file that ${what} is rejected`, async (t) => {
     const args = ['--metrics-token-file', tokenFile(t, text, mode), '--listen', '127.0.0.1:0'];
     const outcome = await vault(['serve', '--data-dir', join(tempDir(t), 'data'), ...args]);
     assert.equal(outcome.code, 1);

@@ -126,7 +126,7 @@ for (const skews of [
     );
   });
 
-  test(`when the leading node hangs the other one renews, and each event is fed at least once (${clocks})`, async (t) => {
+  test(`when the leader hangs, the other node renews, and each event is written at least once (${clocks})`, async (t) => {
     const { first, second, advance, leads, renew, feed } = await twoNodes(t, ...skews);
     await renew(second);
     await passUntil(() => advance(100, [second]), leads(second), 'the second node leads');
@@ -158,7 +158,7 @@ test('a node that does not lead is ready as long as another one leads', async (t
 });
 
 test(
-  'an embedded database is led by its server without a lease, and without a record of a node',
+  'a server with an embedded database runs the jobs without a lease and without a node record',
   ofFiles('servers have nodes'),
   async (t) => {
     const opened = await testVault(t);

@@ -41,7 +41,7 @@ function downloadsIn(...paths: string[]): number[] {
   return events.filter(({ action }) => action === 'certificate.download').map(({ id }) => id);
 }
 
-test('a file gets every event, through a rename and a kill -9', async (t) => {
+test('--audit-file gets every event, through a rename and a kill -9', async (t) => {
   const { data, dir, download, recorded } = await prepared(t);
   const path = join(dir, 'audit.jsonl');
   const begin = () => serve(t, data, { args: ['--audit-file', path] });
@@ -66,7 +66,7 @@ test('a file gets every event, through a rename and a kill -9', async (t) => {
   await next.end();
 });
 
-test('a collector that takes nothing does not slow a download, and gets all of them later', async (t) => {
+test('an unreachable syslog server does not fail downloads and gets all events later', async (t) => {
   const { data, download, recorded } = await prepared(t);
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -95,7 +95,7 @@ test('a collector that takes nothing does not slow a download, and gets all of t
   assert.equal((await running.end()).code, 0);
 });
 
-test('a trust root that is gone when the first events come is a warning, and the feed goes on', async (t) => {
+test('a missing syslog CA file at delivery is logged as a warning, and delivery is retried', async (t) => {
   const dataDir = tempDir(t);
   const { vault, world, log } = await testVault(t, { dataDir });
   const stop = new AbortController();
@@ -117,7 +117,7 @@ test('a trust root that is gone when the first events come is a warning, and the
   assert.deepEqual(await Promise.all(jobs), [undefined]);
 });
 
-test('a trust root that is none is refused at the start', async (t) => {
+test('serve rejects an --audit-syslog-ca file that is missing or has no certificate', async (t) => {
   const { data, dir, refused } = await prepared(t);
   const path = join(dir, 'ca.pem');
   const words = ['serve', '--audit-syslog=tls://127.0.0.1:6514', `--audit-syslog-ca=${path}`];

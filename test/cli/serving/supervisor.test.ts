@@ -20,7 +20,7 @@ import { keptLog } from '../../harness/test-vault.ts';
 const programs = { ...needs('nc'), ...needs('systemd-notify') };
 
 test(
-  'a server says when it is ready and where, gives signs of life, and says when it stops',
+  'a server sends READY=1 with its address, then WATCHDOG=1, and STOPPING=1 when it stops',
   programs,
   async (t) => {
     const { next, environment } = await listener(t);
@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  'a vault whose database does not answer sends no watchdog message, reports the failed check, and recovers with the database',
+  'a server with a failing database sends the failed checks instead of WATCHDOG=1, and recovers',
   programs,
   async (t) => {
     const { next, environment } = await listener(t);
@@ -64,7 +64,7 @@ test(
   },
 );
 
-test('where systemd-notify is missing, the vault serves as ever, and its log says so once', async (t) => {
+test('a server without systemd-notify serves requests and logs one warning', async (t) => {
   const data = join(tempDir(t), 'data');
   const environment = { NOTIFY_SOCKET: join(data, 'none'), WATCHDOG_USEC: '20000', PATH: '/nonexistent' };
   const server = await serve(t, data, { environment });
@@ -88,42 +88,38 @@ test('messages arrive in the order in which they were sent', programs, async (t)
   assert.deepEqual(log.lines, []);
 });
 
-test(
-  'a message that does not get through is logged, again only after one did, and never throws',
-  programs,
-  async (t) => {
-    const { next, environment, end } = await listener(t);
-    const log = keptLog();
-    const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
-    await notify('READY=1');
-    assert.equal(await next(), 'READY=1');
-    await end();
-    for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
-    assert.equal(log.lines.length, 1);
-    assert.match(log.lines[0] ?? '', /systemd-notify exited with 1/);
-  },
-);
+test('repeated messages that cannot be delivered are logged once and do not throw', programs, async (t) => {
+  const { next, environment, end } = await listener(t);
+  const log = keptLog();
+  const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+  await notify('READY=1');
+  assert.equal(await next(), 'READY=1');
+  await end();
+  for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
+  assert.equal(log.lines.length, 1);
+  assert.match(log.lines[0] ?? '', /systemd-notify exited with 1/);
+});
 
 const watched: readonly (readonly [title: string, environment: Environment, interval: number | undefined])[] =
   [
-    ['without a socket', { WATCHDOG_USEC: '60000000' }, undefined],
-    ['without a watchdog', { NOTIFY_SOCKET: '/s' }, undefined],
+    ['without NOTIFY_SOCKET', { WATCHDOG_USEC: '60000000' }, undefined],
+    ['without WATCHDOG_USEC', { NOTIFY_SOCKET: '/s' }, undefined],
     [
-      'where another process is watched',
+      'with WATCHDOG_PID of another process',
       { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1', WATCHDOG_PID: '1' },
       undefined,
     ],
-    ['where the interval is nothing', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '0' }, undefined],
-    ['where the interval is no number', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: 'x' }, undefined],
+    ['with WATCHDOG_USEC of 0', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '0' }, undefined],
+    ['with WATCHDOG_USEC that is not a number', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: 'x' }, undefined],
     [
-      'of this very process',
+      'with WATCHDOG_PID of this process',
       { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '60000000', WATCHDOG_PID: `${process.pid}` },
       60_000,
     ],
-    ['of any process', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1500000' }, 1500],
+    ['without WATCHDOG_PID', { NOTIFY_SOCKET: '/s', WATCHDOG_USEC: '1500000' }, 1500],
   ];
 for (const [title, environment, interval] of watched) {
-  test(`signs of life are due ${interval ?? 'never'}: ${title}`, () => {
+  test(`the watchdog interval is ${interval ?? 'undefined'} ${title}`, () => {
     assert.equal(supervisorIn(environment, keptLog()).watchdogInterval, interval);
   });
 }

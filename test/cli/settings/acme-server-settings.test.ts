@@ -31,7 +31,7 @@ test('without a setting, challenges are validated on the ports of the RFCs, and 
   );
 });
 
-test('addresses are allowed, networks are forbidden, and the CA has names and terms', () => {
+test('allowed addresses, forbidden networks, CAA identities and the terms of service are parsed', () => {
   const { allowed, forbidden, caaIdentities, termsOfService } = read({
     'acme-validation-allow': '127.0.0.1:80, [::1]:443',
     'acme-validation-forbid': '10.9.0.0/16,fd00::/8',
@@ -50,7 +50,7 @@ test('addresses are allowed, networks are forbidden, and the CA has names and te
   assert.equal(termsOfService, 'https://ca.example.com/terms');
 });
 
-test('what is neither is refused by name', () => {
+test('invalid ACME server settings are rejected with the name of the setting', () => {
   for (const [name, value, complaint] of [
     [
       'acme-validation-allow',

@@ -7,7 +7,7 @@ import { tempDir } from '../../harness/temp-dir.ts';
 
 const day = 86_400_000;
 
-test('the audit log is kept for ever unless a setting says for how long', async (t) => {
+test('the audit log is kept forever unless VAULT_AUDIT_RETENTION is set', async (t) => {
   const dir = { 'data-dir': tempDir(t) };
   const kept = async (environment: Record<string, string>) =>
     (await readSettings(dir, environment)).audit.keepFor;
@@ -18,7 +18,7 @@ test('the audit log is kept for ever unless a setting says for how long', async 
 });
 
 for (const value of ['0d', '12h', '30', 'never', '-1d', '1w']) {
-  test(`--audit-retention ${value} is refused`, async (t) => {
+  test(`--audit-retention ${value} is rejected`, async (t) => {
     await assert.rejects(
       readSettings({ 'data-dir': tempDir(t), 'audit-retention': value }, {}),
       /--audit-retention: ".*" is not a valid retention/,
@@ -26,7 +26,7 @@ for (const value of ['0d', '12h', '30', 'never', '-1d', '1w']) {
   });
 }
 
-test('where events go is read from a URL, and a relative file is resolved', async (t) => {
+test('syslog URLs are parsed, and a relative audit file is resolved', async (t) => {
   const dir = { 'data-dir': tempDir(t) };
   const audit = async (environment: Record<string, string>) => (await readSettings(dir, environment)).audit;
   const none = await audit({});
@@ -56,7 +56,7 @@ for (const value of [
   'unix:x',
   'tcp://a:b@x:1',
 ]) {
-  test(`--audit-syslog ${value} is refused`, async (t) => {
+  test(`--audit-syslog ${value} is rejected`, async (t) => {
     await assert.rejects(
       readSettings({ 'data-dir': tempDir(t), 'audit-syslog': value }, {}),
       /--audit-syslog: ".*" is not a syslog server/,

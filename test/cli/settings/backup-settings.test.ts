@@ -30,7 +30,7 @@ for (const [name, value, complaint] of [
   ['backup-keep', '-1', /--backup-keep: "-1" is not a valid number/],
   ['backup-keep', '1.5', /--backup-keep: "1\.5" is not a valid number/],
 ] as const) {
-  test(`--${name} ${value} is refused, even without a directory`, async (t) => {
+  test(`--${name} ${value} is rejected, even without a directory`, async (t) => {
     await assert.rejects(readSettings({ 'data-dir': tempDir(t), [name]: value }, {}), complaint);
   });
 }

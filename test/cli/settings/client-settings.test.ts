@@ -5,7 +5,7 @@ import { clientSettings, trustedProxies } from '../../../src/cli/settings/client
 
 const from = '--option';
 
-test('trusted proxies are addresses and networks separated by commas, and ranges that include every client are refused', () => {
+test('trusted proxies are comma-separated addresses and networks; ranges that include every client are rejected', () => {
   const read = (value: string) => trustedProxies({ value, from }).map(({ text }) => text);
   assert.deepEqual(trustedProxies(undefined), []);
   assert.deepEqual(read(' 127.0.0.1 ,10.0.0.0/8,2001:DB8::/32'), [
@@ -27,7 +27,7 @@ test('trusted proxies are addresses and networks separated by commas, and ranges
     assert.throws(() => read(value), /would let every client claim any address/, value);
 });
 
-test('how often a key may be used is a whole number, 0 for no limit', () => {
+test('the API key rate is a whole number, with 0 for no limit', () => {
   const rate = (value?: string) =>
     clientSettings((name) => (name === 'api-key-rate' && value !== undefined ? { value, from } : undefined))
       .apiKeyRate;
@@ -35,7 +35,7 @@ test('how often a key may be used is a whole number, 0 for no limit', () => {
   assert.throws(() => rate('-1'), /is not a whole number from 0 to 1000000/);
 });
 
-test('how many connections there may be is a whole number, within reason', () => {
+test('the maximum number of connections is a whole number from 10 to 1000000, 2000 by default', () => {
   const most = (value?: string) =>
     clientSettings((name) =>
       name === 'max-connections' && value !== undefined ? { value, from } : undefined,

@@ -20,7 +20,7 @@ const commands = [
   'restore /var/backups/first.backup --check',
 ];
 
-test('every command of the user vault works in /var/lib/vault, before the vault exists and afterwards', {
+test('commands of the user vault use /var/lib/vault by default, before and after the vault exists', {
   ...asRoot,
   ...needs('ip'),
   ...needsNamespaces(),
@@ -43,7 +43,7 @@ test('every command of the user vault works in /var/lib/vault, before the vault 
   assert.doesNotMatch(await run('ls -A /var/lib/vault'), /local/);
 });
 
-test('a vault that the user has elsewhere stays the one of its commands', {
+test('commands of the user vault use an existing vault in ~/.local/share/vault by default', {
   ...asRoot,
   ...needs('ip'),
   ...needsNamespaces(),

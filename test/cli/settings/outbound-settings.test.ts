@@ -10,7 +10,7 @@ import { smtpServer } from '../../harness/notifications/smtp-server.ts';
 import { commandLine } from '../../harness/processes/command-line.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-test('addresses and networks are allowed, each with a port if one is given', async (t) => {
+test('--allow-outbound accepts addresses and networks with an optional port, and rejects other values', async (t) => {
   const dir = tempDir(t);
   const read = async (value: string) => {
     const { allowOutbound } = await readSettings({ 'data-dir': dir, 'allow-outbound': value }, {});
@@ -26,7 +26,7 @@ test('addresses and networks are allowed, each with a port if one is given', asy
   }
 });
 
-test('a CA, a receiver and a relay on this machine are refused until the setting names them', async (t) => {
+test('a CA, a webhook and a mail server on loopback are rejected until allow_outbound lists them', async (t) => {
   const ca = await scriptedAcme(t);
   const receiver = await webhookReceiver(t);
   const relay = await smtpServer(t, { security: 'none' });

@@ -26,7 +26,7 @@ test('without a running server a command follows its own settings', async (t) =>
   assert.deepEqual(await urlsWith(t), { followed: 'https://own.test', all: ['https://own.test'] });
 });
 
-test('of several nodes a command follows the one on its host', async (t) => {
+test('with several nodes, a command follows the settings of the node on its host', async (t) => {
   const all = ['https://n0.test', 'https://n1.test'];
   assert.deepEqual(await urlsWith(t, '0-other', hostName()), { followed: 'https://n1.test', all });
   assert.deepEqual(await urlsWith(t, hostName(), 'z-other'), {
@@ -35,7 +35,7 @@ test('of several nodes a command follows the one on its host', async (t) => {
   });
 });
 
-test('where no node runs on its host, a command follows another one', async (t) => {
+test('without a node on its host, a command follows the settings of another node', async (t) => {
   const { followed } = await urlsWith(t, 'a-other', 'b-other');
   assert.equal(followed, 'https://n0.test');
 });

@@ -9,7 +9,7 @@ import { tempDir } from '../../harness/temp-dir.ts';
 
 const from = '--option';
 
-test('a DNS server is an address, with port 53 unless another is written', () => {
+test('a resolver is an IP address, with port 53 by default', () => {
   const cases: [text: string, meaning: string][] = [
     ['192.0.2.53', '192.0.2.53:53'],
     ['192.0.2.53:5353', '192.0.2.53:5353'],
@@ -25,7 +25,7 @@ test('an address to listen on may leave the host out', () => {
   assert.deepEqual(listenAddress({ value: '[::]:443', from }), { host: '::', port: 443 });
 });
 
-test('truth has several words, and nothing is false', () => {
+test('booleans accept true, 1, yes and on, or false, 0, no and off, and default to false', () => {
   for (const value of ['true', '1', 'Yes', 'ON']) assert.equal(truth({ value, from }), true);
   for (const value of ['false', '0', 'no', 'Off']) assert.equal(truth({ value, from }), false);
   assert.equal(truth(undefined), false);

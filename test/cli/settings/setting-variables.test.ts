@@ -50,13 +50,13 @@ const levels: [environment: Record<string, string>, level: string, ignored: stri
 ];
 
 for (const [environment, level, ignored] of levels) {
-  test(`${JSON.stringify(environment)} is the level ${level}`, async () => {
+  test(`${JSON.stringify(environment)} sets the log level ${level}`, async () => {
     const settings = await readSettings({}, environment);
     assert.deepEqual([settings.logLevel, settings.ignoredVariables], [level, ignored]);
   });
 }
 
-test('every setting is read from CERTVAULT_… first', async () => {
+test('CERTVAULT_ variables take precedence over VAULT_ variables', async () => {
   const first = await readSettings(
     {},
     { CERTVAULT_DATA_DIR: '/own', VAULT_DATA_DIR: '/short', VAULT_LISTEN: '127.0.0.1:1' },
@@ -64,14 +64,14 @@ test('every setting is read from CERTVAULT_… first', async () => {
   assert.deepEqual([first.dataDir, first.listen.port], ['/own', 1]);
 });
 
-test('a wrong value is refused under CERTVAULT_…, and under VAULT_… where HashiCorp has no such variable', async () => {
+test('an invalid value is rejected in CERTVAULT_ variables, and in VAULT_ variables that HashiCorp does not use', async () => {
   const refused = (environment: Record<string, string>, message: string) =>
     assert.rejects(readSettings({}, environment), { message });
   await refused({ CERTVAULT_LOG_LEVEL: 'trace' }, 'CERTVAULT_LOG_LEVEL: "trace" is not a log level');
   await refused({ VAULT_LISTEN: 'here' }, 'VAULT_LISTEN: "here" is not an address to listen on');
 });
 
-test('commands work beside the environment of HashiCorp, silently; the log of the server has one warning', async (t) => {
+test('commands ignore the variables of HashiCorp Vault silently; the server logs one warning', async (t) => {
   const line = commandLine(t, { environment: hashicorp });
   const created = await line.done('certificate', 'create', '--name', 'web', '--domain', 'web.test');
   assert.doesNotMatch(created.stderr, /LOG_LEVEL/);

@@ -9,7 +9,7 @@ import { commonOptions, readSettings, serveOptions } from '../../../src/cli/sett
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-test('a settings file that cannot be understood is refused by its name', async (t) => {
+test('an invalid settings file is rejected with the error and a hint', async (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'vault.yaml');
   const known = [...Object.keys(commonOptions), ...Object.keys(serveOptions)]
@@ -44,7 +44,7 @@ test('a settings file that cannot be understood is refused by its name', async (
   assert.equal((await readSettings({ 'data-dir': dir }, {})).logLevel, 'info');
 });
 
-test('a settings file that was named must be readable', async (t) => {
+test('a settings file in --config or VAULT_CONFIG must be readable', async (t) => {
   const dir = tempDir(t);
   mkdirSync(join(dir, 'directory'));
   const hint = 'Use --config to name a file that this user can read.';
@@ -57,7 +57,7 @@ test('a settings file that was named must be readable', async (t) => {
   await assertRefused({}, { VAULT_CONFIG: join(dir, 'directory') }, /directory: is a directory$/, hint);
 });
 
-test('a wrong value is refused with the place it stands in', async (t) => {
+test('an invalid value is rejected with the flag, variable or file that contains it', async (t) => {
   const dir = tempDir(t);
   writeFileSync(join(dir, 'vault.yaml'), 'log_level: loud\n');
   const addressHint = 'Use HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.';
@@ -130,7 +130,7 @@ async function assertRefused(
   });
 }
 
-test('any settings file is taken or refused in words, and none takes long', async (t) => {
+test('any settings file is accepted, or rejected with an OperatorError, within 10 s', async (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'vault.yaml');
   const settings = [...Object.keys(commonOptions), ...Object.keys(serveOptions)].map((name) =>

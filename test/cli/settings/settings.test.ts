@@ -114,20 +114,20 @@ test('data-dir: the flag beats the environment, which beats the file, which beat
   assert.equal(await dataDir({}, state), '/from/systemd');
 });
 
-test('an empty value in the environment is no value', async (t) => {
+test('an empty environment variable counts as unset', async (t) => {
   const dir = tempDir(t);
   const environment = { VAULT_DATA_DIR: '', VAULT_CONFIG: '', VAULT_LISTEN: '', VAULT_INSECURE_HTTP: '' };
   const settings = await readSettings({}, { ...environment, STATE_DIRECTORY: dir });
   assert.deepEqual(settings, await readSettings({ 'data-dir': dir }, {}));
 });
 
-test('a relative data directory is meant from where the command was started', async () => {
+test('a relative data directory is resolved against the working directory', async () => {
   const { dataDir, masterKeyFile } = await readSettings({ 'data-dir': 'some/where' }, {});
   assert.equal(dataDir, join(process.cwd(), 'some/where'));
   assert.equal(masterKeyFile, join(process.cwd(), 'some/where/master.key'));
 });
 
-test('the master key is that of $CREDENTIALS_DIRECTORY if one is there', async (t) => {
+test('the master key file defaults to the one in $CREDENTIALS_DIRECTORY if it exists', async (t) => {
   const dir = tempDir(t);
   const environment = { CREDENTIALS_DIRECTORY: dir };
   const keyFile = async () => (await readSettings({ 'data-dir': '/data' }, environment)).masterKeyFile;
@@ -143,7 +143,7 @@ test('root keeps its vault in /var/lib/vault', isRoot ? {} : { skip: 'this user 
   assert.equal((await readSettings({}, { HOME: '/root', XDG_DATA_HOME: '/xdg' })).dataDir, '/var/lib/vault');
 });
 
-test('other users keep theirs in $XDG_DATA_HOME, else under their home, and systemd decides for services', async (t) => {
+test('other users keep their vault in $STATE_DIRECTORY, else in $XDG_DATA_HOME, else under their home', async (t) => {
   const dir = tempDir(t);
   chmodSync(dir, 0o755);
   const environments = [

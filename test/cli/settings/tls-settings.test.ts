@@ -14,7 +14,7 @@ function read(values: Values) {
 }
 
 suite('settings of HTTPS', () => {
-  test('are none, a certificate of the vault, or two files', () => {
+  test('accept nothing, a certificate of the vault, or a certificate file with a key file', () => {
     assert.equal(read({}), undefined);
     assert.deepEqual(read({ 'tls-certificate': 'vault' }), { kind: 'certificate', name: 'vault' });
     assert.deepEqual(read({ 'tls-cert-file': '/etc/a.crt', 'tls-key-file': '/etc/a.key' }), {
@@ -35,7 +35,7 @@ suite('settings of HTTPS', () => {
     [{ 'tls-certificate': '../x' }, /^--tls-certificate: "\.\.\/x" is not a certificate name$/],
   ];
   for (const [values, message] of refused) {
-    test(`are refused as ${Object.keys(values).join(' with ')} = ${Object.values(values)[0]}`, () => {
+    test(`reject ${Object.keys(values).join(' with ')} = ${Object.values(values)[0]}`, () => {
       assert.throws(
         () => read(values),
         (error) => {

@@ -32,7 +32,7 @@ test('every option that is about a secret takes a file, standard input or nothin
   }
 });
 
-test('a secret in an argument is refused without being said again', async () => {
+test('a secret in an argument is rejected without being printed', async () => {
   const secret = 'correct-horse-battery-staple';
   for (const words of [
     ['admin', 'create', '--name=alice', `--password=${secret}`],

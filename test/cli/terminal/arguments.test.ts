@@ -42,7 +42,7 @@ test('a repeated option keeps every value in the order given', () => {
   assert.deepEqual(scope, ['b', 'a', 'b']);
 });
 
-test('an option that is not for repetition is refused when it is given twice, even with the same value', () => {
+test('an option that cannot be repeated is rejected when it is given twice, even with the same value', () => {
   assertRefused(['--name', 'a', '--name=a'], '--name is given 2 times', 'Give it only once.');
   assertRefused(
     ['--name=a', '--note=a', '--note=b', '--note=c'],
@@ -60,7 +60,7 @@ test('a boolean option is on or off, and takes no value', () => {
   assertRefused(['--force', 'true', '--name=a'], 'unexpected argument "true"', 'Try: vault demo --help');
 });
 
-test('an unknown option is refused, and the closest known one is offered', () => {
+test('an unknown option is rejected with the closest known one', () => {
   assertRefused(['--nam', 'a'], 'unknown option --nam', 'Did you mean "--name"?');
   assertRefused(['--scopes=a'], 'unknown option --scopes', 'Did you mean "--scope"?');
   assertRefused(['--SCOPE=a'], 'unknown option --SCOPE', 'Did you mean "--scope"?');
@@ -73,20 +73,20 @@ test('an option of one letter is unknown, even in a bundle', () => {
   assertRefused(['-name', 'a'], 'unknown option -n', 'Try: vault demo --help');
 });
 
-test('words that every JavaScript object knows are unknown options too', () => {
+test('names of built-in JavaScript properties are unknown options', () => {
   for (const word of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
     assertRefused(['--name=a', `--${word}=x`], `unknown option --${word}`, 'Try: vault demo --help');
   }
 });
 
-test('a stray word is refused wherever it stands', () => {
+test('an unexpected argument is rejected in any position', () => {
   assertRefused(['stray', '--name=a'], 'unexpected argument "stray"', 'Try: vault demo --help');
   assertRefused(['--name', 'a', 'stray'], 'unexpected argument "stray"', 'Try: vault demo --help');
   assertRefused(['--name=a', '--', '--note=b'], 'unexpected argument "--note=b"', 'Try: vault demo --help');
   assertRefused(['--name=a', '-'], 'unexpected argument "-"', 'Try: vault demo --help');
 });
 
-test('an option without its value is refused at the end of the line and before another option', () => {
+test('an option without its value is rejected at the end of the line and before another option', () => {
   assertRefused(['--name'], '--name needs a value', 'Write --name NAME.');
   assertRefused(['--name=a', '--note'], '--note needs a value', 'Write --note VALUE.');
   assertRefused(
@@ -107,12 +107,12 @@ test('a value that begins with a dash is written with an equals sign; a dash alo
   );
 });
 
-test('a required option that is missing is named', () => {
+test('a missing required option is reported', () => {
   assertRefused([], '--name is missing', 'Try: vault demo --help');
   assertRefused(['--force', '--scope=a'], '--name is missing', 'Try: vault demo --help');
 });
 
-test('a word on its own goes to the option that stands for one, and a second word to none', () => {
+test('a positional argument sets its option, and a second one is rejected', () => {
   const withFile = {
     file: { type: 'string', positional: true, description: 'a file', valueHint: 'FILE', required: true },
     replace: { type: 'boolean', description: 'anyway' },
@@ -126,7 +126,7 @@ test('a word on its own goes to the option that stands for one, and a second wor
   assert.throws(() => readFile('--file', 'a'), /unknown option --file/);
 });
 
-test('an option with a letter is also written with that, and repeated and refused as if by its name', () => {
+test('a short option works like its long form, with the same errors', () => {
   const withShort = {
     file: { type: 'string', short: 'f', description: 'a file', valueHint: 'FILE', required: true },
     yes: { type: 'boolean', short: 'y', description: 'anyway' },

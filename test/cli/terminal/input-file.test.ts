@@ -29,7 +29,7 @@ test('a file is read whole, up to 1 MiB and including it', async (t) => {
   }
 });
 
-test('a file over 1 MiB is refused by name, even one that never ends', async (t) => {
+test('a file over 1 MiB is rejected with its name, even an endless one', async (t) => {
   const path = join(tempDir(t), 'large');
   writeFileSync(path, Buffer.alloc(largestInput + 1));
   for (const file of [path, '/dev/zero']) {
@@ -42,7 +42,7 @@ test('a file over 1 MiB is refused by name, even one that never ends', async (t)
   }
 });
 
-test('a file that is missing and a directory are refused by name', async (t) => {
+test('a missing file and a directory are rejected with their names', async (t) => {
   const dir = tempDir(t);
   mkdirSync(join(dir, 'directory'));
   const cases = [
@@ -66,7 +66,7 @@ test('a dash reads standard input to its end, even when it arrives late and in p
   assert.equal((await readInput('-', typing())).length, 0);
 });
 
-test('standard input over 1 MiB is refused', async () => {
+test('standard input over 1 MiB is rejected', async () => {
   const half = Buffer.alloc(largestInput / 2);
   assert.equal((await readInput('-', typing(half, half))).length, largestInput);
   await assert.rejects(readInput('-', typing(half, half, Buffer.from('x'))), {

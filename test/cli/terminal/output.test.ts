@@ -25,7 +25,7 @@ test('JSON is indented and ends with a newline', () => {
   assert.equal(jsonText([]), '[]\n');
 });
 
-test('days until a time are whole days that are left', () => {
+test('daysUntil returns the whole days that are left, or expired', () => {
   assert.equal(daysUntil(10 * day, day / 2), '9 days');
   assert.equal(daysUntil(2 * day, day), '1 day');
   assert.equal(daysUntil(day, 1), 'under 1 day');

@@ -64,7 +64,7 @@ async function refusedUntilFixed(
   assert.match(fixed.stdout, /"name": ?"web"/);
 }
 
-suite('what others could read or write', () => {
+suite('files that other users can read or write', () => {
   const modes: readonly (readonly [mode: number, access: string])[] = [
     [0o755, 'readable'],
     [0o710, 'readable'],
@@ -73,7 +73,7 @@ suite('what others could read or write', () => {
   ];
   for (const [mode, access] of modes) {
     const shown = mode.toString(8).padStart(4, '0');
-    test(`a data directory of mode ${shown} is refused, with the command that fixes it`, async () => {
+    test(`a data directory of mode ${shown} is rejected with the command that fixes it`, async () => {
       const dir = copy(`dir-${shown}`);
       fs.chmodSync(dir, mode);
       await refusedUntilFixed(
@@ -91,7 +91,7 @@ suite('what others could read or write', () => {
     'vault.db.before-0002-acme',
     'master.key',
   ]) {
-    test(`${name} that others may read or write is refused, with the command that fixes it`, async () => {
+    test(`${name} that other users can read or write is rejected with the command that fixes it`, async () => {
       for (const [mode, access] of [
         [0o640, 'readable'],
         [0o602, 'writable'],
@@ -129,7 +129,7 @@ suite('what others could read or write', () => {
     );
   });
 
-  test('a symbolic link counts as what it leads to', async () => {
+  test('a symbolic link is checked by the permissions of its target', async () => {
     const dir = copy('target');
     const link = join(root, 'link');
     fs.symlinkSync(dir, link);
@@ -159,7 +159,7 @@ suite('what others could read or write', () => {
     assert.match(linked.stderr, /key-link is readable by other users \(mode 0644\)/);
   });
 
-  test('a settings file that others may read is taken, and one that they may write is refused', async () => {
+  test('a settings file that others can read is accepted, and one that others can write is rejected', async () => {
     const dir = copy('settings');
     const file = join(dir, 'vault.yaml');
     fs.writeFileSync(file, 'listen: 127.0.0.1:0\n');
@@ -173,7 +173,7 @@ suite('what others could read or write', () => {
     );
   });
 
-  test('a directory that holds other things is not to be made private: no vault is made there', async () => {
+  test('a shared directory with other files is rejected without a chmod command, and no vault is created there', async () => {
     const dir = join(root, 'home');
     fs.mkdirSync(dir, { mode: 0o755 });
     fs.writeFileSync(join(dir, 'holiday.jpg'), '');
@@ -193,7 +193,7 @@ suite('what others could read or write', () => {
     assert.match(made.stderr, new RegExp(`is readable by other users.*\n {2}Fix: chmod 700 ${empty}\n`));
   });
 
-  test('a credential of the service manager may show rights of a group, and nothing more', async () => {
+  test('a credential in $CREDENTIALS_DIRECTORY may be readable by its group, but not by others', async () => {
     const dir = copy('credential');
     const credentials = join(root, 'credentials');
     fs.mkdirSync(credentials);
@@ -219,7 +219,7 @@ suite('what others could read or write', () => {
 
 suite('files of another user', () => {
   test(
-    'root is told the command that does it as the user of the vault, and changes nothing',
+    'root gets the sudo command that runs as the user of the vault, and changes nothing',
     rootOnly,
     async () => {
       const dir = copy('of-nobody');
@@ -249,7 +249,7 @@ suite('files of another user', () => {
     },
   );
 
-  test('a user without a name is named by number', rootOnly, async () => {
+  test('a user without a name is printed as a number', rootOnly, async () => {
     const dir = copy('of-12345');
     execFileSync('chown', ['-R', '12345', dir]);
     const { stderr } = await vault(['renewals', 'list', '--data-dir', dir], { program: fromExecutable });
@@ -257,23 +257,27 @@ suite('files of another user', () => {
     assert.match(stderr, /sudo -u '#12345' vault renewals list --data-dir /);
   });
 
-  test("a user is told so where the vault is root's, whether it can be read or not", rootOnly, async () => {
-    const dir = copy('of-root');
-    for (const mode of [0o700, 0o755]) {
-      fs.chmodSync(dir, mode);
-      const { code, stderr } = await vault([...list, '--data-dir', dir], nobody);
-      assert.equal(code, 1);
-      assert.equal(
-        stderr,
-        `vault: the data directory ${dir} belongs to root, not to nobody\n` +
-          `  Try: sudo vault certificate list --json --data-dir ${dir}\n` +
-          `  Or, if no server runs as that user, change the owner: sudo chown -R nobody ${dir}\n`,
-      );
-    }
-  });
+  test(
+    'a user gets the sudo command for a vault that root owns, whether it is readable or not',
+    rootOnly,
+    async () => {
+      const dir = copy('of-root');
+      for (const mode of [0o700, 0o755]) {
+        fs.chmodSync(dir, mode);
+        const { code, stderr } = await vault([...list, '--data-dir', dir], nobody);
+        assert.equal(code, 1);
+        assert.equal(
+          stderr,
+          `vault: the data directory ${dir} belongs to root, not to nobody\n` +
+            `  Try: sudo vault certificate list --json --data-dir ${dir}\n` +
+            `  Or, if no server runs as that user, change the owner: sudo chown -R nobody ${dir}\n`,
+        );
+      }
+    },
+  );
 
   test(
-    'files that root has left in the directory of a user are named, with what gives them back',
+    "files that root owns in a user's vault are reported with the chown command that fixes them",
     rootOnly,
     async () => {
       for (const name of ['vault.db-wal', 'master.key']) {
@@ -295,37 +299,45 @@ suite('files of another user', () => {
     },
   );
 
-  test("a settings file of root's is taken, and one of another user is not", rootOnly, async () => {
-    const dir = copy('settings-of-root');
-    execFileSync('chown', ['-R', 'nobody', dir]);
-    const file = join(root, 'etc-vault.yaml');
-    fs.writeFileSync(file, 'log_level: debug\n', { mode: 0o644 });
-    const args = [...list, '--data-dir', dir, '--config', file];
-    assert.equal((await vault(args, nobody)).code, 0);
-    fs.chownSync(file, 12_345, 0);
-    const { code, stderr } = await vault(args, nobody);
-    assert.equal(code, 1);
-    assert.match(stderr, /^vault: the settings file \S+ belongs to the user 12345, not to nobody\n/);
-  });
+  test(
+    'a settings file that root owns is accepted, and one of another user is rejected',
+    rootOnly,
+    async () => {
+      const dir = copy('settings-of-root');
+      execFileSync('chown', ['-R', 'nobody', dir]);
+      const file = join(root, 'etc-vault.yaml');
+      fs.writeFileSync(file, 'log_level: debug\n', { mode: 0o644 });
+      const args = [...list, '--data-dir', dir, '--config', file];
+      assert.equal((await vault(args, nobody)).code, 0);
+      fs.chownSync(file, 12_345, 0);
+      const { code, stderr } = await vault(args, nobody);
+      assert.equal(code, 1);
+      assert.match(stderr, /^vault: the settings file \S+ belongs to the user 12345, not to nobody\n/);
+    },
+  );
 
-  test('root is told to run as the user of the vault, not to take its settings file', rootOnly, async () => {
-    const dir = copy('settings-of-nobody');
-    fs.writeFileSync(join(dir, 'vault.yaml'), `backup_dir: ${dir}-backups\n`, { mode: 0o600 });
-    fs.mkdirSync(`${dir}-backups`, { mode: 0o700 });
-    execFileSync('chown', ['-R', 'nobody', dir, `${dir}-backups`]);
-    for (const words of [list, ['serve', '--listen=127.0.0.1:0']]) {
-      const outcome = await vault([...words, '--data-dir', dir], { program: fromExecutable });
-      assert.equal(outcome.code, 1);
-      assert.equal(
-        outcome.stderr,
-        `vault: the data directory ${dir} belongs to nobody, not to ${me}\n` +
-          `  Try: sudo -u nobody vault ${words.join(' ')} --data-dir ${dir}\n` +
-          `  Or, if no server runs as that user, change the owner: chown -R ${me} ${dir}\n`,
-      );
-    }
-  });
+  test(
+    'root gets the sudo command of the data directory even if the vault has a settings file',
+    rootOnly,
+    async () => {
+      const dir = copy('settings-of-nobody');
+      fs.writeFileSync(join(dir, 'vault.yaml'), `backup_dir: ${dir}-backups\n`, { mode: 0o600 });
+      fs.mkdirSync(`${dir}-backups`, { mode: 0o700 });
+      execFileSync('chown', ['-R', 'nobody', dir, `${dir}-backups`]);
+      for (const words of [list, ['serve', '--listen=127.0.0.1:0']]) {
+        const outcome = await vault([...words, '--data-dir', dir], { program: fromExecutable });
+        assert.equal(outcome.code, 1);
+        assert.equal(
+          outcome.stderr,
+          `vault: the data directory ${dir} belongs to nobody, not to ${me}\n` +
+            `  Try: sudo -u nobody vault ${words.join(' ')} --data-dir ${dir}\n` +
+            `  Or, if no server runs as that user, change the owner: chown -R ${me} ${dir}\n`,
+        );
+      }
+    },
+  );
 
-  test("a credential that is root's is taken", rootOnly, async () => {
+  test('a credential that root owns is accepted', rootOnly, async () => {
     const dir = copy('credential-of-root');
     execFileSync('chown', ['-R', 'nobody', dir]);
     const credentials = join(root, 'credentials-of-root');
@@ -341,9 +353,9 @@ suite('files of another user', () => {
   });
 });
 
-suite('the key of HTTPS in a file', needs('openssl'), () => {
+suite('the HTTPS key file', needs('openssl'), () => {
   test(
-    'is refused where others can read it, and taken where root lends it by a group',
+    'is rejected when others can read it, and accepted when root owns it and the group can read it',
     rootOnly,
     async (t) => {
       const dir = join(root, 'https');
@@ -422,7 +434,7 @@ function wordsFor({ words, options }: KnownCommand): string[] {
 }
 
 suite('every command', () => {
-  test('refuses a data directory that others can read', needs('openssl'), async () => {
+  test('rejects a data directory that others can read', needs('openssl'), async () => {
     const dir = copy('for-all');
     fs.chmodSync(dir, 0o750);
     const { fullchainPath, leaf } = makeChain(root, { label: 'import', keyAlgorithm: 'ec384' });
@@ -444,7 +456,7 @@ suite('every command', () => {
   });
 });
 
-suite('what the vault makes', () => {
+suite('every file that the vault creates', () => {
   test("is readable only by the vault's user, with any umask", async (t) => {
     const dir = join(root, 'made', 'deep');
     const program = ['/bin/sh', '-c', 'umask 000; exec "$0" "$@"', fromExecutable[0]];

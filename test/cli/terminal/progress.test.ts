@@ -14,18 +14,18 @@ function shownOn(stream: { isTTY: boolean; columns?: number }, ...texts: string[
   return written;
 }
 
-test('elsewhere than on a terminal each step is a line, and the same one again is none', () => {
+test('without a terminal, each step is a line, and a repeated step prints nothing', () => {
   assert.equal(shownOn({ isTTY: false }, 'one', 'one', 'two', 'one'), 'one\ntwo\none\n');
   assert.equal(shownOn({ isTTY: false }), '');
 });
 
-test('on a terminal the line changes, and is empty in the end', () => {
+test('on a terminal, each step overwrites the line, which is cleared at the end', () => {
   const clear = '\r\u001b[K';
   assert.equal(shownOn({ isTTY: true, columns: 80 }, 'one', 'two'), `${clear}one${clear}two${clear}`);
   assert.equal(shownOn({ isTTY: true, columns: 80 }), '');
 });
 
-test('what is wider than the terminal stays, on lines of its own', () => {
+test('a step as wide as the terminal stays on a line of its own', () => {
   const long = 'x'.repeat(20);
   const clear = '\r\u001b[K';
   assert.equal(
@@ -34,7 +34,7 @@ test('what is wider than the terminal stays, on lines of its own', () => {
   );
 });
 
-test('control characters in the words of others do nothing', () => {
+test('control characters in a step are printed as question marks', () => {
   const evil = 'a\u001b[2J\u0007\r\nb\u009b31m\u007f';
   assert.equal(shownOn({ isTTY: false }, evil), 'a?[2J???b?31m?\n');
 });

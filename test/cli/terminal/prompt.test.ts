@@ -60,7 +60,7 @@ function assertRestored(modes: string): void {
     assert.match(modes, new RegExp(`[^-]\\b${mode}\\b`));
 }
 
-test('the password is taken without being shown, and corrected with backspace', terminal, async () => {
+test('the password is read without echo and can be corrected with backspace', terminal, async () => {
   const { code, seen, modes } = await typing(join(dir, 'one'), `${password}xy\u007f\b\r`);
   assert.deepEqual(
     [code, seen],
@@ -69,7 +69,7 @@ test('the password is taken without being shown, and corrected with backspace', 
   assertRestored(modes);
 });
 
-test('a wrong password is refused without being shown', terminal, async () => {
+test('a wrong password is rejected without echo', terminal, async () => {
   const { code, seen } = await typing(join(dir, 'wrong'), 'hunter2\n');
   assert.equal(code, '1');
   assert.ok(seen.includes(`vault: The password of the PKCS#12 file ${bundle} is wrong.\r\n`), seen);

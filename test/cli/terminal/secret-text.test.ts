@@ -12,14 +12,14 @@ const mark = '\uFEFF';
 
 const files: Readonly<Record<string, Buffer>> = {
   'UTF-8': Buffer.from(phrase),
-  'with the end of its line': Buffer.from(`${phrase}\n`),
+  'with a line break': Buffer.from(`${phrase}\n`),
   'with a byte order mark': Buffer.from(`${mark}${phrase}\r\n`),
   'UTF-16 as PowerShell writes it': Buffer.from(`${mark}${phrase}\r\n`, 'utf16le'),
-  'UTF-16 in the other order': Buffer.from(`${mark}${phrase}\n`, 'utf16le').swap16(),
+  'UTF-16 in big-endian order': Buffer.from(`${mark}${phrase}\n`, 'utf16le').swap16(),
 };
 
 for (const [name, content] of Object.entries(files)) {
-  test(`a file is what would have been typed: ${name}`, () => {
+  test(`a passphrase file is read as the passphrase alone: ${name}`, () => {
     assert.equal(secretText(content).expose(), phrase);
     assert.equal(secretReadings(content)?.[0].expose(), phrase);
   });
@@ -47,7 +47,7 @@ test('a passphrase file with a byte order mark opens what the typed passphrase s
   assert.equal(code, 0, stderr);
 });
 
-test('what an earlier version sealed under a passphrase with its byte order mark still opens', async (t) => {
+test('a key file sealed by an earlier version with a byte order mark in the passphrase still opens', async (t) => {
   const { data, file, done } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   // The second mark belongs to the passphrase, as the only one did before.

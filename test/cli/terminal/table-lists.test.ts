@@ -68,7 +68,7 @@ suite('lists', () => {
       for (const columns of [80, 120]) await assertFits(line, command, title, columns);
     });
 
-    test(`vault ${command} is complete where stdout is no terminal, one line per entry`, async () => {
+    test(`vault ${command} prints complete entries, one per line, when stdout is not a terminal`, async () => {
       const { stdout } = await line.done(...commandWords(command));
       const rows = await line.json<unknown[]>(...commandWords(command));
       assert.ok(rows.length > 0);

@@ -32,7 +32,7 @@ test('control characters, line separators and marks that reorder text are shown 
   assert.equal(table([{ title: 'A', holds: 'list' }], [[['\u001b[2J', 'b\n']]], 80), 'A\n?[2J, b?\n');
 });
 
-test('the columns that a text takes on a terminal', () => {
+test('widthOf returns the columns that a text takes on a terminal', () => {
   const cases: readonly (readonly [text: string, width: number])[] = [
     ['', 0],
     ['plain', 5],
@@ -99,7 +99,7 @@ test('a list is shortened to its first entries and how many more there are', () 
   );
 });
 
-test('where the width is short, times lose their seconds, then lists and names are cut', () => {
+test('a narrow table drops the seconds of times first, then cuts lists and names', () => {
   assert.equal(lines(columns, [row], 60)[1], 'web   valid   2026-11-23 01:49Z  host-0.example.com, +39');
   assert.equal(lines(columns, [row], 50)[1], 'web   valid   2026-11-23 01:49Z  host-0.exam…, +39');
   const long: readonly Cell[] = ['a-name-that-does-not-end', ...row.slice(1)];
@@ -107,7 +107,7 @@ test('where the width is short, times lose their seconds, then lists and names a
   assert.match(lines(columns, [long], 60)[1] ?? '', /^a-name-that-d.*… {2}valid/);
 });
 
-test('a time that is none stays, and a list of one entry is cut like a text', () => {
+test('a time such as never stays, and a list of one entry is cut like a text', () => {
   const narrow = lines(columns, [['web', 'valid', 'never', ['x'.repeat(60)]], row], 60);
   assert.equal(narrow[1], `web   valid   never              ${'x'.repeat(26)}…`);
 });
@@ -121,6 +121,6 @@ test('no line is wider than the terminal, whatever the width', () => {
   }
 });
 
-test('without a width nothing is shortened, and the entries of a list are words', () => {
+test('without a width, nothing is shortened, and list entries are separated by spaces', () => {
   assert.ok(table(columns, [row]).endsWith(`08.123Z  ${domains.join(' ')}\n`));
 });

@@ -40,7 +40,7 @@ function refusals(draft: CertificateDraft, type: 'acme' | 'local-ca'): Record<st
 }
 
 const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft>])[] = [
-  ['a good one', {}],
+  ['valid fields', {}],
   ['no name', { name: '' }],
   ['a star as name', { name: '*' }],
   ['a name with a dot in front', { name: '.web' }],
@@ -53,7 +53,7 @@ const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft
   ['a star in the middle', { domains: ['www.*.example.com'] }],
   ['an umlaut', { domains: ['bücher.example'] }],
   ['addresses', { domains: ['192.0.2.7', '2001:db8::1'] }],
-  ['no address', { domains: ['192.0.2.700'] }],
+  ['an invalid address', { domains: ['192.0.2.700'] }],
   ['an address with a leading zero', { domains: ['192.0.2.07'] }],
   ['half an IPv6 address', { domains: ['2001:db8'] }],
   ['a zone index', { domains: ['fe80::1%eth0'] }],
@@ -77,7 +77,7 @@ const drafts: readonly (readonly [title: string, draft: Partial<CertificateDraft
 
 for (const type of ['local-ca', 'acme'] as const) {
   for (const [title, changes] of drafts)
-    test(`form and API give the same errors for ${title} of ${type}`, () => {
+    test(`form and API give the same errors for a ${type} certificate with ${title}`, () => {
       const draft = { ...good, ...changes };
       assert.deepEqual(checkCertificate(draft, type === 'acme'), refusals(draft, type));
     });

@@ -21,7 +21,7 @@ const name = fc
   .string({ unit: fc.constantFrom(...'aAbz09*._-'), minLength: 1, maxLength: 6 })
   .filter((text) => parseCertName(text) !== undefined);
 
-test('an existing name comes first, and no other name is taken for a missing one', () => {
+test('the query for a name returns an existing name first and no exact match for a missing one', () => {
   fc.assert(
     fc.property(name, fc.uniqueArray(name, { maxLength: 30 }), (wanted, others) => {
       const without = others.filter((other) => other !== wanted);

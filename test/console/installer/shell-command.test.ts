@@ -88,7 +88,7 @@ test('the command has the key in the environment and not in an argument, and one
   );
 });
 
-test('a key of the machine is the last option', () => {
+test('--local-key is the last option of the command', () => {
   assert.match(installerCommand({ ...choices, withLocalKey: true }, undefined), / \\\n {2}--local-key$/);
 });
 
@@ -120,7 +120,7 @@ test('with a root file, the first request and all others trust it', () => {
   assert.doesNotMatch(command, /--pin|--insecure/);
 });
 
-test('a keystore comes with its password file, which other files leave out', () => {
+test('the command has --keystore-password-file only with a keystore file', () => {
   const keystorePasswordFile = '/root/the password';
   const files = [{ artifact: 'keystore.p12', output: '' }];
   const command = installerCommand({ ...choices, files, keystorePasswordFile }, undefined);

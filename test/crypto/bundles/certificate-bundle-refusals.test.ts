@@ -83,7 +83,7 @@ const refusals: Record<string, Refusal> = {
     says: /^The private key in a\.pem belongs to a CA certificate \(CN=Test Intermediate 2,O=Test\), /,
     hint: /^Import the certificate that this CA issued, with its key\./,
   },
-  'what openssl req -x509 makes by default': {
+  'the default output of openssl req -x509': {
     files: (f) => ({ 'a.pem': pemOf(f.accidental) + f.accidental.keyPem }),
     says: /belongs to a CA certificate \(CN=printer\.example\.com\)/,
     hint: /use --allow-ca \(`allow_ca` over HTTP\)\.$/,
@@ -193,7 +193,7 @@ const refusals: Record<string, Refusal> = {
     says: /^Too many certificates: the limit is 100\.$/,
     hint: /^Import only the certificate/,
   },
-  'a file whose name would move the cursor': {
+  'a terminal escape sequence in the file name': {
     files: () => ({ 'a\u001b[2J.pem': '' }),
     says: /^a\?\[2J\.pem is empty\.$/,
     hint: /./,
@@ -201,23 +201,19 @@ const refusals: Record<string, Refusal> = {
 };
 
 for (const [what, { files, says, hint, code = 'invalid_request', password }] of Object.entries(refusals)) {
-  test(
-    `an import with ${what} is refused, with what is wrong, where, and what to do`,
-    needs('openssl'),
-    () => {
-      assert.throws(
-        () => read(files(fixtures()), now, password),
-        (error) => {
-          assert.ok(error instanceof Problem, inspect(error));
-          assert.equal(error.code, code);
-          assert.match(error.message, says);
-          assert.match(error.hint ?? '', hint);
-          for (const sentence of [error.message, error.hint ?? '']) assert.match(sentence, /^[^\n]+\.$/);
-          const shown = inspect(error, { depth: 9 });
-          for (const trace of keyTraces()) assert.equal(shown.includes(trace), false);
-          return true;
-        },
-      );
-    },
-  );
+  test(`an import with ${what} is rejected with cause and hint and no key material`, needs('openssl'), () => {
+    assert.throws(
+      () => read(files(fixtures()), now, password),
+      (error) => {
+        assert.ok(error instanceof Problem, inspect(error));
+        assert.equal(error.code, code);
+        assert.match(error.message, says);
+        assert.match(error.hint ?? '', hint);
+        for (const sentence of [error.message, error.hint ?? '']) assert.match(sentence, /^[^\n]+\.$/);
+        const shown = inspect(error, { depth: 9 });
+        for (const trace of keyTraces()) assert.equal(shown.includes(trace), false);
+        return true;
+      },
+    );
+  });
 }

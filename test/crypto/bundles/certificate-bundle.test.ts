@@ -56,7 +56,7 @@ const accepted: Record<string, (f: Fixtures) => Files> = {
     'a.pem': pemOf(f.leaf, f.lower, f.upper),
     'a.key': openssl(dir, 'ecparam', '-name', 'prime256v1').toString() + asKey(f.leaf.keyPem, 'sec1'),
   }),
-  'a SEC1 key that is called PRIVATE KEY': (f) => ({
+  'a SEC1 key labeled PRIVATE KEY': (f) => ({
     'a.pem': pemOf(f.leaf, f.lower, f.upper),
     'a.key': relabel(asKey(f.leaf.keyPem, 'sec1'), 'PRIVATE KEY'),
   }),
@@ -73,7 +73,7 @@ const accepted: Record<string, (f: Fixtures) => Files> = {
     'a.key': createPrivateKey(f.leaf.keyPem).export({ type: 'sec1', format: 'der' }),
   }),
   'PKCS#12': (f) => ({ 'a.p12': p12('-in', join(dir, 'test-fullchain.pem'), '-inkey', f.leaf.keyPath) }),
-  'PKCS#12 without the chain, which is PEM': (f) => ({
+  'PKCS#12 without the chain and a PEM file with the chain': (f) => ({
     'a.pfx': p12('-in', f.leaf.certificatePath, '-inkey', f.leaf.keyPath),
     'chain.pem': pemOf(f.lower, f.upper),
   }),
@@ -103,29 +103,33 @@ for (const [dress, files] of Object.entries(accepted)) {
   );
 }
 
-test('any order, in two files, with any of it repeated, gives the same', needs('openssl'), () => {
-  const f = fixtures();
-  const pieces = [f.leaf.certificatePem, f.lower.certificatePem, f.upper.certificatePem, f.leaf.keyPem];
-  const order = fc.shuffledSubarray(pieces, { minLength: pieces.length });
-  const extra = fc.shuffledSubarray([f.root.certificatePem, ...pieces]);
-  fc.assert(
-    fc.property(order, extra, fc.nat(2), (all, again, cut) => {
-      const rest = [...all.slice(cut + 1), ...again];
-      const { leaf, chain, warnings } = read({
-        'a.pem': all.slice(0, cut + 1).join(''),
-        'b.pem': rest.join(''),
-      });
-      assert.deepEqual(
-        [leaf, ...chain],
-        [f.leaf, f.lower, f.upper].map((one) => raw(one.certificatePem)),
-      );
-      assert.deepEqual(warnings, []);
-    }),
-    fuzzRuns(50),
-  );
-});
+test(
+  'PEM blocks in any order, split over two files and repeated, give the same leaf and chain',
+  needs('openssl'),
+  () => {
+    const f = fixtures();
+    const pieces = [f.leaf.certificatePem, f.lower.certificatePem, f.upper.certificatePem, f.leaf.keyPem];
+    const order = fc.shuffledSubarray(pieces, { minLength: pieces.length });
+    const extra = fc.shuffledSubarray([f.root.certificatePem, ...pieces]);
+    fc.assert(
+      fc.property(order, extra, fc.nat(2), (all, again, cut) => {
+        const rest = [...all.slice(cut + 1), ...again];
+        const { leaf, chain, warnings } = read({
+          'a.pem': all.slice(0, cut + 1).join(''),
+          'b.pem': rest.join(''),
+        });
+        assert.deepEqual(
+          [leaf, ...chain],
+          [f.leaf, f.lower, f.upper].map((one) => raw(one.certificatePem)),
+        );
+        assert.deepEqual(warnings, []);
+      }),
+      fuzzRuns(50),
+    );
+  },
+);
 
-test('PKCS#1 keys are read, and every kind is stored as PKCS#8', needs('openssl'), () => {
+test('a PKCS#1 key is read and returned as PKCS#8', needs('openssl'), () => {
   const { rsa, lower, upper } = fixtures();
   const key = asKey(rsa.keyPem, 'pkcs1');
   assert.match(key, /BEGIN RSA PRIVATE KEY/);
@@ -150,17 +154,17 @@ const warned: Record<
     chain: (f) => [f.lower.certificatePem],
     says: ['CN=www.example.com expired at 2029-01-01T00:00:00Z.'],
   },
-  'a certificate of the future': {
+  'a certificate that is not valid yet': {
     files: (f) => ({ 'a.pem': pemOf(f.future, f.lower) + f.leaf.keyPem }),
     chain: (f) => [f.lower.certificatePem],
     says: ['CN=www.example.com is not valid before 2031-01-01T00:00:00Z.'],
   },
-  'an expired intermediate where there is no other': {
+  'only an expired intermediate': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.expiredLower) + f.leaf.keyPem }),
     chain: (f) => [f.expiredLower.certificatePem],
     says: ['CN=Test Intermediate 2,O=Test expired at 2029-01-01T00:00:00Z.'],
   },
-  'an expired intermediate before the one that is valid': {
+  'an expired intermediate before a valid one': {
     files: (f) => ({ 'a.pem': pemOf(f.leaf, f.expiredLower, f.lower) + f.leaf.keyPem }),
     chain: (f) => [f.lower.certificatePem],
     says: ['CN=Test Intermediate 2,O=Test in a.pem is not part of the chain and was ignored.'],
@@ -183,12 +187,12 @@ const warned: Record<
       'The intermediate certificate of CN=www.example.com is missing: clients that do not know CN=Test Intermediate 2,O=Test may not trust it.',
     ],
   },
-  'the root as the only issuer, which needs no warning': {
+  'the root as the only issuer (no warning)': {
     files: (f) => ({ 'a.pem': pemOf(f.root, f.underRoot) + f.underRoot.keyPem }),
     chain: () => [],
     says: [],
   },
-  'a self-signed certificate that is no CA, which needs no warning': {
+  'a self-signed certificate that is not a CA (no warning)': {
     files: (f) => ({ 'a.pem': pemOf(f.own) + f.own.keyPem }),
     chain: () => [],
     says: [],
@@ -196,24 +200,28 @@ const warned: Record<
 };
 
 for (const [what, { files, chain, says }] of Object.entries(warned)) {
-  test(`an import with ${what} is accepted, and says what could surprise`, needs('openssl'), () => {
+  test(`an import with ${what} is accepted with the expected chain and warnings`, needs('openssl'), () => {
     const bundle = read(files(fixtures()));
     assert.deepEqual(bundle.warnings, says);
     assert.deepEqual(bundle.chain, chain(fixtures()).map(raw));
   });
 }
 
-test('of several certificates for the key, the one that begins last is the leaf', needs('openssl'), () => {
-  const { older, leaf, future, lower } = fixtures();
-  for (const order of [
-    [older, leaf, future],
-    [future, leaf, older],
-  ]) {
-    const bundle = read({ 'a.pem': pemOf(...order, lower) + leaf.keyPem });
-    assert.deepEqual(bundle.leaf, raw(future.certificatePem));
-    assert.equal(bundle.warnings.length, 3);
-  }
-});
+test(
+  'the certificate with the latest notBefore becomes the leaf if several match the key',
+  needs('openssl'),
+  () => {
+    const { older, leaf, future, lower } = fixtures();
+    for (const order of [
+      [older, leaf, future],
+      [future, leaf, older],
+    ]) {
+      const bundle = read({ 'a.pem': pemOf(...order, lower) + leaf.keyPem });
+      assert.deepEqual(bundle.leaf, raw(future.certificatePem));
+      assert.equal(bundle.warnings.length, 3);
+    }
+  },
+);
 
 test('exactly 100 certificates and 1 MiB are accepted', needs('openssl'), () => {
   const { leaf, lower } = fixtures();
@@ -222,7 +230,7 @@ test('exactly 100 certificates and 1 MiB are accepted', needs('openssl'), () => 
   assert.deepEqual([chain.length, warnings], [1, []]);
 });
 
-test('a chain of 98 intermediates is read in the worst order', needs('openssl'), () => {
+test('a chain of 98 intermediates is read when listed from root to leaf', needs('openssl'), () => {
   const { root } = fixtures();
   const path = [root];
   for (let level = 1; level < 99; level++) {

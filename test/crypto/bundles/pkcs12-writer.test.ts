@@ -52,7 +52,7 @@ function withOpenssl(file: Buffer, password: string, ...options: string[]) {
 
 suite('a PKCS#12 file', needs('openssl'), () => {
   for (const encryption of keystoreEncryptions) {
-    test(`with ${encryption} opens in OpenSSL with any password, and only with it`, async () => {
+    test(`with ${encryption} opens in OpenSSL with ASCII, Unicode and long passwords and not with a wrong one`, async () => {
       const { certificates, privateKey } = contents();
       for (const password of passwords) {
         const file = await written(password, encryption);
@@ -85,7 +85,7 @@ suite('a PKCS#12 file', needs('openssl'), () => {
     });
   }
 
-  test('names its algorithms: AES-256, PBKDF2 and SHA-256, or triple DES and SHA-1', async () => {
+  test('uses AES-256, PBKDF2 and SHA-256, or triple DES and SHA-1 for legacy', async () => {
     const modern = withOpenssl(await written('changeit', 'aes256'), 'changeit', '-info').stderr;
     assert.match(modern, /^MAC: sha256, Iteration 10000$/m);
     const parts = modern.match(/PBES2, PBKDF2, AES-256-CBC, Iteration 10000, PRF hmacWithSHA256$/gm);
@@ -121,7 +121,7 @@ suite('Java', needs('keytool'), () => {
     });
 
     // It is the limit that the documentation states. OpenSSL opens the same files.
-    test(`refuses the right password if it has other characters, with ${encryption}`, async () => {
+    test(`rejects the right non-ASCII password of a file with ${encryption}`, async () => {
       for (const password of ['pässwörd', '密码密码密码', '🔑🔑🔑🔑']) {
         const { status, stdout } = await withKeytool(password, encryption);
         assert.equal(status, 1, stdout);
@@ -133,7 +133,7 @@ suite('Java', needs('keytool'), () => {
   }
 });
 
-test('the same contents and password give the same bytes, and all others share no salt', async () => {
+test('equal contents and password give equal bytes; any difference changes every salt', async () => {
   const first = await written('changeit', 'aes256');
   assert(first.equals(await written('changeit', 'aes256')));
   const { certificates } = contents();

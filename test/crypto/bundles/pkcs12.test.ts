@@ -57,33 +57,30 @@ function refused(bytes: Buffer, password: Secret<string> | undefined, name = 'si
 }
 
 const forms: Record<string, string[]> = {
-  'of today': [],
-  'with triple DES, as Windows wants it': [
-    '-certpbe',
-    'PBE-SHA1-3DES',
-    '-keypbe',
-    'PBE-SHA1-3DES',
-    '-macalg',
-    'sha1',
-  ],
+  'with OpenSSL defaults': [],
+  'with triple DES for Windows': ['-certpbe', 'PBE-SHA1-3DES', '-keypbe', 'PBE-SHA1-3DES', '-macalg', 'sha1'],
   'without a MAC': ['-nomac'],
-  'with names': ['-name', 'the site', '-caname', 'one'],
+  'with friendly names': ['-name', 'the site', '-caname', 'one'],
 };
 
 for (const [form, options] of Object.entries(forms)) {
-  test(`a file ${form} gives its certificates, the key's first, and its key`, needs('openssl'), () => {
-    const bytes = exported(...options);
-    assert.equal(looksLikePkcs12(bytes), true);
-    const { certificates, privateKey } = readPkcs12(bytes, right, 'site.p12');
-    const { leaf, intermediates } = chain();
-    const raw = (pem: string) => new X509Certificate(pem).raw;
-    assert.deepEqual(certificates[0], raw(leaf.certificatePem));
-    assert.deepEqual(
-      new Set(certificates.map((der) => der.toString('hex'))),
-      new Set([leaf, ...intermediates].map(({ certificatePem }) => raw(certificatePem).toString('hex'))),
-    );
-    assert.ok(privateKey !== undefined && keyObject(privateKey).equals(createPrivateKey(leaf.keyPem)));
-  });
+  test(
+    `a PKCS#12 file ${form} returns the leaf first, its intermediates and the private key`,
+    needs('openssl'),
+    () => {
+      const bytes = exported(...options);
+      assert.equal(looksLikePkcs12(bytes), true);
+      const { certificates, privateKey } = readPkcs12(bytes, right, 'site.p12');
+      const { leaf, intermediates } = chain();
+      const raw = (pem: string) => new X509Certificate(pem).raw;
+      assert.deepEqual(certificates[0], raw(leaf.certificatePem));
+      assert.deepEqual(
+        new Set(certificates.map((der) => der.toString('hex'))),
+        new Set([leaf, ...intermediates].map(({ certificatePem }) => raw(certificatePem).toString('hex'))),
+      );
+      assert.ok(privateKey !== undefined && keyObject(privateKey).equals(createPrivateKey(leaf.keyPem)));
+    },
+  );
 }
 
 test(
@@ -98,7 +95,7 @@ test(
   },
 );
 
-test('an empty password needs not be given', needs('openssl'), () => {
+test('a file with an empty password opens when no password is given', needs('openssl'), () => {
   const bytes = exported('-passout', 'pass:');
   for (const password of [undefined, new Secret('')]) {
     assert.equal(readPkcs12(bytes, password, 'site.p12').certificates.length, 3);
@@ -106,7 +103,7 @@ test('an empty password needs not be given', needs('openssl'), () => {
 });
 
 test(
-  'a missing and a wrong password are told apart, with the command that converts',
+  'missing and wrong passwords give different errors, and the first has the openssl command as its hint',
   needs('openssl'),
   () => {
     for (const bytes of [exported(), exported('-nomac')]) {
@@ -121,14 +118,18 @@ test(
   },
 );
 
-test('encryption of the 1990s is refused with the command that converts it', needs('openssl'), () => {
-  const bytes = exported('-legacy', '-certpbe', 'PBE-SHA1-RC2-40', '-keypbe', 'PBE-SHA1-RC2-40');
-  const problem = refused(bytes, right);
-  assert.match(problem.message, /site\.p12 .* not supported, such as RC2-40/);
-  assert.match(problem.hint ?? '', /`openssl pkcs12 -legacy -in site\.p12 -nodes -out converted\.pem`/);
-});
+test(
+  'RC2-40 encryption is rejected with a hint to convert the file with openssl -legacy',
+  needs('openssl'),
+  () => {
+    const bytes = exported('-legacy', '-certpbe', 'PBE-SHA1-RC2-40', '-keypbe', 'PBE-SHA1-RC2-40');
+    const problem = refused(bytes, right);
+    assert.match(problem.message, /site\.p12 .* not supported, such as RC2-40/);
+    assert.match(problem.hint ?? '', /`openssl pkcs12 -legacy -in site\.p12 -nodes -out converted\.pem`/);
+  },
+);
 
-test('the commands in the hints do convert', needs('openssl'), () => {
+test('the openssl pkcs12 -legacy command of the hint converts an old file', needs('openssl'), () => {
   const { leaf, fullchainPath } = chain();
   const source = ['-in', fullchainPath, '-inkey', leaf.keyPath, '-passout', 'pass:x'];
   openssl(dir, 'pkcs12', '-export', '-legacy', ...source, '-out', 'old.p12');
@@ -136,20 +137,24 @@ test('the commands in the hints do convert', needs('openssl'), () => {
   assert.match(openssl(dir, 'pkey', '-in', 'converted.pem').toString(), /BEGIN PRIVATE KEY/);
 });
 
-test('a damaged file is distinguished from a wrong password where possible', needs('openssl'), () => {
-  const bytes = exported();
-  assert.match(refused(bytes.subarray(0, 400), right).message, /but is damaged/);
-  assert.equal(looksLikePkcs12(Buffer.from('hello')), false);
-  assert.equal(looksLikePkcs12(Buffer.alloc(0)), false);
-  const { leaf } = chain();
-  assert.equal(looksLikePkcs12(new X509Certificate(leaf.certificatePem).raw), false);
-  assert.equal(
-    looksLikePkcs12(createPrivateKey(leaf.keyPem).export({ type: 'pkcs8', format: 'der' })),
-    false,
-  );
-});
+test(
+  'a truncated file is reported as damaged, and looksLikePkcs12 returns false for other content',
+  needs('openssl'),
+  () => {
+    const bytes = exported();
+    assert.match(refused(bytes.subarray(0, 400), right).message, /but is damaged/);
+    assert.equal(looksLikePkcs12(Buffer.from('hello')), false);
+    assert.equal(looksLikePkcs12(Buffer.alloc(0)), false);
+    const { leaf } = chain();
+    assert.equal(looksLikePkcs12(new X509Certificate(leaf.certificatePem).raw), false);
+    assert.equal(
+      looksLikePkcs12(createPrivateKey(leaf.keyPem).export({ type: 'pkcs8', format: 'der' })),
+      false,
+    );
+  },
+);
 
-test('no bytes make it throw anything but a problem', needs('openssl'), () => {
+test('readPkcs12 throws only Problem for a file with changed bytes', needs('openssl'), () => {
   const bytes = exported();
   const changes = fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
   fc.assert(

@@ -8,13 +8,13 @@ import { TestWorld } from '../../harness/test-world.ts';
 
 const world = new TestWorld();
 
-test('a raw value is a public prefix of 12 characters and 43 characters of secret', () => {
+test('a raw API key is a public prefix of 12 characters and a secret of 43 characters', () => {
   const { prefix, raw } = createToken(world);
   assert.match(raw.expose(), /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}$/);
   assert.equal(raw.expose().slice(0, 15), prefix);
 });
 
-test('prefix and secret are nothing but the random bytes', () => {
+test('prefix and secret encode 9 and 32 random bytes', () => {
   const asked: number[] = [];
   const randomBytes = (size: number) => {
     asked.push(size);
@@ -27,51 +27,51 @@ test('prefix and secret are nothing but the random bytes', () => {
   assert.deepEqual(Buffer.from(secret ?? '', 'base64url'), Buffer.alloc(32, 2));
 });
 
-test('a thousand keys are a thousand different prefixes and secrets', () => {
+test('a thousand keys have a thousand different prefixes and secrets', () => {
   const tokens = Array.from({ length: 1000 }, () => createToken(world));
   assert.equal(new Set(tokens.map(({ prefix }) => prefix)).size, 1000);
   assert.equal(new Set(tokens.map(({ raw }) => raw.expose().slice(16))).size, 1000);
 });
 
-test('what is kept is the SHA-256 of the whole raw value', () => {
+test('the stored hash is the SHA-256 of the whole raw API key', () => {
   const { hash, raw } = createToken(world);
   assert.deepEqual(hash, createHash('sha256').update(raw.expose()).digest());
 });
 
-test('a new token shows its secret nowhere but in expose', () => {
+test('JSON and inspect output of a new token do not contain its secret', () => {
   const token = createToken(world);
   const secret = token.raw.expose().slice(16);
   assert.equal(JSON.stringify(token).includes(secret), false);
   assert.equal(inspect(token, { depth: null }).includes(secret), false);
 });
 
-test('a raw value is parsed to the prefix and hash it was created with', () => {
+test('readToken returns the prefix and hash that the API key was created with', () => {
   const { prefix, hash, raw } = createToken(world);
   assert.deepEqual(readToken(raw.expose()), { prefix, hash });
 });
 
 const sample = `vk_${'a'.repeat(12)}.${'b'.repeat(43)}`;
 const malformed: Record<string, string> = {
-  'an empty text': '',
+  'an empty string': '',
   'a prefix alone': sample.slice(0, 15),
-  'a secret that is one character short': sample.slice(0, -1),
-  'a secret that is one character long': `${sample}b`,
-  'a text that begins otherwise': sample.replace('vk_', 'VK_'),
+  'a secret that is one character too short': sample.slice(0, -1),
+  'a secret that is one character too long': `${sample}b`,
+  'a prefix other than vk_': sample.replace('vk_', 'VK_'),
   'a text without the dot': sample.replace('.', '_'),
   'a character outside base64url': sample.replace('.b', '.+'),
-  'a space before': ` ${sample}`,
-  'a newline after': `${sample}\n`,
-  'the word Bearer before': `Bearer ${sample}`,
+  'a leading space': ` ${sample}`,
+  'a trailing newline': `${sample}\n`,
+  'a leading Bearer': `Bearer ${sample}`,
 };
 
 for (const [what, raw] of Object.entries(malformed)) {
-  test(`${what} is no raw value`, () => {
+  test(`readToken returns undefined for ${what}`, () => {
     assert.notEqual(readToken(sample), undefined);
     assert.equal(readToken(raw), undefined);
   });
 }
 
-test('a token matches what is kept of it and nothing else', () => {
+test('tokenMatches returns true only for the stored hash of the token', () => {
   const token = createToken(world);
   const flipped = Buffer.from(token.hash);
   flipped[31] = (flipped[31] ?? 0) ^ 1;
@@ -86,6 +86,6 @@ test('a token matches what is kept of it and nothing else', () => {
   for (const [kept, matches] of cases) assert.equal(tokenMatches(token, kept), matches);
 });
 
-test('an unknown key matches nothing, not even a hash of zeros', () => {
+test('tokenMatches returns false for an unknown key and a token hash of zeros', () => {
   assert.equal(tokenMatches({ prefix: 'vk_', hash: Buffer.alloc(32) }, undefined), false);
 });

@@ -14,7 +14,7 @@ import { tempDir } from '../../harness/temp-dir.ts';
 const someKey = (fill: number) => new MasterKey(new Secret(Buffer.alloc(32, fill)));
 
 for (const call of ['readdirSync', 'readFileSync'] as const) {
-  test(`the next key is found though it gets the name of the key file just after the first ${call}`, (t) => {
+  test(`the next key is found if it is renamed to the key file right after the first ${call}`, (t) => {
     const path = join(tempDir(t), 'master.key');
     writeFileSync(path, Buffer.alloc(32, 1));
     writeFileSync(nextKeyPath(path), Buffer.alloc(32, 2));
@@ -36,7 +36,7 @@ for (const call of ['readdirSync', 'readFileSync'] as const) {
   });
 }
 
-test('a key from standard input has no neighbours, and is not read again', () => {
+test('a key from standard input has no neighboring key files and is not read again', () => {
   const script = `
     import { Keyring, keyFilesBeside } from '${sourceUrl('crypto/secrets/keyring.ts')}';
     const [{ key }] = keyFilesBeside('-');
@@ -50,7 +50,7 @@ test('a key from standard input has no neighbours, and is not read again', () =>
   assert.equal(stdout, 'true undefined\n', stderr);
 });
 
-test('files that are no keys, and those of other names, are left out', (t) => {
+test('keyFilesBeside skips files that are not keys or have other names', (t) => {
   const path = join(tempDir(t), 'master.key');
   const names = ['', '.next', '.0123456789abcdef', '.before-restore-1', '.0123456789ABCDEF'];
   for (const [index, name] of names.entries()) writeFileSync(path + name, Buffer.alloc(32, index + 1));

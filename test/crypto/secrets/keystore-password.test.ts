@@ -10,7 +10,7 @@ test('any printable password of 1 to 128 characters is accepted as it is', () =>
   }
 });
 
-test('empty and long passwords, control characters and lone surrogates are refused without being shown', () => {
+test('empty and long passwords, control characters and lone surrogates are rejected without being shown', () => {
   const refused = { '': /empty/, 'a\u0000': /control/, 'b\n': /control/, '\ud800': /control/ } as Record<
     string,
     RegExp

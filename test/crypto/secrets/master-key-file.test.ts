@@ -50,17 +50,17 @@ test('a new file has 32 bytes that only its owner may read, and nothing else is 
   assert.deepEqual(readMasterKey(path)?.id, key.id);
 });
 
-test('every new file has another key', (t) => {
+test('every new file has a different key', (t) => {
   const dir = tempDir(t);
   const keys = ['a', 'b', 'c'].map((name) => created(join(dir, name)).name);
   assert.equal(new Set(keys).size, 3);
 });
 
-test('a missing file is no key and no error', (t) => {
+test('readMasterKey returns undefined for a missing file', (t) => {
   assert.equal(readMasterKey(join(tempDir(t), 'master.key')), undefined);
 });
 
-test('a file that is there is used and never written over', (t) => {
+test('createMasterKey uses an existing file and does not overwrite it', (t) => {
   const path = join(tempDir(t), 'master.key');
   const first = created(path);
   const bytes = readFileSync(path);
@@ -69,7 +69,7 @@ test('a file that is there is used and never written over', (t) => {
 });
 
 for (const length of [0, 1, 31, 33, 64]) {
-  test(`a file of ${length} bytes is refused and stays as it is`, (t) => {
+  test(`a file of ${length} bytes is rejected and left unchanged`, (t) => {
     const dir = tempDir(t);
     const path = join(dir, 'master.key');
     const bytes = Buffer.alloc(length, 7);
@@ -81,20 +81,20 @@ for (const length of [0, 1, 31, 33, 64]) {
   });
 }
 
-test('a link that leads nowhere is not followed to make a key elsewhere', (t) => {
+test('createMasterKey does not follow a dangling symlink', (t) => {
   const dir = tempDir(t);
   symlinkSync(join(dir, 'elsewhere'), join(dir, 'master.key'));
   assert.throws(() => createMasterKey(join(dir, 'master.key'), world), OperatorError);
   assert.deepEqual(readdirSync(dir), ['master.key']);
 });
 
-test('a directory in the place of the file is refused with a sentence', (t) => {
+test('a directory in place of the key file is reported with an error message and a hint', (t) => {
   const path = join(tempDir(t), 'master.key');
   mkdirSync(path);
   assertTold(() => readMasterKey(path), /cannot read/);
 });
 
-test('a directory where no file can be created is refused with an error message', (t) => {
+test('an unusable parent directory is reported with an error message and a hint', (t) => {
   const file = join(tempDir(t), 'file');
   writeFileSync(file, '');
   assertTold(() => createMasterKey(join(file, 'master.key'), world), /cannot create/);
@@ -109,7 +109,7 @@ const racer = `
   process.stdout.write(createMasterKey(process.argv[3], realWorld).id.toString('hex'));
 `;
 
-test('processes that make the same file at once all get the same key', async (t) => {
+test('processes that create the same key file concurrently all get the same key', async (t) => {
   const path = join(tempDir(t), 'master.key');
   const modules = [sourceUrl('crypto/secrets/master-key-file.ts'), sourceUrl('base/world.ts')];
   const said = await race(t, 4, racer, [...modules, path]);
@@ -117,7 +117,7 @@ test('processes that make the same file at once all get the same key', async (t)
   assert.deepEqual(new Set(said), new Set([id]));
 });
 
-test('a file of which the disk takes only the beginning does not take the place of the one that is there', (t) => {
+test('a partial write of a replacement fails and leaves the old key file in place', (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'master.key');
   const first = created(path);

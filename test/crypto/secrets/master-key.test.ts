@@ -26,16 +26,16 @@ const frozen: Record<KeyPurpose, string> = {
 };
 
 for (const [purpose, hex] of Object.entries(frozen) as [KeyPurpose, string][]) {
-  test(`the key for "${purpose}" is derived as it always was`, () => {
+  test(`the derived key for "${purpose}" has the frozen value`, () => {
     assert.equal(key.derive(purpose).export().toString('hex'), hex);
   });
 }
 
-test('the id of a master key is the beginning of a key of its own, not of a key that seals', () => {
+test('the ID of a master key is the first 8 bytes of the key derived for "key id"', () => {
   assert.equal(key.id.toString('hex'), '22167d1c05b7bba4');
 });
 
-test('every purpose has another key, and none is the master key', () => {
+test('every purpose has a different derived key, which is never the master key', () => {
   const derived = Object.keys(frozen).map((purpose) =>
     key
       .derive(purpose as KeyPurpose)
@@ -61,7 +61,7 @@ test('an authentication code is HMAC-SHA-256 under the key for its purpose', () 
 });
 
 for (const length of [0, 16, 31, 33, 64]) {
-  test(`${length} bytes are no master key`, () => {
+  test(`a master key of ${length} bytes is rejected`, () => {
     assert.throws(() => new MasterKey(new Secret(Buffer.alloc(length))), /32 bytes/);
   });
 }

@@ -32,16 +32,16 @@ const sealed = () => sealUnderPassphrase(world, passphrase, context, new Secret(
 const opened = async (blob: PassphraseSealed, phrase = passphrase, purpose = context) =>
   (await openUnderPassphrase(phrase, purpose, blob))?.expose();
 
-test('what the first version sealed opens, however the umlaut is typed', async () => {
+test('a frozen blob of the first version opens with the passphrase in decomposed Unicode', async () => {
   assert.deepEqual(await opened(frozen, new Secret('pa\u0308ssphrase of four words')), plaintext);
 });
 
-test('the cost is four times the memory of a sign-in', () => {
+test('passphraseCost is 256 MiB of memory, 3 passes and parallelism 4', () => {
   const { memory, passes, parallelism } = frozen;
   assert.deepEqual({ memory, passes, parallelism }, passphraseCost);
 });
 
-test('a blob opens with its passphrase and for its purpose, and shows nothing', async () => {
+test('a blob opens only with its passphrase and purpose and does not contain the plaintext', async () => {
   const blob = await sealed();
   assert.deepEqual(await opened(blob), plaintext);
   assert.equal(await opened(blob, new Secret('pässphrase of four word')), undefined);
@@ -50,14 +50,14 @@ test('a blob opens with its passphrase and for its purpose, and shows nothing', 
   assert.equal(JSON.stringify(blob).includes(plaintext.toString('base64').slice(0, 20)), false);
 });
 
-test('two blobs of the same share neither salt nor nonce nor bytes', async () => {
+test('two blobs of the same plaintext have different salts, nonces and ciphertexts', async () => {
   const [one, two] = [await sealed(), await sealed()];
   assert.notEqual(one.salt, two.salt);
   assert.notEqual(one.nonce, two.nonce);
   assert.notEqual(one.sealed, two.sealed);
 });
 
-test('a blob does not open where anything in it was changed', async () => {
+test('a blob does not open after any of its fields was changed', async () => {
   const blob = await sealed();
   const flipped = (text: string) => {
     const bytes = Buffer.from(text, 'base64');
@@ -73,7 +73,7 @@ test('a blob does not open where anything in it was changed', async () => {
   }
 });
 
-test('costs that no vault would choose are refused before anything is computed', async () => {
+test('openUnderPassphrase returns undefined for out-of-range costs', async () => {
   const blob = await sealed();
   const wild = [{ memory: 2 ** 31 }, { passes: 1000 }, { parallelism: 0 }, { memory: 1 }, { passes: -1 }];
   for (const cost of wild) assert.equal(await opened({ ...blob, ...cost }), undefined, JSON.stringify(cost));

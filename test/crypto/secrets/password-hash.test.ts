@@ -19,7 +19,7 @@ const secret = (text: string) => new Secret(text);
 const frozen =
   '$argon2id$v=19$m=65536,t=3,p=4$HBjXGCNT4+iUBTsQ4y9/gQ$HJOdu79iqLuGaA3Zx2a+R1kzLmm//jEzJQ5x6UxxEeQ';
 
-test('a hash carries its parameters and a salt of its own, and nothing of the password', async () => {
+test('a hash consists of its parameters, a random salt and a tag', async () => {
   const [one, two] = await Promise.all([1, 2].map(() => hashPassword(world, secret('pass word'), cheapHash)));
   assert.match(one ?? '', /^\$argon2id\$v=19\$m=8,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   assert.notEqual(one, two);
@@ -39,16 +39,16 @@ test('a password matches its own hash, with any parameters, and no other', async
   assert.equal(await passwordMatches(secret('pässword '), cheap), false);
 });
 
-test('a letter and its accent are one, however the keyboard sends them', async () => {
+test('composed and decomposed Unicode forms of a password match the same hash', async () => {
   const hash = await hashPassword(world, secret('pa\u0308ssword'), cheapHash);
   assert.equal(await passwordMatches(secret('p\u00e4ssword'), hash), true);
 });
 
-test('no password matches the dummy hash', async () => {
+test('an empty password does not match the dummy hash', async () => {
   assert.equal(await passwordMatches(secret(''), dummyPasswordHash(world, cheapHash)), false);
 });
 
-test('a hash is outgrown when memory or passes are less than today', () => {
+test('needsRehash returns true when memory or passes are below the current cost', () => {
   assert.equal(needsRehash(frozen), false);
   assert.equal(needsRehash(frozen.replace('m=65536', 'm=65535')), true);
   assert.equal(needsRehash(frozen.replace('t=3', 't=2')), true);
@@ -56,17 +56,17 @@ test('a hash is outgrown when memory or passes are less than today', () => {
 });
 
 for (const [what, damaged] of Object.entries({
-  'an empty one': '',
+  empty: '',
   'another algorithm': frozen.replace('argon2id', 'argon2i'),
   'another version': frozen.replace('v=19', 'v=16'),
-  'no memory': frozen.replace('m=65536', 'm=0'),
-  'more memory than a machine has': frozen.replace('m=65536', 'm=9999999'),
-  'passes for minutes': frozen.replace('t=3', 't=99'),
-  'no lanes': frozen.replace('p=4', 'p=0'),
-  'a tag cut short': frozen.slice(0, -1),
-  'something after it': `${frozen}\n`,
+  'zero memory': frozen.replace('m=65536', 'm=0'),
+  'too much memory': frozen.replace('m=65536', 'm=9999999'),
+  'too many passes': frozen.replace('t=3', 't=99'),
+  'zero lanes': frozen.replace('p=4', 'p=0'),
+  'truncated tag': frozen.slice(0, -1),
+  'trailing newline': `${frozen}\n`,
 })) {
-  test(`a damaged hash is refused at once: ${what}`, async () => {
+  test(`passwordMatches rejects a damaged hash: ${what}`, async () => {
     await assert.rejects(
       passwordMatches(secret('pässword'), damaged),
       /a password hash in the database is damaged/,

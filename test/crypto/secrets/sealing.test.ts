@@ -36,7 +36,7 @@ test('a frozen blob of format 1 opens', () => {
   assert.equal(again.toString('hex'), frozen);
 });
 
-test('what is sealed opens again and its size is known before', () => {
+test('a sealed blob opens to its plaintext and sealedSize returns the length of the plaintext', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
       const plaintext = Buffer.from(bytes);
@@ -66,20 +66,20 @@ test('the same plaintext never gives the same blob, and never appears in it', ()
 
 const otherOwners: Record<string, BlobOwner> = {
   'another row': { ...owner, record: '7/4' },
-  'a row whose name runs on': { ...owner, record: '7/33' },
+  'a row with a longer ID': { ...owner, record: '7/33' },
   'another table': { ...owner, table: 'renewals' },
   'another purpose': { ...owner, purpose: 'seal: certificate authority key' },
-  'the same text cut elsewhere': { ...owner, table: 'certificate_versions7', record: '/3' },
+  'an owner with the same text split elsewhere': { ...owner, table: 'certificate_versions7', record: '/3' },
   'a record that imitates the separator': { ...owner, table: 'certificate_versions","7/3', record: '' },
 };
 
 for (const [where, other] of Object.entries(otherOwners)) {
-  test(`a blob that was moved to ${where} failed to decrypt`, () => {
+  test(`a blob moved to ${where} fails to decrypt`, () => {
     assertRefused(seal(key, world, owner, new Secret(Buffer.from('key'))), 'damaged', other);
   });
 }
 
-test('a blob with one bit flipped failed to decrypt, whichever bit it is', () => {
+test('a blob with any single bit flipped fails to decrypt', () => {
   const blob = seal(key, world, owner, new Secret(Buffer.from('a private key')));
   for (let bit = 0; bit < blob.length * 8; bit += 1) {
     const position = Math.floor(bit / 8);
@@ -89,7 +89,7 @@ test('a blob with one bit flipped failed to decrypt, whichever bit it is', () =>
   }
 });
 
-test('a blob that was cut failed to decrypt, wherever it was cut', () => {
+test('a blob truncated at any length fails to decrypt', () => {
   const blob = seal(key, world, owner, new Secret(Buffer.from('a private key')));
   for (let length = 0; length < blob.length; length += 1) {
     assertRefused(blob.subarray(0, length), length < overhead ? 'format' : 'damaged');
@@ -99,14 +99,14 @@ test('a blob that was cut failed to decrypt, wherever it was cut', () => {
   assertRefused(blob.subarray(1), 'format');
 });
 
-test('a blob of another master key is distinguished from a damaged one, and names the key', () => {
+test('a blob of another master key fails with reason other-key and the ID of that key', () => {
   const other = new MasterKey(new Secret(Buffer.alloc(32, 1)));
   const blob = seal(other, world, owner, new Secret(Buffer.from('key')));
   assertRefused(blob, 'other-key');
   assert.throws(() => open(key, owner, blob), { message: new RegExp(other.id.toString('hex')) });
 });
 
-test('a key with the same id but other bytes failed to decrypt a blob', () => {
+test('a key with the same ID but other bytes fails to decrypt a blob', () => {
   const other = new MasterKey(new Secret(Buffer.alloc(32, 1)));
   const blob = seal(other, world, owner, new Secret(Buffer.from('key')));
   key.id.copy(blob, 1);
@@ -114,7 +114,7 @@ test('a key with the same id but other bytes failed to decrypt a blob', () => {
 });
 
 for (const format of [0, 2, 0x30, 255]) {
-  test(`a blob of the unknown format ${format} is refused by name`, () => {
+  test(`a blob of unknown format ${format} is rejected with the format in the message`, () => {
     const blob = seal(key, world, owner, new Secret(Buffer.from('key')));
     blob[0] = format;
     assertRefused(blob, 'format');
@@ -123,7 +123,7 @@ for (const format of [0, 2, 0x30, 255]) {
   });
 }
 
-test('the message about a blob that failed to decrypt shows nothing of what is in it', () => {
+test('the decryption error shows neither plaintext nor ciphertext', () => {
   const blob = seal(key, world, owner, new Secret(Buffer.from('a private key')));
   blob[blob.length - 1] = (blob.at(-1) ?? 0) ^ 1;
   assert.throws(

@@ -28,7 +28,7 @@ const claims = () => JSON.parse(Buffer.from(payload, 'base64url').toString());
 const signed = (head: string, body: string) =>
   `${head}.${body}.${createHmac('sha256', signing.export()).update(`${head}.${body}`).digest('base64url')}`;
 
-test('a token is found by the hash of its id, which says nothing about it', async () => {
+test('readSessionToken returns the hash of the token ID, and the token has only the expected claims', async () => {
   assert.deepEqual(await readSessionToken([key], raw, createdAt), idHash);
   const { jti, iat, exp, ...rest } = claims();
   assert.match(jti, /^[\w-]{43}$/);
@@ -38,46 +38,46 @@ test('a token is found by the hash of its id, which says nothing about it', asyn
   assert.equal(String(token), '[secret]');
 });
 
-test('no two tokens have the same id', async () => {
+test('two tokens have different IDs', async () => {
   const other = createSessionToken(world, key, { createdAt, expiresAt });
   assert.notDeepEqual(other.idHash, idHash);
 });
 
-test('a token is over when its time is', async () => {
+test('a token expires exactly at expiresAt', async () => {
   assert.deepEqual(await readSessionToken([key], raw, expiresAt - 1), idHash);
   assert.equal(await readSessionToken([key], raw, expiresAt), undefined);
 });
 
 const none = base64(JSON.stringify({ alg: 'none', typ: 'JWT' }));
 const refused: Readonly<Record<string, string>> = {
-  nothing: '',
-  'no token': 'garbage',
-  'dots alone': '..',
-  'no signature': `${header}.${payload}.`,
+  'an empty string': '',
+  'text that is not a token': 'garbage',
+  'only dots': '..',
+  'a token without a signature': `${header}.${payload}.`,
   'the algorithm none': `${none}.${payload}.`,
   'the algorithm none with a signature': `${none}.${payload}.${signature}`,
-  'another HMAC with the right key': jwt.sign(claims(), signing, { algorithm: 'HS512' }),
-  'the key of another vault': jwt.sign(claims(), Buffer.alloc(32, 8)),
-  'the master key itself': jwt.sign(claims(), Buffer.alloc(32, 7)),
-  'a key for another purpose': jwt.sign(claims(), key.derive('entity tag')),
-  'another payload': `${header}.${base64(JSON.stringify({ ...claims(), exp: 9e9 }))}.${signature}`,
-  'a signature cut short': raw.slice(0, -1),
+  'another HMAC algorithm with the right key': jwt.sign(claims(), signing, { algorithm: 'HS512' }),
+  'a signature by the key of another vault': jwt.sign(claims(), Buffer.alloc(32, 8)),
+  'a signature by the master key itself': jwt.sign(claims(), Buffer.alloc(32, 7)),
+  'a signature by a key for another purpose': jwt.sign(claims(), key.derive('entity tag')),
+  'a changed payload': `${header}.${base64(JSON.stringify({ ...claims(), exp: 9e9 }))}.${signature}`,
+  'a truncated signature': raw.slice(0, -1),
   'another issuer': jwt.sign({ ...claims(), iss: 'another-issuer' }, signing),
-  'no id': signed(header, base64(JSON.stringify({ ...claims(), jti: undefined }))),
-  'no end': signed(header, base64(JSON.stringify({ ...claims(), exp: undefined }))),
-  'an id that is no text': signed(header, base64(JSON.stringify({ ...claims(), jti: 7 }))),
-  'signed text that is no JSON': signed(header, base64('{')),
-  'signed JSON that is no object': signed(header, base64('"text"')),
-  'too many characters': jwt.sign({ ...claims(), padding: 'x'.repeat(1000) }, signing),
+  'a token without an ID': signed(header, base64(JSON.stringify({ ...claims(), jti: undefined }))),
+  'a token without an expiry': signed(header, base64(JSON.stringify({ ...claims(), exp: undefined }))),
+  'an ID that is not a string': signed(header, base64(JSON.stringify({ ...claims(), jti: 7 }))),
+  'signed text that is not JSON': signed(header, base64('{')),
+  'signed JSON that is not an object': signed(header, base64('"text"')),
+  'a token with too many characters': jwt.sign({ ...claims(), padding: 'x'.repeat(1000) }, signing),
 };
 
 for (const [what, text] of Object.entries(refused)) {
-  test(`refused: ${what}`, async () => {
+  test(`readSessionToken rejects ${what}`, async () => {
     assert.equal(await readSessionToken([key], text, createdAt), undefined);
   });
 }
 
-test('a setup token is known by its hash alone', () => {
+test('setupTokenMatches accepts only the token whose hash is stored', () => {
   const setup = createSetupToken(world);
   assert.match(setup.token.expose(), /^[\w-]{43}$/);
   assert.equal(setup.idHash.length, 32);

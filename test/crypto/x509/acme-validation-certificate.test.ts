@@ -23,7 +23,7 @@ for (const [name, shown] of [
   ['2001:db8::1', 'IP Address:2001:DB8:0:0:0:0:0:1'],
 ] as const) {
   test(
-    `the certificate for ${name} has it alone, and the digest in a critical extension`,
+    `the certificate for ${name} has only that identifier and the digest in a critical extension`,
     needs('openssl'),
     async () => {
       const { certificate } = await validationCertificate(identifier(name), keyAuthorization, terms());
@@ -41,7 +41,7 @@ for (const [name, shown] of [
   );
 }
 
-test('a server can answer a validation with it', async (t) => {
+test('a TLS server presents the validation certificate over ALPN acme-tls/1', async (t) => {
   const name = 'www.example.com';
   const made = await validationCertificate(identifier(name), keyAuthorization, terms());
   const server = createServer({
@@ -63,7 +63,7 @@ test('a server can answer a validation with it', async (t) => {
   socket.destroy();
 });
 
-test('two certificates for one challenge share no key, and the key cannot be printed', async () => {
+test('two certificates for one challenge have different keys, which JSON does not contain', async () => {
   const make = () => validationCertificate(identifier('a.example.com'), keyAuthorization, terms());
   const [first, second] = await Promise.all([make(), make()]);
   assert.notEqual(first.privateKey.expose(), second.privateKey.expose());

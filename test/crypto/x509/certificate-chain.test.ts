@@ -8,7 +8,7 @@ import { issue } from '../../harness/ca/openssl-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-test('only the whole private key signs for its certificate', needs('openssl'), (t) => {
+test('signsFor returns true only for the undamaged private key of the certificate', needs('openssl'), (t) => {
   const dir = tempDir(t);
   const { certificatePem, keyPem } = issue(dir, 'signs', {});
   const certificate = new X509Certificate(certificatePem);

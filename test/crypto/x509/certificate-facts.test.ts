@@ -47,20 +47,24 @@ test('the facts are those that openssl prints', needs('openssl'), () => {
   assert.deepEqual([top.isAuthority, top.isSelfSigned], [true, true]);
 });
 
-test('names are written as RFC 4514 has it: last part first, specials escaped', needs('openssl'), () => {
-  const subject = '/C=US/O=Let\'s Encrypt, Inc.\\/X/OU=a=b/CN=#é"<x>;\\\\y\\+ ';
-  const { subject: written } = factsOf('special', { subject });
-  assert.equal(written, `CN=\\#é\\"\\<x\\>\\;\\\\y\\+\\ ,OU=a=b,O=Let's Encrypt\\, Inc./X,C=US`);
-  assert.equal(
-    factsOf('plain', { subject: "/C=US/O=Let's Encrypt/CN=R3" }).subject,
-    "CN=R3,O=Let's Encrypt,C=US",
-  );
-  assert.equal(factsOf('multi', { subject: '/C=US/OU=x \\+ y+CN=b' }).subject, 'CN=b+OU=x \\+ y,C=US');
-  assert.equal(factsOf('newline', { subject: '/CN=a\nCN=b' }).subject, 'CN=a\\0ACN=b');
-});
+test(
+  'distinguished names follow RFC 4514: last part first, special characters escaped',
+  needs('openssl'),
+  () => {
+    const subject = '/C=US/O=Let\'s Encrypt, Inc.\\/X/OU=a=b/CN=#é"<x>;\\\\y\\+ ';
+    const { subject: written } = factsOf('special', { subject });
+    assert.equal(written, `CN=\\#é\\"\\<x\\>\\;\\\\y\\+\\ ,OU=a=b,O=Let's Encrypt\\, Inc./X,C=US`);
+    assert.equal(
+      factsOf('plain', { subject: "/C=US/O=Let's Encrypt/CN=R3" }).subject,
+      "CN=R3,O=Let's Encrypt,C=US",
+    );
+    assert.equal(factsOf('multi', { subject: '/C=US/OU=x \\+ y+CN=b' }).subject, 'CN=b+OU=x \\+ y,C=US');
+    assert.equal(factsOf('newline', { subject: '/CN=a\nCN=b' }).subject, 'CN=a\\0ACN=b');
+  },
+);
 
 test(
-  'an empty name is an empty text, and the title falls back to a domain or the number',
+  'an empty subject is an empty string, and titleOf falls back to a domain or the serial number',
   needs('openssl'),
   () => {
     const named = issue(dir, 'empty', { subject: '/', names: 'DNS:a.example' });
@@ -73,11 +77,11 @@ test(
 );
 
 const alternatives: Record<string, { names?: string; subject?: string; domains: string[] }> = {
-  'in order, normalised and once': {
+  'in order, normalized and once': {
     names: 'DNS:WWW.Example.com,IP:10.0.0.1,DNS:*.b.example,DNS:www.example.com,IP:2001:DB8:0::1,IP:::1',
     domains: ['www.example.com', '10.0.0.1', '*.b.example', '2001:db8::1', '::1'],
   },
-  'without those of other kinds': {
+  'without names of other types': {
     names: 'email:a@b.example,URI:https://c.example/,RID:1.2.3,otherName:1.2.3;UTF8:d.example,DNS:e.example',
     domains: ['e.example'],
   },
@@ -85,16 +89,16 @@ const alternatives: Record<string, { names?: string; subject?: string; domains: 
     names: 'DNS:a b.example,DNS:ok.example',
     domains: ['ok.example'],
   },
-  'from the common name where there is no extension': {
+  'from the common name if there is no extension': {
     subject: '/O=x/CN=Old.Example',
     domains: ['old.example'],
   },
-  'from no common name where there is an extension': {
+  'not from the common name if there is an extension': {
     subject: '/CN=old.example',
     names: 'email:a@b.example',
     domains: [],
   },
-  'from no common name that is not a domain': { subject: '/CN=My Printer', domains: [] },
+  'not from a common name that is not a domain': { subject: '/CN=My Printer', domains: [] },
 };
 
 for (const [index, [which, { domains, ...options }]] of Object.entries(alternatives).entries()) {
@@ -103,7 +107,7 @@ for (const [index, [which, { domains, ...options }]] of Object.entries(alternati
   });
 }
 
-test('one name that looks like two is not taken for two', needs('openssl'), () => {
+test('a DNS name that contains ", DNS:" or NUL is not listed as a domain', needs('openssl'), () => {
   const victim = derOf(
     issue(dir, 'comma', { names: 'DNS:aaaaaaaaaaaaaa.example,DNS:z.example' }).certificatePem,
   );
@@ -126,14 +130,14 @@ for (const [begin, end] of [
   });
 }
 
-test('the key type says what the certificate holds', needs('openssl'), () => {
+test('keyType matches the public key of ec384, rsa2048 and ed25519 certificates', needs('openssl'), () => {
   for (const keyAlgorithm of ['ec384', 'rsa2048', 'ed25519'] as const) {
     assert.equal(factsOf(keyAlgorithm, { keyAlgorithm }).keyType, keyAlgorithm);
   }
 });
 
 test(
-  'a self-signed certificate that may not sign others is self-signed all the same',
+  'isSelfSigned is true for a self-signed non-CA certificate and false under an issuer of the same name',
   needs('openssl'),
   () => {
     const { isSelfSigned, isAuthority } = factsOf('own', {});
@@ -143,21 +147,27 @@ test(
   },
 );
 
-test('bytes that are no certificate, or one without readable times, are not opened', needs('openssl'), () => {
-  const der = derOf(issue(dir, 'times', {}).certificatePem);
-  const begin = der.indexOf(Buffer.from([0x17, 0x0d])) + 2;
-  const end = der.indexOf(Buffer.from([0x17, 0x0d]), begin) + 2;
-  const broken = ['99xx', '9913', 'xxxx', '\0\0\0\0'].flatMap((digits) =>
-    [begin, end].map((at) => Buffer.concat([der.subarray(0, at), Buffer.from(digits), der.subarray(at + 4)])),
-  );
-  for (const bytes of [Buffer.alloc(0), Buffer.from('text'), der.subarray(0, -1), ...broken]) {
-    assert.equal(openCertificate(bytes), undefined);
-    assert.throws(() => certificateFacts(bytes), /the bytes are not an X\.509 certificate/);
-  }
-  assert.deepEqual(openCertificate(Buffer.concat([der, Buffer.from('more')]))?.raw, der);
-});
+test(
+  'bytes that are not a certificate and certificates with invalid times are not opened',
+  needs('openssl'),
+  () => {
+    const der = derOf(issue(dir, 'times', {}).certificatePem);
+    const begin = der.indexOf(Buffer.from([0x17, 0x0d])) + 2;
+    const end = der.indexOf(Buffer.from([0x17, 0x0d]), begin) + 2;
+    const broken = ['99xx', '9913', 'xxxx', '\0\0\0\0'].flatMap((digits) =>
+      [begin, end].map((at) =>
+        Buffer.concat([der.subarray(0, at), Buffer.from(digits), der.subarray(at + 4)]),
+      ),
+    );
+    for (const bytes of [Buffer.alloc(0), Buffer.from('text'), der.subarray(0, -1), ...broken]) {
+      assert.equal(openCertificate(bytes), undefined);
+      assert.throws(() => certificateFacts(bytes), /the bytes are not an X\.509 certificate/);
+    }
+    assert.deepEqual(openCertificate(Buffer.concat([der, Buffer.from('more')]))?.raw, der);
+  },
+);
 
-test('an unknown kind of key is called unknown', needs('openssl'), () => {
+test('keyType is unknown for an unknown key algorithm', needs('openssl'), () => {
   const der = Buffer.from(
     derOf(issue(dir, 'unknown', { keyAlgorithm: 'ed25519', issuer: makeChain(dir).root }).certificatePem),
   );
@@ -166,7 +176,7 @@ test('an unknown kind of key is called unknown', needs('openssl'), () => {
   assert.equal(certificateFacts(der).keyType, 'unknown');
 });
 
-test('a certificate outside its validity is warned about, to the second', needs('openssl'), () => {
+test('validityWarnings warns only outside the validity period, to the millisecond', needs('openssl'), () => {
   const [notBefore, notAfter] = [Date.UTC(2030, 0, 1), Date.UTC(2031, 0, 1)];
   const certificate = new X509Certificate(issue(dir, 'short', { notBefore, notAfter }).certificatePem);
   assert.deepEqual(validityWarnings(certificate, notBefore), []);
@@ -179,7 +189,7 @@ test('a certificate outside its validity is warned about, to the second', needs(
   ]);
 });
 
-test('names in messages are short and cannot steer a terminal', () => {
+test('printable replaces control characters and shortens names to 201 characters', () => {
   assert.equal(printable('a\u001b[2J\u202eb'), 'a?[2J?b');
   assert.equal(printable('x'.repeat(1000)).length, 201);
 });

@@ -6,7 +6,7 @@ import { serialAndAuthorityKeyId } from '../../../src/crypto/x509/certificate-id
 import { extensionOf, makeChain } from '../../harness/ca/private-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 
-test('both are what OpenSSL says they are', needs('openssl'), async () => {
+test('serial number and authority key ID equal those that OpenSSL prints', needs('openssl'), async () => {
   for (const keyType of ['ec256', 'rsa2048'] as const) {
     const { leaf, intermediate } = await makeChain({ keyType });
     for (const one of [leaf, intermediate]) {
@@ -22,7 +22,7 @@ test('both are what OpenSSL says they are', needs('openssl'), async () => {
   }
 });
 
-test('a certificate that is cut anywhere, or has a byte changed, throws nothing', async () => {
+test('serialAndAuthorityKeyId does not throw for a truncated or changed certificate', async () => {
   const { leaf } = await makeChain();
   for (let size = 0; size < leaf.certificate.length; size++) {
     assert.equal(serialAndAuthorityKeyId(leaf.certificate.subarray(0, size)), undefined);

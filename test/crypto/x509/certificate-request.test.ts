@@ -27,7 +27,7 @@ test('a request of every key type is signed by its key', needs('openssl'), async
 });
 
 test(
-  'all names stand in the subjectAltName, and the first that fits is the subject',
+  'all names are in the subjectAltName, and the first DNS name that fits is the common name',
   needs('openssl'),
   async () => {
     const privateKey = await generatePrivateKey('ec256');
@@ -44,13 +44,13 @@ test(
   },
 );
 
-test('a request for 100 names holds them all', needs('openssl'), async () => {
+test('a request for 100 names contains them all', needs('openssl'), async () => {
   const names = Array.from({ length: 100 }, (_, number) => `host-${number}.example.com`);
   const request = await certificateRequest(names.map(identifier), await generatePrivateKey('ec384'));
   const text = openssl(request, '-text');
   for (const name of names) assert(text.includes(`DNS:${name}`));
 });
 
-test('a request needs a name', async () => {
+test('a request without names is rejected', async () => {
   await assert.rejects(certificateRequest([], await generatePrivateKey('ec256')), /needs a name/);
 });

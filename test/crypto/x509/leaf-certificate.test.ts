@@ -83,7 +83,7 @@ async function assertSame(request: Omit<LeafRequest, 'issuer'>, issuer: X509Issu
   if (publicKey.asymmetricKeyType !== 'ec') assert(ours.equals(theirs), title);
 }
 
-test('a leaf has the bytes that the X.509 library gives it, for all names, usages and addresses of CRLs', async () => {
+test('a leaf has the signed bytes of the X.509 library for all names, usages and CRL URLs', async () => {
   const issuer = await authorityOf('ec256');
   const publicKey = keys.get('ec256') as Buffer;
   for (const [at, name] of names.entries())
@@ -94,7 +94,7 @@ test('a leaf has the bytes that the X.509 library gives it, for all names, usage
       }
 });
 
-test('a leaf has these bytes for all keys of leaves and of authorities', async () => {
+test('a leaf has the signed bytes of the X.509 library for all leaf and CA key types', async () => {
   for (const authorityType of ['ec256', 'ec384', 'rsa2048', 'ed25519'] as const) {
     const issuer = await authorityOf(authorityType);
     for (const [type, publicKey] of keys)
@@ -109,7 +109,7 @@ test('a leaf has these bytes for all keys of leaves and of authorities', async (
   }
 });
 
-test('a leaf has these bytes for all serials and times', async () => {
+test('a leaf has the signed bytes of the X.509 library for all serial numbers and times', async () => {
   const issuer = await authorityOf('ed25519');
   const publicKey = keys.get('ec384') as Buffer;
   for (const serial of serials)
@@ -119,7 +119,7 @@ test('a leaf has these bytes for all serials and times', async () => {
     }
 });
 
-test('names are critical where the subject that was given is empty', async () => {
+test('subjectAltName is critical if the subject is empty, and a leaf without any name is rejected', async () => {
   const issuer = await authorityOf('ec256');
   const request = {
     ...dates,

@@ -25,25 +25,25 @@ const leafFor = ({ domains = [], ...names }: Names) => ({ identifiers: domains.m
 
 const within: Readonly<Record<string, Names>> = {
   'a permitted domain': { domains: ['staging.example'] },
-  'a name far below one': { domains: ['a.b.c.staging.example'] },
-  'a wildcard below one': { domains: ['*.staging.example'] },
+  'a name several levels below a permitted domain': { domains: ['a.b.c.staging.example'] },
+  'a wildcard below a permitted domain': { domains: ['*.staging.example'] },
   'a name below a top-level domain': { domains: ['db.internal'] },
   'addresses of the networks': { domains: ['10.255.0.1', '192.0.2.128', '2001:db8:7fff::1'] },
   'email addresses': { emails: ['a@staging.example', 'b@mail.staging.example'] },
   'a SPIFFE ID': { uris: ['spiffe://staging.example/web'] },
-  'a URI of a host below a domain': { uris: ['https://api.staging.example:8443/x?y'] },
-  'a common name that is no domain': { subject: ['CN=alice'] },
+  'a URI of a host below a permitted domain': { uris: ['https://api.staging.example:8443/x?y'] },
+  'a common name that is not a domain': { subject: ['CN=alice'] },
 };
 
 const outside: Readonly<Record<string, Names>> = {
   'another domain': { domains: ['www.example.com'] },
-  'the domain above': { domains: ['example'] },
-  'a domain that only ends alike': { domains: ['notstaging.example'] },
-  'a permitted domain beside another': { domains: ['staging.example', 'example.com'] },
+  'the parent of a permitted domain': { domains: ['example'] },
+  'a domain that ends with the text of a permitted one': { domains: ['notstaging.example'] },
+  'a permitted domain beside one that is not': { domains: ['staging.example', 'example.com'] },
   'an address of another network': { domains: ['192.0.2.127'] },
   'an IPv6 address of another network': { domains: ['2001:db8:8000::1'] },
-  'an email address elsewhere': { emails: ['a@example.com'] },
-  'a SPIFFE ID elsewhere': { uris: ['spiffe://prod.example/web'] },
+  'an email address of another domain': { emails: ['a@example.com'] },
+  'a SPIFFE ID of another domain': { uris: ['spiffe://prod.example/web'] },
   'a URI without a host': { uris: ['urn:example:1'] },
   'a common name that is a domain': { subject: ['CN=www.example.com'] },
 };
@@ -52,7 +52,7 @@ const refusal =
   /permitted subtree violation|excluded subtree violation|unsupported name constraint|unsupported or invalid name syntax/;
 
 test(
-  'the extension is critical, and names domains, hosts of addresses and URIs, and networks',
+  'the extension is critical and lists domains, email and URI hosts, and networks',
   needs('openssl'),
   async () => {
     const permitted = { domains: ['staging.example'], networks };
@@ -100,13 +100,13 @@ for (const [title, names] of Object.entries(within)) {
 }
 
 for (const [title, names] of Object.entries(outside)) {
-  test(`OpenSSL refuses ${title}`, needs('openssl'), async () => {
+  test(`OpenSSL rejects ${title}`, needs('openssl'), async () => {
     const chain = await makeChain({ permitted: { domains, networks }, leaf: leafFor(names) });
     assert.throws(() => verify(chain), refusal);
   });
 }
 
-test('a CA for domains only is trusted for no IP address', needs('openssl'), async () => {
+test('OpenSSL rejects IP addresses under a CA for domains only', needs('openssl'), async () => {
   for (const address of ['10.0.0.1', '2001:db8::1']) {
     const chain = await makeChain({
       permitted: { domains, networks: [] },
@@ -116,7 +116,7 @@ test('a CA for domains only is trusted for no IP address', needs('openssl'), asy
   }
 });
 
-test('a CA for networks only is trusted for no other name', needs('openssl'), async () => {
+test('OpenSSL rejects all other names under a CA for networks only', needs('openssl'), async () => {
   const permitted = { domains: [], networks };
   assertVerifies(await makeChain({ permitted, leaf: leafFor({ domains: ['10.0.0.1'] }) }));
   const others: Names[] = [

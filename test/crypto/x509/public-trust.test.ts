@@ -31,7 +31,7 @@ suite('public trust', needs('openssl'), () => {
     assert.equal(isPubliclyTrusted(leaf, [rootCertificate, ...intermediates.toReversed()], now, roots), true);
   });
 
-  test('is not given to others: private roots, broken chains, or a root that only has the same name', (t) => {
+  test('is not given to private roots, broken chains or a root that only has the same name', (t) => {
     const { root, leaf, intermediates } = chained(t);
     const namesake = chained(t);
     assert.equal(isPubliclyTrusted(leaf, intermediates, now), false);
@@ -43,7 +43,7 @@ suite('public trust', needs('openssl'), () => {
     assert.equal(isPubliclyTrusted(alone, [], now, [selfSigned.certificatePem]), false);
   });
 
-  test('ends with the validity of what it depends on', (t) => {
+  test('is not given before or after the validity period of the chain', (t) => {
     const dates = { notBefore: Date.UTC(2026, 9, 1), notAfter: Date.UTC(2026, 11, 1) };
     const { root, leaf, intermediates } = chained(t, dates);
     const at = (time: number) => isPubliclyTrusted(leaf, intermediates, time, [root.certificatePem]);

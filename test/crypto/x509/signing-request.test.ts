@@ -48,7 +48,7 @@ function modulusOf(bits: number): Buffer {
 
 const usual = Buffer.from('010001', 'hex');
 
-suite('a request of OpenSSL', needs('openssl'), () => {
+suite('a CSR from OpenSSL', needs('openssl'), () => {
   test('with a key of each accepted type is read: key, pin and names', () => {
     for (const [type, key] of Object.entries(opensslKeys)) {
       const made = opensslRequest({ key, ...www });
@@ -60,7 +60,7 @@ suite('a request of OpenSSL', needs('openssl'), () => {
     }
   });
 
-  test('names hosts, addresses, URIs and email addresses, normalized and once each', () => {
+  test('lists hosts, addresses, URIs and email addresses, normalized and once each', () => {
     const names =
       'DNS:WWW.Example.test,DNS:*.example.test,IP:192.0.2.1,IP:2001:db8::1,URI:spiffe://example.test/web,email:ops@example.test,DNS:www.example.test';
     const { domains, uris, emails } = readSigningRequest(opensslRequest({ names }).csr);
@@ -68,7 +68,7 @@ suite('a request of OpenSSL', needs('openssl'), () => {
     assert.deepEqual([uris, emails], [['spiffe://example.test/web'], ['ops@example.test']]);
   });
 
-  test('has its common name first among the names if that is a host name, and not if it is a word', () => {
+  test('lists its common name first if that is a host name and not otherwise', () => {
     const named = (subject: string, names?: string) =>
       readSigningRequest(opensslRequest({ subject, ...(names && { names }) }).csr);
     const both = named('/O=Example/CN=b.example.test', 'DNS:a.example.test,DNS:b.example.test');
@@ -78,7 +78,7 @@ suite('a request of OpenSSL', needs('openssl'), () => {
     assert.deepEqual([person.domains, person.commonName], [[], 'alice']);
   });
 
-  test('may ask for usages and an unknown extension that is not critical, which the CA ignores', () => {
+  test('is accepted with key usages and an unknown extension that is not critical', () => {
     const extensions = [
       'keyUsage=critical,digitalSignature',
       'extendedKeyUsage=critical,serverAuth',
@@ -90,7 +90,7 @@ suite('a request of OpenSSL', needs('openssl'), () => {
     ]);
   });
 
-  test('is the same as another of the same key and names, whatever its signature', () => {
+  test('equals another CSR with the same key and names but another signature', () => {
     const first = opensslRequest(www);
     const again = opensslRequest({ ...www, key: { pem: first.key } });
     const wider = opensslRequest({ names: `${www.names},DNS:b.example.test`, key: { pem: first.key } });
@@ -101,7 +101,7 @@ suite('a request of OpenSSL', needs('openssl'), () => {
     assert(!isSameRequest(first.csr, null) && isSameRequest(null, null));
   });
 
-  test('in a file may be DER, or stand below the text that "openssl req -text" prints', () => {
+  test('is read from DER, below the output of "openssl req -text" and as NEW CERTIFICATE REQUEST', () => {
     const { csr } = opensslRequest(www);
     assert.equal(readSigningRequest(requestText(derOf(csr))).pem, csr);
     const { csr: wordy } = opensslRequest({ ...www, options: ['-text'] });
@@ -111,8 +111,8 @@ suite('a request of OpenSSL', needs('openssl'), () => {
   });
 });
 
-suite('a request is refused', needs('openssl'), () => {
-  test('whose key is too short, of another type, or has parameters of its own', () => {
+suite('a CSR is rejected', needs('openssl'), () => {
+  test('if its key is too short, of another type, or has explicit parameters', () => {
     const cases: [readonly string[], RegExp][] = [
       [['-newkey', 'rsa:1024'], /has an RSA key of 1024 bits; use RSA with 2048 to 4096 bits/],
       [
@@ -130,7 +130,7 @@ suite('a request is refused', needs('openssl'), () => {
     for (const [key, message] of cases) assert.match(refusalOf({ key, ...www }), message);
   });
 
-  test('whose RSA key is too long or has an unusual exponent, before OpenSSL works with it', () => {
+  test('within 0.5 s of CPU time if its RSA key is too long or has an unusual exponent', () => {
     const before = process.cpuUsage();
     assert.match(refusal(unsignedRsa(modulusOf(16_384), usual)), /RSA key of 16384 bits/);
     assert.match(refusal(unsignedRsa(modulusOf(4096), randomBytes(511))), /exponent other than 65537/);
@@ -143,7 +143,7 @@ suite('a request is refused', needs('openssl'), () => {
     assert(user < 500_000, `${user} µs`);
   });
 
-  test('that is signed with SHA-1 or MD5, with another key, or was changed', () => {
+  test('if it is signed with SHA-1, MD5 or SHA3-256, or was changed after signing', () => {
     const key = opensslKeys.rsa2048;
     assert.match(refusalOf({ key, ...www, options: ['-sha1'] }), /is signed with SHA-1, which is broken/);
     assert.match(refusalOf({ key, ...www, options: ['-md5'] }), /is signed with MD5, which is broken/);
@@ -154,7 +154,7 @@ suite('a request is refused', needs('openssl'), () => {
     assert.match(refusal(pem(changed)), /has a signature that its key did not make/);
   });
 
-  test('for a CA certificate, a forbidden name or a critical extension that is unknown', () => {
+  test('if it requests a CA certificate, an invalid name or an unknown critical extension', () => {
     const cases: [RequestWish, RegExp][] = [
       [{ ...www, extensions: ['basicConstraints=critical,CA:TRUE'] }, /asks for a CA certificate/],
       [
@@ -171,7 +171,7 @@ suite('a request is refused', needs('openssl'), () => {
     for (const [wish, message] of cases) assert.match(refusalOf(wish), message);
   });
 
-  test('that is not one whole request', () => {
+  test('if the text is not exactly one complete CSR', () => {
     const { csr, key } = opensslRequest(www);
     const der = derOf(csr);
     const cases: [string, RegExp][] = [
@@ -192,7 +192,7 @@ suite('a request is refused', needs('openssl'), () => {
     for (const [text, message] of cases) assert.match(refusal(text), message);
   });
 
-  test('cleanly wherever bytes of it are changed, cut or repeated', () => {
+  test('if any byte is changed or its end is cut off', () => {
     const { csr } = opensslRequest({
       ...www,
       subject: '/CN=www.example.test',
@@ -214,7 +214,7 @@ suite('a request is refused', needs('openssl'), () => {
   });
 });
 
-test('the largest request with a hundred thousand nested or tiny values is refused in a moment', () => {
+test('large CSRs with many tiny or nested values are processed in less than 1 s of CPU time', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const spki = publicKey.export({ type: 'spki', format: 'der' });
   const many = (part: Buffer) =>

@@ -116,7 +116,7 @@ function resultsIn(json: string): readonly (readonly [string, string])[] {
 
 type Written = { readonly sample: Sample; readonly files: SampleFiles; readonly isValid: boolean };
 
-describe('what the private CA issues', () => {
+describe('a chain of the private CA', () => {
   const now = Date.now();
   let samples: readonly Sample[] = [];
   /** Each validator must find these wrong, or it would find anything right. */
@@ -171,7 +171,7 @@ describe('what the private CA issues', () => {
     assertJudged(all, verdicts);
   }
 
-  test('passes zlint, but for rules that only public CAs have', needs('zlint', goFolders), async (t) => {
+  test('passes zlint except for the listed rules of public CAs', needs('zlint', goFolders), async (t) => {
     const zlint = findProgram('zlint', goFolders);
     assert(zlint);
     const broken = new Set<string>();

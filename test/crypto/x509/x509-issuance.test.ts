@@ -55,19 +55,23 @@ test(
   },
 );
 
-test('a leaf may serve and ask, and an authority may only sign', needs('openssl'), async () => {
-  const { root, intermediate, leaf } = await makeChain();
-  assert.match(extensionOf(root, 'basicConstraints'), /critical\n +CA:TRUE, pathlen:1$/);
-  assert.match(extensionOf(intermediate, 'basicConstraints'), /critical\n +CA:TRUE, pathlen:0$/);
-  assert.match(extensionOf(leaf, 'basicConstraints'), /critical\n +CA:FALSE$/);
-  for (const authority of [root, intermediate]) {
-    assert.match(extensionOf(authority, 'keyUsage'), /critical\n +Certificate Sign, CRL Sign$/);
-  }
-  assert.match(
-    extensionOf(leaf, 'extendedKeyUsage'),
-    /: \n +TLS Web Server Authentication, TLS Web Client Authentication$/,
-  );
-});
+test(
+  'a leaf allows server and client authentication, and a CA signs only certificates and CRLs',
+  needs('openssl'),
+  async () => {
+    const { root, intermediate, leaf } = await makeChain();
+    assert.match(extensionOf(root, 'basicConstraints'), /critical\n +CA:TRUE, pathlen:1$/);
+    assert.match(extensionOf(intermediate, 'basicConstraints'), /critical\n +CA:TRUE, pathlen:0$/);
+    assert.match(extensionOf(leaf, 'basicConstraints'), /critical\n +CA:FALSE$/);
+    for (const authority of [root, intermediate]) {
+      assert.match(extensionOf(authority, 'keyUsage'), /critical\n +Certificate Sign, CRL Sign$/);
+    }
+    assert.match(
+      extensionOf(leaf, 'extendedKeyUsage'),
+      /: \n +TLS Web Server Authentication, TLS Web Client Authentication$/,
+    );
+  },
+);
 
 test('a certificate is signed with the hash that suits the key of its issuer', async () => {
   const expected = {
@@ -91,47 +95,47 @@ const names: readonly (readonly [title: string, names: readonly string[], subjec
   ['IPv6 addresses only', ['2001:db8::1', '::', '::ffff:192.0.2.1', 'fe80::1:0:0:1'], ''],
   ['an international name', ['bücher.example'], 'CN=xn--bcher-kva.example'],
   ['a name of 64 characters', [longName.slice(1)], `CN=${longName.slice(1)}`],
-  ['a name of 65 characters, which a common name may not have', [longName, 'www.example.com'], ''],
+  ['a name of 65 characters, too long for a common name', [longName, 'www.example.com'], ''],
   ['a name of 253 characters', [`${'a.'.repeat(121)}example.com`], ''],
   ['100 names', manyNames, `CN=${manyNames[0]}`],
 ];
 
 for (const [title, texts, subject] of names) {
-  test(`a leaf for ${title} is valid for exactly what was asked`, needs('openssl'), async () => {
-    const identifiers = texts.map(identifier);
-    const chain = await makeChain({ leaf: { identifiers } });
-    const facts = certificateFacts(chain.leaf.certificate);
-    assert.deepEqual(facts.domains, identifiers);
-    assert.equal(facts.subject, subject);
-    assert.equal(/critical$/m.test(extensionOf(chain.leaf, 'subjectAltName')), subject === '');
-    const x509 = new X509Certificate(chain.leaf.certificate);
-    for (const one of identifiers) {
-      const found = isAddress(one)
-        ? x509.checkIP(one)
-        : x509.checkHost(one.replace('*', 'any'), { subject: 'never' });
-      assert.notEqual(found, undefined, one);
-    }
-    assertVerifies(chain, '-purpose', 'sslserver');
-  });
+  test(
+    `a leaf for ${title} has the requested identifiers and the expected subject`,
+    needs('openssl'),
+    async () => {
+      const identifiers = texts.map(identifier);
+      const chain = await makeChain({ leaf: { identifiers } });
+      const facts = certificateFacts(chain.leaf.certificate);
+      assert.deepEqual(facts.domains, identifiers);
+      assert.equal(facts.subject, subject);
+      assert.equal(/critical$/m.test(extensionOf(chain.leaf, 'subjectAltName')), subject === '');
+      const x509 = new X509Certificate(chain.leaf.certificate);
+      for (const one of identifiers) {
+        const found = isAddress(one)
+          ? x509.checkIP(one)
+          : x509.checkHost(one.replace('*', 'any'), { subject: 'never' });
+        assert.notEqual(found, undefined, one);
+      }
+      assertVerifies(chain, '-purpose', 'sslserver');
+    },
+  );
 }
 
-test(
-  'an authority below the intermediate, and a leaf that signs, are refused by OpenSSL',
-  needs('openssl'),
-  async () => {
-    const { root, intermediate, leaf } = await makeChain();
-    const privateKey = await generatePrivateKey('ec256');
-    const request = { publicKey: publicKeyOf(privateKey), serial: randomBytes(16), ...dates };
-    const below = await issueIntermediate({ ...request, commonName: 'Below', issuer: intermediate });
-    const tooDeep = await makeLeaf({ certificate: below, privateKey });
-    const chain = { root, intermediate, leaf: tooDeep };
-    assert.throws(() => verify(chain, '-untrusted', pemFile(below)), /path length constraint exceeded/);
-    const signed = { root, intermediate, leaf: await makeLeaf(leaf) };
-    assert.throws(() => verify(signed, '-untrusted', pemFile(leaf.certificate)), /invalid CA certificate/);
-  },
-);
+test('OpenSSL rejects a CA below the intermediate and a leaf that signs', needs('openssl'), async () => {
+  const { root, intermediate, leaf } = await makeChain();
+  const privateKey = await generatePrivateKey('ec256');
+  const request = { publicKey: publicKeyOf(privateKey), serial: randomBytes(16), ...dates };
+  const below = await issueIntermediate({ ...request, commonName: 'Below', issuer: intermediate });
+  const tooDeep = await makeLeaf({ certificate: below, privateKey });
+  const chain = { root, intermediate, leaf: tooDeep };
+  assert.throws(() => verify(chain, '-untrusted', pemFile(below)), /path length constraint exceeded/);
+  const signed = { root, intermediate, leaf: await makeLeaf(leaf) };
+  assert.throws(() => verify(signed, '-untrusted', pemFile(leaf.certificate)), /invalid CA certificate/);
+});
 
-test('a chain is refused under a CA of the same name with another key', needs('openssl'), async () => {
+test('OpenSSL rejects a chain under a CA of the same name with another key', needs('openssl'), async () => {
   const chain = await makeChain();
   const namesake = await makeChain();
   assertVerifies(chain);
@@ -143,7 +147,7 @@ test('a chain is refused under a CA of the same name with another key', needs('o
 });
 
 test(
-  'a leaf names the key of its issuer as the certificate of that issuer does',
+  'the authority key ID of a leaf equals the subject key ID of its issuer',
   needs('openssl'),
   async (t) => {
     const dir = tempDir(t);
@@ -164,12 +168,12 @@ test(
   },
 );
 
-test('nothing is signed with a key that is not that of the issuing certificate', async () => {
+test('issuance is rejected if the key is not that of the issuer certificate', async () => {
   const { root, intermediate } = await makeChain();
   await assert.rejects(makeLeaf({ ...intermediate, privateKey: root.privateKey }), /not that of the issuer/);
 });
 
-test('a certificate may end with its issuer, but not a second later', async () => {
+test('a certificate may expire with its issuer, but not a second later', async () => {
   const { intermediate } = await makeChain();
   const { leaf } = await makeChain({ leaf: { notAfter: dates.notAfter } });
   assert.equal(certificateFacts(leaf.certificate).notAfter, dates.notAfter);
@@ -190,17 +194,23 @@ const times: readonly (readonly [time: string, encoded: RegExp])[] = [
 ];
 
 for (const [time, encoded] of times) {
-  test(`a certificate that expires at ${time} says so, in whole seconds`, needs('openssl'), async () => {
-    const notAfter = Date.parse(time);
-    const chain = await makeChain({ notAfter, leaf: { notBefore: notAfter - 3_600_000, notAfter } });
-    for (const { certificate } of Object.values(chain)) {
-      assert.equal(certificateFacts(certificate).notAfter, Math.floor(notAfter / 1000) * 1000);
-      const written = opensslSays('asn1parse', '-in', pemFile(certificate)).match(/(UTC|GENERALIZED)TIME.*/g);
-      assert.match(written?.[1] ?? '', encoded);
-    }
-    assert.equal(certificateFacts(chain.root.certificate).notBefore, dates.notBefore);
-    assertVerifies(chain, '-attime', String(Math.floor(notAfter / 1000) - 60));
-  });
+  test(
+    `a notAfter of ${time} is encoded in whole seconds with the right time type`,
+    needs('openssl'),
+    async () => {
+      const notAfter = Date.parse(time);
+      const chain = await makeChain({ notAfter, leaf: { notBefore: notAfter - 3_600_000, notAfter } });
+      for (const { certificate } of Object.values(chain)) {
+        assert.equal(certificateFacts(certificate).notAfter, Math.floor(notAfter / 1000) * 1000);
+        const written = opensslSays('asn1parse', '-in', pemFile(certificate)).match(
+          /(UTC|GENERALIZED)TIME.*/g,
+        );
+        assert.match(written?.[1] ?? '', encoded);
+      }
+      assert.equal(certificateFacts(chain.root.certificate).notBefore, dates.notBefore);
+      assertVerifies(chain, '-attime', String(Math.floor(notAfter / 1000) - 60));
+    },
+  );
 }
 
 const serials: readonly (readonly [title: string, serial: Buffer])[] = [

@@ -60,7 +60,7 @@ async function opened(t: TestContext): Promise<MadeDatabase> {
 
 const { id: _, ...newEvent } = download;
 
-test('a link is the SHA-256 of netstrings, and stays what it was', () => {
+test('a link is the SHA-256 of netstrings and equals the frozen value', () => {
   const text =
     `13:vault-audit-1,64:${'0'.repeat(64)},1:7,13:1795000000123,13:api-key:1:web,20:certificate.download,` +
     '16:certificate:wüw,38:{"artifact":"private.key","version":3},9:192.0.2.1,-';
@@ -73,7 +73,7 @@ test('a link is the SHA-256 of netstrings, and stays what it was', () => {
   );
 });
 
-test('no two events have the same link: what moves from one field to the next changes it', () => {
+test('different events have different links, even if text only moves to the next field', () => {
   const text = fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('1:a,', '-', ',', '2:', '\u0000'));
   const event = fc.record({
     id: fc.nat(30),
@@ -97,7 +97,7 @@ test('no two events have the same link: what moves from one field to the next ch
   assert.notDeepEqual(linkOf(zeros, download), linkOf(linkOf(zeros, download), download));
 });
 
-test('what the database hands back has the link that it was stored with, for any text', async (t) => {
+test('links verify against the stored events for any text', async (t) => {
   const { db, dataDir } = await opened(t);
   const odd = ['\u0000', 'a\u0000b', '\ud800 alone', '🔑', '\uffff', 'e\u0301', '\r\n'];
   const rows = odd.map((resource) => ({ ...newEvent, resource }));
@@ -107,7 +107,7 @@ test('what the database hands back has the link that it was stored with, for any
   assertChained(rowsIn(dataDir));
 });
 
-test('however many events come at once, they stand in their order', async (t) => {
+test('events of batches of any size are stored in order with valid links', async (t) => {
   const { db, dataDir } = await opened(t);
   const counts = [0, 1, 3, 4, 5, 15, 16, 17, 22, 39];
   let at = 0;
@@ -179,7 +179,7 @@ function insertAsBefore(dataDir: string, count: number): void {
   );
 }
 
-test('the migration chains the events that are there', ofFiles('its older schemas'), async (t) => {
+test('the migration chains existing events', ofFiles('its older schemas'), async (t) => {
   const dataDir = tempDir(t);
   const path = join(dataDir, 'vault.db');
   const { '0006-audit-chain': chain, ...before } = migrations;
@@ -192,14 +192,14 @@ test('the migration chains the events that are there', ofFiles('its older schema
   assertChained(rowsIn(dataDir));
 });
 
-test('every event that is written has a tag, and those that the migration chained have none', async (t) => {
+test('every written event has a tag', async (t) => {
   const { db, dataDir } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, Array(23).fill(newEvent)));
   const states = rowsIn(dataDir).map(({ link }) => tagState(testIntegrity, link));
   assert.deepEqual(states, Array(23).fill('tagged'));
 });
 
-test('an event without a link never gets one: the next continues from the previous one', async (t) => {
+test('events without a link stay without one, and the next event continues the last link', async (t) => {
   const { db, dataDir } = await opened(t);
   await db.write((writer) => insertAuditEvents(writer, [newEvent]));
   insertAsBefore(dataDir, 3);
@@ -220,7 +220,7 @@ test('an event without a link never gets one: the next continues from the previo
   assert.deepEqual(hashIn(last.link), linkOf(hashIn(first.link), last));
 });
 
-test('nothing is recorded in a database whose key is not known', async (t) => {
+test('recording is rejected while the integrity key is unknown', async (t) => {
   const { db, dataDir } = await opened(t);
   db.integrity = undefined;
   await assert.rejects(

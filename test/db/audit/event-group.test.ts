@@ -41,7 +41,7 @@ test('a transaction that cannot begin fails its events, and no later ones', asyn
   await second;
 });
 
-test('a transaction takes a bounded number of events', () => {
+test('a transaction takes at most 500 events', () => {
   const { group, begun } = transactions();
   for (let n = 0; n < 1100; n += 1) void group.append([event(n)]);
   assert.deepEqual(

@@ -21,7 +21,7 @@ function disk() {
   return { state, world, observe, require: () => recording.require(world) };
 }
 
-test('nothing is written while events are recorded', async () => {
+test('no attempt is made while events are recorded', async () => {
   const { state, observe, require } = disk();
   await require();
   await observe(Promise.resolve());
@@ -29,7 +29,7 @@ test('nothing is written while events are recorded', async () => {
   assert.equal(state.attempts, 0);
 });
 
-test('a failed attempt counts for a second, however often it is asked for, and with a clock that is set back', async () => {
+test('a failed attempt is retried after one second at the earliest, even if the clock is set back', async () => {
   const { state, world, observe, require } = disk();
   await observe(Promise.reject(full));
   await Promise.all(Array.from({ length: 5 }, () => assert.rejects(require(), full)));
@@ -47,7 +47,7 @@ test('a failed attempt counts for a second, however often it is asked for, and w
   assert.equal(state.attempts, 3);
 });
 
-test('an attempt that succeeds ends it, until events cannot be recorded again', async () => {
+test('a successful attempt ends the retries until recording fails again', async () => {
   const { state, world, observe, require } = disk();
   await observe(Promise.reject(full));
   await assert.rejects(require(), full);
@@ -62,7 +62,7 @@ test('an attempt that succeeds ends it, until events cannot be recorded again', 
   assert.equal(state.attempts, 3);
 });
 
-test('events that are recorded end it without an attempt', async () => {
+test('a recorded event ends the retries without an attempt', async () => {
   const { state, observe, require } = disk();
   await observe(Promise.reject(full));
   await observe(Promise.resolve());

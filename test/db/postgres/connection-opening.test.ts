@@ -27,7 +27,7 @@ async function placeOf(t: TestContext, url: string): Promise<string> {
   return connection.facts.place;
 }
 
-test('the first host that takes writes is used', needsPostgres(), async (t) => {
+test('the first host that accepts writes is used', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const standby = await startPostgres(t, { standby: true });
   const silent = await startRelay(t);
@@ -39,7 +39,7 @@ test('the first host that takes writes is used', needsPostgres(), async (t) => {
   assert.equal(await placeOf(t, url), expected);
 });
 
-test('hosts of which none takes writes are all named', needsPostgres(), async (t) => {
+test('the error lists all hosts if none accepts writes', needsPostgres(), async (t) => {
   const standby = await startPostgres(t, { standby: true });
   const closed = await freePort();
   const url = `postgres://vault@127.0.0.1:${closed},127.0.0.1:${standby.port}/postgres`;
@@ -50,7 +50,7 @@ test('hosts of which none takes writes are all named', needsPostgres(), async (t
   });
 });
 
-test('a silent host ends an attempt after the time that the URL allows', async (t) => {
+test('a connection attempt to an unresponsive host ends after connect_timeout', async (t) => {
   const silent = await startRelay(t);
   const world = new TestWorld();
   const pool = testPool(t, `postgres://u@127.0.0.1:${silent.port}/d?connect_timeout=3`, {
@@ -77,7 +77,7 @@ test('a server is reached by its unix socket', needsPostgres(), async (t) => {
 });
 
 test(
-  'passwords come from the URL, the environment or a file, and are never told',
+  'passwords are read from URL, environment or file and do not appear in errors',
   needsPostgres(),
   async (t) => {
     for (const method of ['scram-sha-256', 'password']) {
@@ -106,32 +106,36 @@ test(
   },
 );
 
-test('variables for other programs change no session', needsPostgres(), async (t) => {
-  const variables = {
-    PGOPTIONS: '-c statement_timeout=1',
-    PGREPLICATION: 'database',
-    PGAPPNAME: 'other',
-    PGHOST: 'x',
-  };
-  const server = await postgresServer();
-  const url = await server.createDatabase();
-  Object.assign(process.env, variables);
-  t.after(() => {
-    for (const name of Object.keys(variables)) delete process.env[name];
-  });
-  const pool = testPool(t, url, { limits: { statementMs: 7000, lockMs: 3000 } });
-  const names = ['statement_timeout', 'lock_timeout', 'application_name', 'search_path', 'client_encoding'];
-  const columns = names.map((name) => `current_setting('${name}') as ${name}`).join(', ');
-  assert.deepEqual((await pool.read(`select ${columns}`)).rows, [
-    {
-      ...{ statement_timeout: '7s', lock_timeout: '3s', application_name: 'vault' },
-      ...{ search_path: 'public, pg_temp', client_encoding: 'UTF8' },
-    },
-  ]);
-});
+test(
+  'PG* environment variables for other programs do not change session settings',
+  needsPostgres(),
+  async (t) => {
+    const variables = {
+      PGOPTIONS: '-c statement_timeout=1',
+      PGREPLICATION: 'database',
+      PGAPPNAME: 'other',
+      PGHOST: 'x',
+    };
+    const server = await postgresServer();
+    const url = await server.createDatabase();
+    Object.assign(process.env, variables);
+    t.after(() => {
+      for (const name of Object.keys(variables)) delete process.env[name];
+    });
+    const pool = testPool(t, url, { limits: { statementMs: 7000, lockMs: 3000 } });
+    const names = ['statement_timeout', 'lock_timeout', 'application_name', 'search_path', 'client_encoding'];
+    const columns = names.map((name) => `current_setting('${name}') as ${name}`).join(', ');
+    assert.deepEqual((await pool.read(`select ${columns}`)).rows, [
+      {
+        ...{ statement_timeout: '7s', lock_timeout: '3s', application_name: 'vault' },
+        ...{ search_path: 'public, pg_temp', client_encoding: 'UTF8' },
+      },
+    ]);
+  },
+);
 
 test(
-  'behind PgBouncer each statement has the settings, and leaves none to others',
+  'behind PgBouncer each statement has the session settings and leaks none to other clients',
   needsPgbouncer(),
   async (t) => {
     const server = await postgresServer();
@@ -163,7 +167,7 @@ test(
   },
 );
 
-test('behind PgBouncer a restart of the server is survived', needsPgbouncer(), async (t) => {
+test('reads behind PgBouncer succeed after a restart of the server', needsPgbouncer(), async (t) => {
   const server = await startPostgres(t);
   const name = new URL(await server.createDatabase()).pathname.slice(1);
   const via = await startPgbouncer(t, server, { server_login_retry: '0.2' });
@@ -175,19 +179,23 @@ test('behind PgBouncer a restart of the server is survived', needsPgbouncer(), a
   assert.deepEqual((await pool.read(one)).rows, [{ one: 1 }]);
 });
 
-test('a session of our own is recognized, and keeps prepared statements', needsPostgres(), async (t) => {
-  const server = await postgresServer();
-  const pool = testPool(t, await server.createDatabase(), { size: 1 });
-  for (let time = 0; time < 4; time += 1) await pool.read('select $1::int as one', [1]);
-  const connection = await pool.begin();
-  assert.equal(connection.facts.isPooled, false);
-  const { rows } = await connection.execute('select statement from pg_prepared_statements', []);
-  assert.deepEqual(rows, [{ statement: 'select $1::int as one' }]);
-  await connection.commit();
-  pool.release(connection);
-});
+test(
+  'a direct connection is not treated as pooled and keeps prepared statements',
+  needsPostgres(),
+  async (t) => {
+    const server = await postgresServer();
+    const pool = testPool(t, await server.createDatabase(), { size: 1 });
+    for (let time = 0; time < 4; time += 1) await pool.read('select $1::int as one', [1]);
+    const connection = await pool.begin();
+    assert.equal(connection.facts.isPooled, false);
+    const { rows } = await connection.execute('select statement from pg_prepared_statements', []);
+    assert.deepEqual(rows, [{ statement: 'select $1::int as one' }]);
+    await connection.commit();
+    pool.release(connection);
+  },
+);
 
-test('the library is loaded with the first connection, not before', () => {
+test('importing the connection pool does not load the pg library', () => {
   const pool = join(import.meta.dirname, '../../../src/db/postgres/connection-pool.ts');
   const script = `
     import { createRequire } from 'node:module';

@@ -30,27 +30,23 @@ async function fill(pool: ConnectionPool, count: number): Promise<void> {
   assert.deepEqual(pool.counts, { open: count, busy: 0, waiting: 0 });
 }
 
-test(
-  'a restart of the server is not noticed by those who read or begin afterwards',
-  needsPostgres(),
-  async (t) => {
-    const server = await startPostgres(t);
-    const url = await server.createDatabase();
-    const [reading, writing] = [testPool(t, url), testPool(t, url)];
-    for (const end of [() => server.stop('fast'), () => server.stop('immediate'), () => server.kill()]) {
-      await fill(reading, 3);
-      await fill(writing, 3);
-      await end();
-      await server.start();
-      assert.deepEqual((await reading.read(one)).rows, ones);
-      const connection = await writing.begin();
-      await connection.commit();
-      writing.release(connection);
-    }
-  },
-);
+test('reads and transactions succeed after the server restarted', needsPostgres(), async (t) => {
+  const server = await startPostgres(t);
+  const url = await server.createDatabase();
+  const [reading, writing] = [testPool(t, url), testPool(t, url)];
+  for (const end of [() => server.stop('fast'), () => server.stop('immediate'), () => server.kill()]) {
+    await fill(reading, 3);
+    await fill(writing, 3);
+    await end();
+    await server.start();
+    assert.deepEqual((await reading.read(one)).rows, ones);
+    const connection = await writing.begin();
+    await connection.commit();
+    writing.release(connection);
+  }
+});
 
-test('connections that died without a word are replaced', needsPostgres(), async (t) => {
+test('connections that were cut without notice are replaced', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const url = await server.createDatabase();
   const relay = await startRelay(t, server.port);
@@ -62,7 +58,7 @@ test('connections that died without a word are replaced', needsPostgres(), async
 });
 
 test(
-  'callers wait for a server that comes back, and are refused after their patience',
+  'callers wait for a server that comes back and are rejected after patienceMs',
   needsPostgres(),
   async (t) => {
     const server = await startPostgres(t);
@@ -80,7 +76,7 @@ test(
   },
 );
 
-test('a dead server is asked ever more rarely, by one attempt at a time', async (t) => {
+test('connection attempts to an unreachable server back off', async (t) => {
   const relay = await startRelay(t, await freePort());
   const pool = testPool(t, `postgres://u@127.0.0.1:${relay.port}/d?sslmode=disable`, { patienceMs: 2000 });
   const results = await Promise.allSettled(Array.from({ length: 50 }, () => pool.read(one)));
@@ -89,57 +85,57 @@ test('a dead server is asked ever more rarely, by one attempt at a time', async 
   assert.ok(relay.accepted() > 10 && relay.accepted() <= 18, `${relay.accepted()} attempts in 2 s`);
 });
 
+test('a statement on a paused server is rejected soon after its time limit', needsPostgres(), async (t) => {
+  const server = await startPostgres(t);
+  const url = await server.createDatabase();
+  const world = new TestWorld();
+  const pool = testPool(t, url, { world, limits: { statementMs: 2000 } });
+  const connection = await pool.begin();
+  server.pause();
+  const silent = assert.rejects(connection.execute(one, []), {
+    name: 'StorageError',
+    message: /in time|lost/,
+  });
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      await world.sleeping(1);
+      world.advance(1000);
+      // What woke up sleeps again.
+      await world.turn();
+    }
+  };
+  await pass(5);
+  assert.equal(pool.counts.open, 1);
+  await pass(1);
+  await silent;
+  pool.release(connection);
+  server.resume();
+  assert.deepEqual((await pool.read(one)).rows, ones);
+});
+
 test(
-  'a paused server costs its callers their limit and a little, and no more',
+  'a caller is rejected when all connections stay in use, and a released one goes to the next',
   needsPostgres(),
   async (t) => {
-    const server = await startPostgres(t);
-    const url = await server.createDatabase();
-    const world = new TestWorld();
-    const pool = testPool(t, url, { world, limits: { statementMs: 2000 } });
-    const connection = await pool.begin();
-    server.pause();
-    const silent = assert.rejects(connection.execute(one, []), {
+    const server = await postgresServer();
+    const pool = testPool(t, await server.createDatabase(), { size: 2, patienceMs: 1000 });
+    const [first, second] = [await pool.begin(), await pool.begin()];
+    await assert.rejects(pool.read(one), {
       name: 'StorageError',
-      message: /in time|lost/,
+      message: /^all 2 connections to PostgreSQL are in use/,
     });
-    const pass = async (seconds: number) => {
-      for (let second = 0; second < seconds; second += 1) {
-        await world.sleeping(1);
-        world.advance(1000);
-        // What woke up sleeps again.
-        await world.turn();
-      }
-    };
-    await pass(5);
-    assert.equal(pool.counts.open, 1);
-    await pass(1);
-    await silent;
-    pool.release(connection);
-    server.resume();
-    assert.deepEqual((await pool.read(one)).rows, ones);
+    const waiting = pool.begin();
+    await second.rollback();
+    pool.release(second);
+    assert.equal(await waiting, second);
+    assert.deepEqual(pool.counts, { open: 2, busy: 2, waiting: 0 });
+    pool.release(first);
+    pool.release(second);
+    assert.deepEqual(pool.counts, { open: 0, busy: 0, waiting: 0 });
   },
 );
 
-test('a caller that finds all connections in use is told so', needsPostgres(), async (t) => {
-  const server = await postgresServer();
-  const pool = testPool(t, await server.createDatabase(), { size: 2, patienceMs: 1000 });
-  const [first, second] = [await pool.begin(), await pool.begin()];
-  await assert.rejects(pool.read(one), {
-    name: 'StorageError',
-    message: /^all 2 connections to PostgreSQL are in use/,
-  });
-  const waiting = pool.begin();
-  await second.rollback();
-  pool.release(second);
-  assert.equal(await waiting, second);
-  assert.deepEqual(pool.counts, { open: 2, busy: 2, waiting: 0 });
-  pool.release(first);
-  pool.release(second);
-  assert.deepEqual(pool.counts, { open: 0, busy: 0, waiting: 0 });
-});
-
-test('many callers share few connections, first come, first served', needsPostgres(), async (t) => {
+test('200 callers share at most 3 connections', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const url = await server.createDatabase();
   const pool = testPool(t, url, { size: 3 });
@@ -166,13 +162,13 @@ const lasting: readonly [string, (server: PostgresServer) => string, RegExp][] =
 ];
 
 for (const [what, url, message] of lasting) {
-  test(`${what} is reported at once, because a person must act`, needsPostgres(), async (t) => {
+  test(`${what} is reported immediately without retries`, needsPostgres(), async (t) => {
     const pool = testPool(t, url(await postgresServer()), { world: new TestWorld() });
     await assert.rejects(pool.read(one), { name: 'OperatorError', message });
   });
 }
 
-test('a plan that a migration made invalid is planned again', needsPostgres(), async (t) => {
+test('a prepared statement that a schema change invalidated is planned again', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const url = await server.createDatabase('migrated');
   await server.query('create table t (a int); grant all on t to vault', [], 'migrated');
@@ -182,7 +178,7 @@ test('a plan that a migration made invalid is planned again', needsPostgres(), a
   assert.deepEqual((await pool.read('select * from t')).rows, [{ a: 1, b: 2 }]);
 });
 
-test('a transaction that was not ended is not lent to others', needsPostgres(), async (t) => {
+test('a connection released with an open transaction is not reused with it', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const url = await server.createDatabase();
   const pool = testPool(t, url, { size: 1 });
@@ -192,7 +188,7 @@ test('a transaction that was not ended is not lent to others', needsPostgres(), 
   assert.deepEqual((await pool.read(`select to_regclass('t') as t`)).rows, [{ t: null }]);
 });
 
-test('closing ends all sessions and refuses those that wait', needsPostgres(), async (t) => {
+test('close ends all sessions and rejects waiting callers', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const url = await server.createDatabase();
   const pool = testPool(t, url, { size: 2 });
@@ -213,7 +209,7 @@ test('closing ends all sessions and refuses those that wait', needsPostgres(), a
 });
 
 /** The pool must not keep the process from ending, nor fail it, when errors arrive while nothing waits for them. */
-test('errors of idle connections have no listener to crash', needsPostgres(), async (t: TestContext) => {
+test('errors of idle connections do not crash the process', needsPostgres(), async (t: TestContext) => {
   const server = await postgresServer();
   const url = await server.createDatabase();
   const pool = testPool(t, url);
@@ -225,7 +221,7 @@ test('errors of idle connections have no listener to crash', needsPostgres(), as
 });
 
 test(
-  'after a failover the promoted standby is used, with all that was acknowledged',
+  'after a failover the pool uses the promoted standby, which has every acknowledged write',
   needsPostgres(),
   async (t) => {
     const primary = await startPostgres(t, { settings: { synchronous_standby_names: 'second' } });
@@ -258,22 +254,18 @@ test(
   },
 );
 
-test(
-  'what needed a person at the start is retried once the server let the vault in',
-  needsPostgres(),
-  async (t) => {
-    const server = await startPostgres(t);
-    const url = await server.createDatabase('d');
-    const pool = testPool(t, url, { patienceMs: 20_000 });
-    await pool.read(one);
-    await server.query('alter role vault rename to former');
-    await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'd'`);
-    await assert.rejects(testPool(t, url).read(one), {
-      name: 'OperatorError',
-      message: /refused the connection/,
-    });
-    const waiting = pool.read(one);
-    await server.query('alter role former rename to vault');
-    assert.deepEqual((await waiting).rows, ones);
-  },
-);
+test('an unknown role is retried if the pool had connected before', needsPostgres(), async (t) => {
+  const server = await startPostgres(t);
+  const url = await server.createDatabase('d');
+  const pool = testPool(t, url, { patienceMs: 20_000 });
+  await pool.read(one);
+  await server.query('alter role vault rename to former');
+  await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'd'`);
+  await assert.rejects(testPool(t, url).read(one), {
+    name: 'OperatorError',
+    message: /refused the connection/,
+  });
+  const waiting = pool.read(one);
+  await server.query('alter role former rename to vault');
+  assert.deepEqual((await waiting).rows, ones);
+});

@@ -21,7 +21,7 @@ function modes(text: string, environment: Record<string, string> = {}): string[]
 
 const remote: Host = { host: 'db.example.com', port: 5432 };
 
-test('a plain URL has defaults that verify the server and end a silent attempt', () => {
+test('a URL without parameters has the defaults, such as a 5 s connect timeout', () => {
   assert.deepEqual(parse('postgres://vault@db.example.com'), {
     hosts: [remote],
     user: 'vault',
@@ -38,7 +38,7 @@ test('a plain URL has defaults that verify the server and end a silent attempt',
   });
 });
 
-test('everything can be said', () => {
+test('a URL can set every supported parameter', () => {
   const query = [
     'sslmode=verify-ca&sslrootcert=/ca.crt&sslcert=/c.crt&sslkey=/c.key&application_name=node-1',
     'connect_timeout=3&schema=vault&passfile=/run/pgpass&target_session_attrs=read-write',
@@ -56,7 +56,7 @@ test('everything can be said', () => {
   );
 });
 
-test('the server is verified beyond this machine, and may lack TLS on it', () => {
+test('the default sslmode is verify-full for remote hosts, prefer for loopback, disable for sockets', () => {
   assert.deepEqual(modes('postgres://u@db.example.com,192.0.2.1,[2001:db8::1],127.0.0.1.example.com/d'), [
     ...['verify-full', 'verify-full', 'verify-full', 'verify-full'],
   ]);
@@ -68,7 +68,7 @@ test('the server is verified beyond this machine, and may lack TLS on it', () =>
   assert.deepEqual(modes('postgres://u@/d'), ['disable']);
 });
 
-test('a weaker mode is taken from the URL', () => {
+test('sslmode in the URL overrides the default', () => {
   for (const mode of ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']) {
     assert.deepEqual(modes(`postgres://u@db/d?sslmode=${mode}`), [mode]);
   }
@@ -79,7 +79,7 @@ test('require with a CA verifies against the CA, as in libpq', () => {
   assert.deepEqual(modes('postgres://u@db/d?sslmode=require', { PGSSLROOTCERT: '/ca.crt' }), ['verify-ca']);
 });
 
-test('the environment may ask for verification, but weakens it only on this machine', () => {
+test('PGSSLMODE may strengthen verification and weakens it only for loopback hosts', () => {
   assert.deepEqual(modes('postgres://u@db/d', { PGSSLMODE: 'verify-ca' }), ['verify-ca']);
   assert.deepEqual(modes('postgres://u@db/d', { PGSSLMODE: '' }), ['verify-full']);
   assert.deepEqual(modes('postgres://u@localhost/d', { PGSSLMODE: 'disable' }), ['disable']);
@@ -92,7 +92,7 @@ test('the environment may ask for verification, but weakens it only on this mach
   }
 });
 
-test('password, CA and client certificate come from the environment where the URL has none', () => {
+test('password, CA and client certificate come from the environment if the URL has none', () => {
   const environment = {
     PGPASSWORD: 'from-environment',
     PGPASSFILE: '/run/pgpass',
@@ -133,7 +133,7 @@ const refused: readonly [string, RegExp][] = [
 ];
 
 for (const [text, message] of refused) {
-  test(`${text} is refused`, () => {
+  test(`${text} is rejected`, () => {
     assert.throws(() => parse(text), OperatorError);
     assert.throws(() => parse(text), { message });
   });

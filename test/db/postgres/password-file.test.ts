@@ -39,7 +39,7 @@ test('the first line that fits host, port, database and user has the password', 
   assert.equal(await find(path, 'postgres://u:own@db/d'), 'own');
 });
 
-test('colons are escaped in hosts, and a socket is called localhost or by its folder', async (t) => {
+test('escaped colons match IPv6 hosts, and a socket matches localhost or its directory', async (t) => {
   const path = file(t, ['\\:\\:1:*:*:*:v6', '/run/pg:*:d:*:folder', 'localhost:*:*:*:local\r', '']);
   assert.equal(await find(path, 'postgres://u@[::1]/d'), 'v6');
   assert.equal(await find(path, 'postgres://u@%2Frun%2Fpg/d'), 'folder');
@@ -47,7 +47,7 @@ test('colons are escaped in hosts, and a socket is called localhost or by its fo
   assert.equal(await find(path, 'postgres://u@db/d'), undefined);
 });
 
-test('a missing file is no password; one that others can read, or that cannot be read, is refused', async (t) => {
+test('a missing file gives no password; a group-readable or unreadable file is rejected', async (t) => {
   assert.equal(await find(join(tempDir(t), 'missing'), 'postgres://u@db/d'), undefined);
   const open = file(t, ['*:*:*:*:p'], 0o640);
   await assert.rejects(find(open, 'postgres://u@db/d'), {

@@ -30,7 +30,7 @@ async function relayed(
 }
 
 test(
-  'a transaction is durable when its commit resolves, and leaves nothing when rolled back',
+  'a transaction is stored when its commit resolves and leaves nothing when rolled back',
   needsPostgres(),
   async (t) => {
     const server = await postgresServer();
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'a constraint that fails at the commit is its error, and nothing is unknown',
+  'a deferred constraint violation rejects the commit with its code and keeps the connection reusable',
   needsPostgres(),
   async (t) => {
     const server = await postgresServer();
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'a commit whose answer is lost has an unknown outcome, although it is durable',
+  'a commit whose response is lost has an unknown outcome although it was stored',
   needsPostgres(),
   async (t) => {
     const { relay, url, rows } = await relayed(t);
@@ -104,7 +104,7 @@ test(
   },
 );
 
-test('a commit that never arrived has an unknown outcome, too', needsPostgres(), async (t) => {
+test('a commit that never reached the server has an unknown outcome', needsPostgres(), async (t) => {
   const { relay, url, rows } = await relayed(t);
   const pool = testPool(t, url);
   const connection = await pool.begin();
@@ -133,7 +133,7 @@ async function withoutStandby(t: TestContext, world: World) {
   return { server, rows, connection, pid: (pids as { pid: number }[])[0]?.pid };
 }
 
-test('a commit for which no standby answers has an unknown outcome', needsPostgres(), async (t) => {
+test('a commit without a response from the standby has an unknown outcome', needsPostgres(), async (t) => {
   const world = new TestWorld();
   const { connection } = await withoutStandby(t, world);
   const committed = assert.rejects(connection.commit(), unknown);
@@ -158,25 +158,21 @@ test('a commit that stopped waiting for its standby has an unknown outcome', nee
   assert.deepEqual(await rows(), [{ n: 1 }]);
 });
 
-test(
-  'statements and locks have limits, which end nothing but the transaction',
-  needsPostgres(),
-  async (t) => {
-    const server = await postgresServer();
-    const { name } = await database(server);
-    const pool = testPool(t, server.url(name), { limits: { statementMs: 100, lockMs: 50 } });
-    const holder = await pool.begin();
-    await holder.execute('lock table kept', []);
-    await assert.rejects(pool.read('select pg_sleep(60)'), { name: 'StorageError', message: /57014/ });
-    await assert.rejects(pool.read('select n from kept'), { name: 'StorageError', message: /55P03/ });
-    await holder.commit();
-    pool.release(holder);
-    await pool.read('select n from kept');
-    assert.equal(pool.counts.open, 2);
-  },
-);
+test('statement and lock timeouts end the transaction but not the connection', needsPostgres(), async (t) => {
+  const server = await postgresServer();
+  const { name } = await database(server);
+  const pool = testPool(t, server.url(name), { limits: { statementMs: 100, lockMs: 50 } });
+  const holder = await pool.begin();
+  await holder.execute('lock table kept', []);
+  await assert.rejects(pool.read('select pg_sleep(60)'), { name: 'StorageError', message: /57014/ });
+  await assert.rejects(pool.read('select n from kept'), { name: 'StorageError', message: /55P03/ });
+  await holder.commit();
+  pool.release(holder);
+  await pool.read('select n from kept');
+  assert.equal(pool.counts.open, 2);
+});
 
-test('a transaction may take longer, and the next one may not', needsPostgres(), async (t) => {
+test('a longer statement timeout applies to one transaction only', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const { name } = await database(server);
   const pool = testPool(t, server.url(name), { size: 1, limits: { statementMs: 100 } });
@@ -199,7 +195,7 @@ test('an idle transaction loses its locks and its connection', needsPostgres(), 
   assert.equal(idle.isReusable, false);
 });
 
-test('a snapshot sees what was there when it began, and writes nothing', needsPostgres(), async (t) => {
+test('a snapshot does not see later rows and rejects writes', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const { name } = await database(server);
   const pool = testPool(t, server.url(name));
@@ -212,7 +208,7 @@ test('a snapshot sees what was there when it began, and writes nothing', needsPo
 });
 
 test(
-  'neither temporary objects nor other schemas come before those of the vault',
+  'temporary tables and other schemas do not shadow the tables of the vault',
   needsPostgres(),
   async (t) => {
     const server = await postgresServer();
@@ -230,7 +226,7 @@ test(
   },
 );
 
-test('the tables may be in a schema that the URL names', needsPostgres(), async (t) => {
+test('tables are created in the schema that the URL specifies', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const { name } = await database(server);
   await server.query('create schema other authorization vault', [], name);
@@ -244,7 +240,7 @@ test('the tables may be in a schema that the URL names', needsPostgres(), async 
   ]);
 });
 
-test('settings of a transaction are local', () => {
+test('sessionSettings uses set local for a transaction', () => {
   const limits = { statementMs: 1, lockMs: 2, idleInTransactionMs: 3 };
   assert.equal(
     sessionSettings('public', limits, 'local'),
@@ -255,37 +251,33 @@ test('settings of a transaction are local', () => {
   );
 });
 
-test(
-  'a commit that is sent with its statements fails with the one that failed',
-  needsPostgres(),
-  async (t) => {
-    const server = await postgresServer();
-    const { name, rows } = await database(server);
-    const pool = testPool(t, server.url(name), { size: 1, isPipelined: true });
-    for (const [sql, isGood] of [
-      ['insert into kept values ($1)', true],
-      ['insert into kept values ($1 / 0)', false],
-      ['insert into kept values ($1 + 1)', true],
-    ] as const) {
-      const connection = await pool.begin();
-      const sent = [
-        connection.execute(sql, [1]),
-        connection.execute('insert into kept values (10 + $1)', [sql.length]),
-        connection.commit(),
-      ];
-      const results = await Promise.allSettled(sent);
-      const reasons = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'done'));
-      assert.deepEqual(reasons, isGood ? ['done', 'done', 'done'] : ['22012', '22012', '22012']);
-      if (!isGood) await connection.rollback();
-      assert.equal(connection.isReusable, true);
-      pool.release(connection);
-    }
-    assert.deepEqual(await rows(), [{ n: 1 }, { n: 2 }, { n: 38 }, { n: 42 }]);
-  },
-);
+test('a pipelined commit is rejected with the error of its failed statement', needsPostgres(), async (t) => {
+  const server = await postgresServer();
+  const { name, rows } = await database(server);
+  const pool = testPool(t, server.url(name), { size: 1, isPipelined: true });
+  for (const [sql, isGood] of [
+    ['insert into kept values ($1)', true],
+    ['insert into kept values ($1 / 0)', false],
+    ['insert into kept values ($1 + 1)', true],
+  ] as const) {
+    const connection = await pool.begin();
+    const sent = [
+      connection.execute(sql, [1]),
+      connection.execute('insert into kept values (10 + $1)', [sql.length]),
+      connection.commit(),
+    ];
+    const results = await Promise.allSettled(sent);
+    const reasons = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'done'));
+    assert.deepEqual(reasons, isGood ? ['done', 'done', 'done'] : ['22012', '22012', '22012']);
+    if (!isGood) await connection.rollback();
+    assert.equal(connection.isReusable, true);
+    pool.release(connection);
+  }
+  assert.deepEqual(await rows(), [{ n: 1 }, { n: 2 }, { n: 38 }, { n: 42 }]);
+});
 
 test(
-  'a silent server ends a pipelined connection, although some of it was answered',
+  'an unresponsive server ends a pipelined connection and rejects its statements',
   needsPostgres(),
   async (t) => {
     const { relay, url } = await relayed(t);

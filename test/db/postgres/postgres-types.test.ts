@@ -6,7 +6,7 @@ import { needsPostgres } from '../../harness/postgres/binaries.ts';
 import { testPool } from '../../harness/postgres/pool.ts';
 import { postgresServer } from '../../harness/postgres/postgres.ts';
 
-test('numbers, sums, bytes and text arrive as SQLite has them', needsPostgres(), async (t) => {
+test('numbers, sums, bytes and text are returned as SQLite returns them', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const pool = testPool(t, await server.createDatabase());
   const { rows } = await pool.read(
@@ -33,14 +33,18 @@ test('numbers, sums, bytes and text arrive as SQLite has them', needsPostgres(),
   ]);
 });
 
-test('a number that JavaScript cannot hold is an error, not another number', needsPostgres(), async (t) => {
-  const server = await postgresServer();
-  const pool = testPool(t, await server.createDatabase());
-  await assert.rejects(pool.read('select 9007199254740993::bigint'), RangeError);
-  // The connection is still in step.
-  assert.deepEqual((await pool.read('select 1 as one')).rows, [{ one: 1 }]);
-});
+test(
+  'a bigint beyond the safe range rejects the query and keeps the connection usable',
+  needsPostgres(),
+  async (t) => {
+    const server = await postgresServer();
+    const pool = testPool(t, await server.createDatabase());
+    await assert.rejects(pool.read('select 9007199254740993::bigint'), RangeError);
+    // The connection is still in step.
+    assert.deepEqual((await pool.read('select 1 as one')).rows, [{ one: 1 }]);
+  },
+);
 
-test('binary values are not expected', () => {
+test('the type parser for binary values throws', () => {
   assert.throws(() => postgresTypes.getTypeParser(20, 'binary'), /as text/);
 });

@@ -8,7 +8,7 @@ import { needsPgbouncer, startPgbouncer } from '../../harness/postgres/pgbouncer
 import { testPool } from '../../harness/postgres/pool.ts';
 import { postgresServer, startPostgres } from '../../harness/postgres/postgres.ts';
 
-test('a server alone says how it is set and what time it has', needsPostgres(), async (t) => {
+test('serverFacts returns the settings and clock of a single server', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const { clock, version, ...facts } = await serverFacts(
     testPool(t, await server.createDatabase()),
@@ -32,35 +32,31 @@ test('a server alone says how it is set and what time it has', needsPostgres(), 
   assert.ok(clock.before <= clock.server && clock.server <= clock.after, JSON.stringify(clock));
 });
 
-test('a schema in which any role may create functions is noticed', needsPostgres(), async (t) => {
+test('isSchemaOpen is true if any role may create objects in the schema', needsPostgres(), async (t) => {
   const server = await postgresServer();
   const url = await server.createDatabase('open_schema');
   await server.query('grant create on schema public to public', [], 'open_schema');
   assert.equal((await serverFacts(testPool(t, url), realWorld)).isSchemaOpen, true);
 });
 
-test(
-  'standbys are listed with how far they follow, to a role that may see it',
-  needsPostgres(),
-  async (t) => {
-    const primary = await startPostgres(t, { settings: { synchronous_standby_names: 'second' } });
-    const source = `host=${primary.socketDir} port=${primary.port} user=postgres application_name=second`;
-    // Copies of one template are the same cluster, so that one can follow the other.
-    await startPostgres(t, { standby: true, settings: { primary_conninfo: source } });
-    const isSync = `select 1 from pg_stat_replication where sync_state = 'sync'`;
-    while ((await primary.query(isSync)).length === 0);
-    const pool = testPool(t, await primary.createDatabase());
-    const hidden = await serverFacts(pool, realWorld);
-    assert.deepEqual(hidden.standbys, [{ name: 'second', state: undefined, sync: undefined }]);
-    assert.equal(hidden.synchronousStandbyNames, 'second');
-    await primary.query('grant pg_monitor to vault');
-    assert.deepEqual((await serverFacts(pool, realWorld)).standbys, [
-      { name: 'second', state: 'streaming', sync: 'sync' },
-    ]);
-  },
-);
+test('standbys are listed with their state only for a role with pg_monitor', needsPostgres(), async (t) => {
+  const primary = await startPostgres(t, { settings: { synchronous_standby_names: 'second' } });
+  const source = `host=${primary.socketDir} port=${primary.port} user=postgres application_name=second`;
+  // Copies of one template are the same cluster, so that one can follow the other.
+  await startPostgres(t, { standby: true, settings: { primary_conninfo: source } });
+  const isSync = `select 1 from pg_stat_replication where sync_state = 'sync'`;
+  while ((await primary.query(isSync)).length === 0);
+  const pool = testPool(t, await primary.createDatabase());
+  const hidden = await serverFacts(pool, realWorld);
+  assert.deepEqual(hidden.standbys, [{ name: 'second', state: undefined, sync: undefined }]);
+  assert.equal(hidden.synchronousStandbyNames, 'second');
+  await primary.query('grant pg_monitor to vault');
+  assert.deepEqual((await serverFacts(pool, realWorld)).standbys, [
+    { name: 'second', state: 'streaming', sync: 'sync' },
+  ]);
+});
 
-test('a socket and a pooler are told apart from the server itself', needsPgbouncer(), async (t) => {
+test('serverFacts reports Unix sockets and poolers', needsPgbouncer(), async (t) => {
   const server = await postgresServer();
   const name = new URL(await server.createDatabase()).pathname.slice(1);
   const socket = testPool(t, `postgres:///${name}?host=${server.socketDir}&port=${server.port}&user=vault`);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StatementNames } from '../../../src/db/postgres/statement-names.ts';
 
-test('a text is prepared when it comes for the third time, and keeps its name', () => {
+test('a statement is prepared on its third use and keeps its name', () => {
   const names = new StatementNames();
   const given = Array.from({ length: 5 }, () => names.nameOf('select 1'));
   assert.deepEqual(given, [undefined, undefined, 's0', 's0', 's0']);
@@ -11,14 +11,14 @@ test('a text is prepared when it comes for the third time, and keeps its name', 
   assert.equal(names.nameOf('select 2'), 's1');
 });
 
-test('texts that never come again leave room for the others', () => {
+test('statements that are used once do not prevent another from being prepared', () => {
   const names = new StatementNames();
   for (let number = 0; number < 5000; number += 1) assert.equal(names.nameOf(`select ${number}`), undefined);
   for (let time = 0; time < 2; time += 1) names.nameOf('select');
   assert.equal(names.nameOf('select'), 's0');
 });
 
-test('a session prepares no more than it may', () => {
+test('a session prepares at most 300 statements', () => {
   const names = new StatementNames();
   const given = new Set<string | undefined>();
   for (let number = 0; number < 400; number += 1) {
@@ -30,7 +30,7 @@ test('a session prepares no more than it may', () => {
   assert.equal(names.nameOf('select 0'), 's0');
 });
 
-test('what returns all columns of a table is not prepared, since a migration may add one', () => {
+test('a statement that returns all columns of a table is not prepared', () => {
   const third = (sql: string) => {
     const names = new StatementNames();
     return [1, 2, 3].map(() => names.nameOf(sql)).at(-1);

@@ -56,7 +56,7 @@ const lasting: readonly [string, RegExp][] = [
 ];
 
 for (const [code, message] of lasting) {
-  test(`${code} needs a person: ${message.source}`, () => {
+  test(`${code} is an operator error: ${message.source}`, () => {
     const error = storageErrorFrom(failure(code), 'db:1');
     assert.ok(error instanceof OperatorError);
     assert.match(error.message, message);
@@ -80,7 +80,7 @@ const ofLibrary: readonly [string, RegExp, typeof OperatorError][] = [
 ];
 
 for (const [text, message, Kind] of ofLibrary) {
-  test(`"${text}" becomes a sentence`, () => {
+  test(`the pg error "${text}" becomes a storage or operator error`, () => {
     const error = storageErrorFrom(failure(undefined, text), 'db:1');
     assert.ok(error instanceof Kind);
     assert.match(error.message, message);
@@ -89,7 +89,7 @@ for (const [text, message, Kind] of ofLibrary) {
   });
 }
 
-test('a cached plan that a migration made invalid is retried; other missing features are bugs', () => {
+test('an invalid cached plan is a storage error; another 0A000 error is returned unchanged', () => {
   const stale = failure('0A000', 'cached plan must not change result type');
   assert.ok(storageErrorFrom(stale, 'db:1') instanceof StorageError);
   assert.equal(endsConnection(storageErrorFrom(stale, 'db:1')), true);
@@ -98,7 +98,7 @@ test('a cached plan that a migration made invalid is retried; other missing feat
   assert.equal(endsConnection(other), false);
 });
 
-test('violated constraints, bugs and what is no error are returned unchanged', async (t) => {
+test('constraint violations, bugs and values that are not errors are returned unchanged', async (t) => {
   for (const error of [
     failure('42703'),
     failure('42601'),

@@ -25,7 +25,7 @@ test('the first statements are part of the transaction', needsPostgres(), async 
 });
 
 test(
-  'they are sent before the server has answered, and again if the connection turns out to be dead',
+  'first statements are sent without waiting for BEGIN, and again if the connection is dead',
   needsPostgres(),
   async (t) => {
     const server = await postgresServer();
@@ -47,14 +47,18 @@ test(
   },
 );
 
-test('where one of them fails, nothing remains of the transaction', needsPostgres(), async (t) => {
-  const server = await postgresServer();
-  const pool = testPool(t, await server.createDatabase(), { isPipelined: true, size: 1 });
-  const failing = beginWith(pool, 'write', async (begun) => {
-    const locked = begun.execute('select pg_advisory_xact_lock(1)', []);
-    await Promise.all([locked, begun.execute('select 1 / 0', [])]);
-  });
-  await assert.rejects(failing, /division by zero/);
-  assert.deepEqual((await pool.read(ownLocks)).rows, [{ locks: 0 }]);
-  assert.equal(pool.opened, 1);
-});
+test(
+  'a failed first statement rolls the transaction back and keeps the connection',
+  needsPostgres(),
+  async (t) => {
+    const server = await postgresServer();
+    const pool = testPool(t, await server.createDatabase(), { isPipelined: true, size: 1 });
+    const failing = beginWith(pool, 'write', async (begun) => {
+      const locked = begun.execute('select pg_advisory_xact_lock(1)', []);
+      await Promise.all([locked, begun.execute('select 1 / 0', [])]);
+    });
+    await assert.rejects(failing, /division by zero/);
+    assert.deepEqual((await pool.read(ownLocks)).rows, [{ locks: 0 }]);
+    assert.equal(pool.opened, 1);
+  },
+);

@@ -74,10 +74,10 @@ const manual: readonly [string, ReturnType<typeof parts>][] = [
 ];
 
 for (const [text, expected] of manual) {
-  test(`${text} is read as the manual says`, () => assert.deepEqual(parts(text), expected));
+  test(`${text} is parsed as in the manual`, () => assert.deepEqual(parts(text), expected));
 }
 
-test('parameters may stand for parts, and one port counts for all hosts', () => {
+test('parameters can replace URL parts, and one port applies to all hosts', () => {
   assert.deepEqual(parts('postgres://?host=a,b&port=6432&user=u&password=p%26&dbname=d%2Fe'), {
     hosts: [
       { host: 'a', port: 6432 },
@@ -90,11 +90,11 @@ test('parameters may stand for parts, and one port counts for all hosts', () => 
   });
 });
 
-test('percent-encoding stands for any character of a password', () => {
+test('a password may contain any percent-encoded character', () => {
   assert.equal(urlParts('postgres://u:%40%2F%3F%25%3A%C3%A9+@h/d').password, '@/?%:é+');
 });
 
-test('only its schemes make a URL one of PostgreSQL', () => {
+test('only URLs with a PostgreSQL scheme are accepted', () => {
   assert.ok(isPostgresUrl('PostgreSQL://h'));
   for (const other of ['mysql://h', 'postgres:/h', '/var/lib/vault.db', 'postgresqls://h']) {
     assert.equal(isPostgresUrl(other), false);
@@ -125,7 +125,7 @@ const refused = [
 ];
 
 for (const text of refused) {
-  test(`${text} is refused in words without the secret`, () => {
+  test(`${text} is rejected without showing the password`, () => {
     assert.throws(
       () => urlParts(text),
       (error) => {

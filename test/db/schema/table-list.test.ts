@@ -31,7 +31,7 @@ function assertOrder(references: readonly { readonly from: string; readonly to: 
   assert.deepEqual(wrong, []);
 }
 
-test('the list has the tables of SQLite, with their keys and kinds of columns, in an order that they can be filled in', async (t) => {
+test('the list has the tables of SQLite with their keys and column types in foreign key order', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   await (await Database.open(path, new TestWorld())).close();
   const db = new BetterSqlite3(path, { readonly: true });

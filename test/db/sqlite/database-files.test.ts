@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { removeDatabase } from '../../../src/db/sqlite/database-files.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-test('a database is removed with its log and its journal', (t) => {
+test('removeDatabase removes the database and its WAL', (t) => {
   const path = join(tempDir(t), 'a.db');
   for (const suffix of ['', '-wal']) writeFileSync(path + suffix, '');
   removeDatabase(path);

@@ -13,7 +13,7 @@ import { sourceUrl } from '../../harness/processes/racing-processes.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
-test('a database that another process has open cannot be held, and nothing happens to it', async (t) => {
+test('holdDatabase rejects a database that is open elsewhere and leaves it usable', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const database = await Database.open(path, new TestWorld());
   t.after(() => database.close());
@@ -22,7 +22,7 @@ test('a database that another process has open cannot be held, and nothing happe
   assert.ok(existsSync(`${path}-wal`));
 });
 
-test('a held database is one file, cannot be opened, and can be afterward', async (t) => {
+test('a held database is a single file that cannot be opened until its release', async (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'vault.db');
   await (await Database.open(path, new TestWorld())).close();
@@ -36,7 +36,7 @@ test('a held database is one file, cannot be opened, and can be afterward', asyn
   await (await Database.open(path, new TestWorld())).close();
 });
 
-test('what is no database is called damaged, and left as it is', (t) => {
+test('a file that is not a database is reported as damaged and left unchanged', (t) => {
   const path = join(tempDir(t), 'vault.db');
   writeFileSync(path, 'dear all\n'.repeat(1000));
   writeFileSync(`${path}-wal`, 'a log');
@@ -58,7 +58,7 @@ const open = `
   process.stdout.write(said);
 `;
 
-test('who has opened a database before another took its place does not work with the one that is gone', async (t) => {
+test('a process that opened a database before it was replaced does not use the old file', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   for (const name of ['old', 'new']) {
     const database = await Database.open(`${path}-${name}`, new TestWorld());

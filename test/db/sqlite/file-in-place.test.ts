@@ -58,7 +58,7 @@ const troubles: Record<string, (paths: { dir: string; path: string }) => () => v
 };
 
 for (const [trouble, begin] of Object.entries(troubles)) {
-  test(`a database that was ${trouble} is neither read nor written, and everything continues when it is back`, async (t) => {
+  test(`a database that was ${trouble} rejects reads and writes until it is back`, async (t) => {
     const { db, world, dir, path } = await opened(t);
     await db.generation();
     const end = begin({ dir, path });
@@ -77,7 +77,7 @@ for (const [trouble, begin] of Object.entries(troubles)) {
   });
 }
 
-test('a write whose database is moved before it has ended is not said to be durable', async (t) => {
+test('a write is rejected if the database is moved before its end', async (t) => {
   const { db, path } = await opened(t);
   const writing = db.write(async (writer) => {
     await add('lost')(writer);
@@ -88,7 +88,7 @@ test('a write whose database is moved before it has ended is not said to be dura
   await db.write(add('kept'));
 });
 
-test('a database behind a path that leads nowhere any more is refused with a sentence', async (t) => {
+test('a database whose directory was replaced by a file is rejected until the directory is back', async (t) => {
   const { db, world, dir } = await opened(t);
   renameSync(dir, `${dir}.elsewhere`);
   copyFileSync(join(`${dir}.elsewhere`, 'vault.db'), dir);

@@ -56,7 +56,7 @@ for (const args of [
   });
 }
 
-test('a restore replaces a vault with an interrupted change, and keeps it whole', async (t) => {
+test('a restore replaces a vault that has an interrupted change', async (t) => {
   const data = await interrupted(t);
   const file = join(tempDir(t), 'copy.backup');
   const other = join(tempDir(t), 'other');

@@ -51,7 +51,7 @@ test('a lock of this process is held until it is released, which removes its fil
   lock.release();
 });
 
-test('what is not a readable lock says nothing about any process', (t) => {
+test('files that are not readable locks are not reported as abandoned', (t) => {
   const directory = tempDir(t);
   mkdirSync(join(directory, 'vault.lock-aa'));
   writeFileSync(join(directory, 'vault.lock-bb'), 'not an empty file');

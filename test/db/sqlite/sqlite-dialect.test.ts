@@ -47,7 +47,7 @@ test("a write waits for another process's lock, and the event loop turns meanwhi
   assert.deepEqual(await keys(db), ['a']);
 });
 
-test('a write that waits longer than its patience is refused with a sentence, and the next one works', async (t) => {
+test('a write that waits 5 s for a lock is rejected with a hint, and the next one works', async (t) => {
   const { db, world, path, other } = await opened(t);
   other.exec('begin immediate');
   const began = world.now();
@@ -80,7 +80,7 @@ async function passUntilSettled(world: TestWorld, ending: Promise<unknown>): Pro
   await ending;
 }
 
-test('after a write that timed out, others do not wait as long again, until the lock is free', async (t) => {
+test('writes queued behind one that timed out fail with it, and later writes wait for a lock again', async (t) => {
   const { db, world, other } = await opened(t);
   other.exec('begin immediate');
   const began = world.now();
@@ -113,7 +113,7 @@ test('a clock that is set back does not make a write wait forever', async (t) =>
   await passUntilSettled(world, refused);
 });
 
-test('the lock is taken at the beginning of a write, so that what it reads stays true', async (t) => {
+test('a write takes the lock at its beginning, so that another process cannot write meanwhile', async (t) => {
   const { db, other } = await opened(t);
   other.pragma('busy_timeout = 0');
   await db.write(async (writer) => {
@@ -142,7 +142,7 @@ test('concurrent writes run one after the other', async (t) => {
   );
 });
 
-test('what is thrown in a write undoes all of it and comes out as it was', async (t) => {
+test('an error thrown in a write rolls it back and rejects with the same error', async (t) => {
   const { db } = await opened(t);
   const reason = new Error('no');
   const failing = db.write(async (writer) => {
@@ -154,7 +154,7 @@ test('what is thrown in a write undoes all of it and comes out as it was', async
   assert.deepEqual(await keys(db), ['b']);
 });
 
-test('a statement that SQLite refuses undoes the whole write', async (t) => {
+test('a statement that SQLite rejects rolls back the whole write', async (t) => {
   const { db } = await opened(t);
   const failing = db.write(async (writer) => {
     await add('a')(writer);
@@ -165,7 +165,7 @@ test('a statement that SQLite refuses undoes the whole write', async (t) => {
   await db.write(add('a'));
 });
 
-test('a full disk is reported with a sentence, the write has no effect, and later ones work', async (t) => {
+test('a full disk is reported with a hint, the write has no effect, and later writes work', async (t) => {
   const { db } = await opened(t);
   const limit = (pages: number) =>
     db.write((writer) => sql.raw(`pragma max_page_count = ${pages}`).execute(writer));
@@ -202,7 +202,7 @@ test('a statement is prepared once, however often it runs and with any parameter
   assert.equal(prepare.mock.callCount(), 1);
 });
 
-test('more statements than are remembered still run', async (t) => {
+test('more statements than the cache holds still run', async (t) => {
   const { db } = await opened(t);
   for (let n = 0; n < 1100; n += 1) {
     const { rows } = await sql.raw<{ n: number }>(`select ${n} as n`).execute(db.reader);
@@ -210,7 +210,7 @@ test('more statements than are remembered still run', async (t) => {
   }
 });
 
-test('a remembered statement sees columns that were added after it was prepared', async (t) => {
+test('a cached statement returns columns that were added after it was prepared', async (t) => {
   const { db, other } = await opened(t);
   other.exec("create table plain (a text); insert into plain values ('a')");
   const read = () => sql<object>`select * from plain`.execute(db.reader);
@@ -219,7 +219,7 @@ test('a remembered statement sees columns that were added after it was prepared'
   assert.deepEqual((await read()).rows, [{ a: 'a', b: 2 }]);
 });
 
-test('a query says how many rows it changed', async (t) => {
+test('an update reports how many rows it changed', async (t) => {
   const { db } = await opened(t);
   const changed = await db.write(async (writer) => {
     await add('a')(writer);

@@ -23,7 +23,7 @@ const sentences: Record<string, RegExp> = {
 };
 
 for (const [code, sentence] of Object.entries(sentences)) {
-  test(`${code} is reported in a sentence with the path, the code, a hint and the cause`, () => {
+  test(`${code} is reported with the path, the code, a hint and the cause`, () => {
     const cause = Object.assign(new Error('raw'), { code });
     const error = storageErrorFrom(cause, '/data/vault.db');
     assert(error instanceof StorageError && error instanceof OperatorError);
@@ -46,12 +46,12 @@ const bugs: readonly unknown[] = [
 ];
 
 for (const bug of bugs) {
-  test(`${String(bug)} comes back as it was`, () => {
+  test(`storageErrorFrom returns ${String(bug)} unchanged`, () => {
     assert.equal(storageErrorFrom(bug, '/data/vault.db'), bug);
   });
 }
 
-test('only a held lock is worth waiting for', () => {
+test('isBusy is true only for SQLITE_BUSY and SQLITE_BUSY_SNAPSHOT', () => {
   const busy = ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_FULL', 'SQLITE_LOCKED', undefined];
   assert.deepEqual(
     busy.map((code) => isBusy({ code })),

@@ -66,7 +66,7 @@ const times = (other: BetterSqlite3.Database) =>
     .pluck()
     .all();
 
-test('texts, numbers and bytes are stored, and read back in the transaction as what they were', async (t) => {
+test('text, numbers and bytes are read back unchanged in the transaction', async (t) => {
   const { db } = await opened(t);
   // Small Buffers share a block of memory, of which nothing else may be stored.
   const bytes = Buffer.from('only this');
@@ -113,7 +113,7 @@ test('a transaction that fails leaves nothing, its error keeps code and text, an
   assert.deepEqual([await settingOf(db, 'new'), await settingOf(db, 'next')], [undefined, 1]);
 });
 
-test('a transaction that the event loop leaves open is rolled back for the next in line, and its rest is refused', async (t) => {
+test('a stalled transaction is rolled back for the next write, and its later statements are rejected', async (t) => {
   const { db, other } = await opened(t);
   const written = Promise.withResolvers<void>();
   const resumed = Promise.withResolvers<void>();
@@ -135,7 +135,7 @@ test('a transaction that the event loop leaves open is rolled back for the next 
   assert.deepEqual(times(other), [1]);
 });
 
-test('events of one transaction and of others are one chain, in order, whatever is written between', async (t) => {
+test('events appended during and between writes form one chain in order', async (t) => {
   const { db, other } = await opened(t);
   const held = Promise.withResolvers<void>();
   const writing = db.write(async (writer) => {
@@ -157,7 +157,7 @@ test('events of one transaction and of others are one chain, in order, whatever 
   assert.equal((await verifyChain({ db })).faultCount, 0);
 });
 
-test('events after a cut of the log continue what this process saw, so that the gap is found', async (t) => {
+test('events after a truncation of the log continue the known chain, so that verify finds the gap', async (t) => {
   const { db, other } = await opened(t);
   const lost: unknown[] = [];
   db.memory.onLost = (events) => lost.push(events);
@@ -194,7 +194,7 @@ test('events after a cut of the log continue what this process saw, so that the 
   assert.equal(lost.length, 3);
 });
 
-test('events that were cut and overwritten by another process are found', async (t) => {
+test('events that were deleted and overwritten by another process are reported as lost', async (t) => {
   const { db, other, path } = await opened(t);
   const lost: unknown[] = [];
   db.memory.onLost = (events) => lost.push(events);
@@ -227,7 +227,7 @@ test('the event loop turns while another process holds the lock, and nothing is 
   assert.deepEqual([times(other), await settingOf(db, 'a')], [[1, 2], 1]);
 });
 
-test('a write that waits for half a minute is trouble, and none once it has ended', async (t) => {
+test('requireProgress throws while a write has waited 30 s and not after it has ended', async (t) => {
   const world = new TestWorld();
   const { db, other } = await opened(t, world);
   other.exec('begin immediate');
@@ -249,7 +249,7 @@ test('a write that waits for half a minute is trouble, and none once it has ende
   db.requireProgress();
 });
 
-test('what cannot be durable is refused with a sentence: the file was replaced', async (t) => {
+test('writes and events are rejected while the database file is replaced', async (t) => {
   const { db, path } = await opened(t);
   renameSync(path, `${path}.moved`);
   writeFileSync(path, '');
@@ -266,7 +266,7 @@ test('what cannot be durable is refused with a sentence: the file was replaced',
   assert.deepEqual([await settingOf(db, 'a'), await settingOf(db, 'b')], [undefined, 1]);
 });
 
-test('closing waits for what was begun; afterward the file is whole and writes are refused', async (t) => {
+test('close waits for pending writes and events, and later events are rejected', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   const db = await bound(await Database.open(path, realWorld, { startThread: started }));
   const all = Promise.all([db.append([event(1)]), db.write(put('a', 1)), db.append([event(2)])]);
@@ -278,7 +278,7 @@ test('closing waits for what was begun; afterward the file is whole and writes a
   await assert.rejects(db.append([event(3)]), StorageError);
 });
 
-test('a thread that ends leaves no one waiting', async (t) => {
+test('the end of the writer thread rejects pending and later writes', async (t) => {
   const { db, other, thread } = await opened(t);
   other.exec('begin immediate');
   const waiting = [db.append([event(1)]), db.write(put('a', 1))].map((one) =>
@@ -291,7 +291,7 @@ test('a thread that ends leaves no one waiting', async (t) => {
   other.exec('rollback');
 });
 
-test('a database that the thread cannot open is refused, and the thread ends', async (t) => {
+test('a database that the thread cannot open is rejected, and the thread ends', async (t) => {
   const thread = started();
   const ended = new Promise((resolve) => thread.once('exit', resolve));
   const path = join(tempDir(t), 'missing.db');

@@ -175,7 +175,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => deleteClientOrders(db as Writer, 1, 10),
     /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_expiry \(expires_at<\?\)/,
   ],
-  'whether orders are due to be pruned': [
+  'the first order that is due to be pruned': [
     (db) => firstOrderExpiry(db),
     /SCAN acme_client_orders USING COVERING INDEX acme_client_orders_by_expiry/,
   ],
@@ -183,7 +183,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => deleteNonces(db as Writer, 1, 10),
     /SEARCH acme_nonces USING COVERING INDEX acme_nonces_by_expiry \(expires_at<\?\)/,
   ],
-  'whether nonces are due to be pruned': [
+  'the first nonce that is due to be pruned': [
     (db) => firstNonceExpiry(db),
     /SCAN acme_nonces USING COVERING INDEX acme_nonces_by_expiry/,
   ],
@@ -207,7 +207,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => updateWaitingOrders(db as Writer, 1, { version: 1 }),
     /acme_client_orders USING INDEX acme_client_orders_by_renewal \(renewal_id=\?\)/,
   ],
-  'the keys that name a certificate': [
+  'the keys that list a certificate': [
     (db) => apiKeysNaming(db, 1),
     /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
   ],
@@ -227,11 +227,11 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => findApiKeyByPrefix(db, 'a'),
     /SEARCH audit_events USING INDEX audit_events_by_row \(resource=\?\)/,
   ],
-  'the person of a session': [
+  'the administrator of a session': [
     (db) => findSessionByToken(db, Buffer.alloc(32)),
     /SEARCH administrators USING INTEGER PRIMARY KEY/,
   ],
-  'the sessions of a person': [
+  'the sessions of an administrator': [
     (db) => listSessions(db, 1),
     /SEARCH sessions USING INDEX sessions_by_administrator/,
   ],
@@ -352,8 +352,8 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     /SEARCH renewals USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
   'a renewal with the names': [(db) => findNamedRenewal(db, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
-  'whether renewals have moved': [renewalsState, /SCAN renewals USING INDEX renewals_open/],
-  'the names that may have been meant': [
+  'the state of the renewals': [renewalsState, /SCAN renewals USING INDEX renewals_open/],
+  'the certificate names for a suggestion': [
     (db) => listCertificateNames(db, 10),
     /SCAN certificates USING COVERING INDEX/,
   ],
@@ -409,35 +409,32 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => endLeases(db as Writer, ['x'], 1),
     /(SEARCH|SCAN) notification_deliveries USING INDEX notification_deliveries_open/,
   ],
-  'one renewal to take up': [
-    (db) => findClaimableRenewal(db, 7, 1),
-    /SEARCH renewals USING INTEGER PRIMARY KEY/,
-  ],
-  'the pause of the issuer of a renewal to take up': [
+  'a renewal to claim': [(db) => findClaimableRenewal(db, 7, 1), /SEARCH renewals USING INTEGER PRIMARY KEY/],
+  'the pause of the issuer of a renewal to claim': [
     (db) => findClaimableRenewal(db, 7, 1),
     /SEARCH acme_issuers USING INTEGER PRIMARY KEY/,
   ],
-  'what was issued for a set of names': [
+  'certificates issued for a set of names': [
     (db) => issuedForNames(db, 'https://ca.test', 'x', 5),
     /SEARCH renewals USING INDEX renewals_by_names \(name_set=\?\)/,
   ],
-  'what was issued near a domain': [
+  'certificates issued near a domain': [
     (db) => issuedNear(db, 'https://ca.test', 'example.com', 1),
     /SEARCH certificate_versions USING INDEX certificate_versions_by_directory \(directory_url=\? AND created_at>\?\)/,
   ],
-  'the order that counts last for the limit of an account': [
+  'the last order that counts for the limit of an account': [
     (db) => orderedBefore(db, 1, 300, 1),
     /SEARCH renewals USING INDEX renewals_by_account \(acme_account_id=\?\)/,
   ],
-  'what failed for a certificate and lately for others': [
+  'failed orders of a certificate and recent ones of others': [
     (db) => failedOrders(db, 1, { id: 1, domains: '[]' }, 0, 5),
     /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
   ],
-  'what was issued before sets of names were stored': [
+  'certificates issued before sets of names were stored': [
     (db) => issuedWithoutSet(db, 'https://ca.test', 1),
     /SEARCH renewals USING INDEX renewals_by_names \(name_set=\? AND finished_at>\?\)/,
   ],
-  'how renewals of an issuer ended': [
+  'the outcomes of the renewals of an issuer': [
     (db) => listEndedRenewals(db, 1, 5),
     /SEARCH renewals USING INDEX renewals_by_issuer \(issuer_id=\?\)/,
   ],
@@ -445,15 +442,15 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => shortenLeases(db as Writer, 1),
     /SCAN renewals USING INDEX renewals_open/,
   ],
-  'a page of what is watched over': [
+  'a page of the watched certificates': [
     (db) => pageWatched(db, 'a', 10),
     /SEARCH certificates USING INDEX sqlite_autoindex_certificates_1 \(name>\?\)/,
   ],
-  'the certificates of a range that end': [
+  'the expiring certificates of a range': [
     (db) => listExpiringCertificates(db, 1, { after: 1, last: 2 }, 10),
     /SEARCH v USING INDEX sqlite_autoindex_certificate_versions_1 \(certificate_id>\? AND certificate_id<\?\)/,
   ],
-  'the API keys of a range that end': [
+  'the expiring API keys of a range': [
     (db) => listExpiringApiKeys(db, 1, { after: 1, last: 2 }, 10),
     /SEARCH k USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
   ],
@@ -461,11 +458,11 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => nextRange(db, 'certificates', 1, 10),
     /SEARCH certificates USING (COVERING INDEX|INTEGER PRIMARY KEY) .*\(rowid>\?\)/,
   ],
-  'the moment at which a renewal is due next': [
+  'the time at which the next renewal is due': [
     (db) => nextMoment(db, 1),
     /SEARCH certificates USING COVERING INDEX certificates_by_next_renewal \(.*next_renewal_at>\?\)/,
   ],
-  'the certificates whose window is due to be asked about': [
+  'the certificates whose renewal window is due to be checked': [
     (db) => listAriDue(db, 1, 10),
     /SEARCH certificates USING INDEX certificates_by_ari_check \(.*ari_check_at<\?\)/,
   ],
@@ -485,7 +482,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp]> = {
     (db) => pageClientOrders(db, 1, { before: 5, limit: 10 }),
     /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_account \(account_id=\? AND id<\?\)/,
   ],
-  'the order that counts last for the rate of an ACME client': [
+  'the last order that counts for the rate of an ACME client': [
     (db) => orderedBeforeLast(db, 1, 300),
     /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_client \(acme_client_id=\?\)/,
   ],
@@ -540,7 +537,7 @@ const mayBeWhole = new Set([
 ]);
 
 for (const [what, [query, step]] of Object.entries(searches)) {
-  test(`${what} is found by an index`, async (t) => {
+  test(`the query for ${what} uses an index`, async (t) => {
     const plan = await plansOf(t, query);
     const whole = plan.filter((detail) => /^SCAN (?!.* INDEX )/.test(detail) && !mayBeWhole.has(detail));
     assert.deepEqual(whole, []);
@@ -551,7 +548,7 @@ for (const [what, [query, step]] of Object.entries(searches)) {
   });
 }
 
-test("a page of one key's certificates is found by its allowlist, not by reading all certificates", async (t) => {
+test('the query for a page of the certificates of an API key uses its allowlist without a full scan', async (t) => {
   const page = { limit: 10, after: 'a', allowlistOf: 1 };
   const plan = await plansOf(t, (db) => listCertificateSummaries(db, page));
   assert(plan.includes('SEARCH api_key_certificates USING PRIMARY KEY (api_key_id=?)'), plan.join('\n'));
@@ -564,7 +561,7 @@ test("a page of one key's certificates is found by its allowlist, not by reading
 const sorted = Object.entries(searches).filter(([what]) => /page|due|names|newest/.test(what));
 
 for (const [what, [query]] of sorted) {
-  test(`${what} comes out of the index in order, without being sorted`, async (t) => {
+  test(`the query for ${what} reads the index in order without sorting`, async (t) => {
     const plan = await plansOf(t, query);
     assert.deepEqual(
       plan.filter((detail) => detail.includes('TEMP B-TREE')),

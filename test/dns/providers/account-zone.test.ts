@@ -5,15 +5,15 @@ import { accountZone, relativeName, zoneCandidates } from '../../../src/dns/prov
 
 const record = { name: 'a.b.example.com', value: 'v', zone: 'example.com', domain: 'b.example.com' };
 
-test('zones are looked for from the name itself down to two labels', () => {
+test('zoneCandidates lists the name and its parents down to two labels', () => {
   assert.deepEqual(zoneCandidates(record), ['a.b.example.com', 'b.example.com', 'example.com']);
 });
 
-test('a zone of one label is only looked for if one is configured', () => {
+test('zoneCandidates lists a zone of one label only if it is configured', () => {
   assert.deepEqual(zoneCandidates({ ...record, name: 'a.lan', zone: 'lan' }), ['a.lan', 'lan']);
 });
 
-test('the longest zone wins, however it is written and in any order', () => {
+test('accountZone returns the longest matching zone, regardless of case, trailing dot and order', () => {
   const zones = ['com', 'example.com.', 'B.Example.COM.', 'xb.example.com', 'c.b.example.com'].map(
     (name) => ({ name }),
   );
@@ -21,7 +21,7 @@ test('the longest zone wins, however it is written and in any order', () => {
   assert.equal(accountZone([{ name: 'ample.com' }], record), undefined);
 });
 
-test('a record is called by the labels before its zone, and not at all at the zone itself', () => {
+test('relativeName returns the labels before the zone, and an empty string for the zone itself', () => {
   assert.equal(relativeName('a.b.example.com', 'example.com'), 'a.b');
   assert.equal(relativeName('example.com', 'example.com'), '');
 });

@@ -62,7 +62,7 @@ function installed(t: TestContext) {
   return { home, provider };
 }
 
-test('it calls the functions of the script, and nothing of it stays on the disk', async (t) => {
+test('present and remove call the functions of the script and leave no files behind', async (t) => {
   const { home, provider } = installed(t);
   const fake = provider({ Fake_Key: 'top-secret' });
   await fake.present(record, never);
@@ -76,7 +76,7 @@ test('it calls the functions of the script, and nothing of it stays on the disk'
   assert.deepEqual(readdirSync(join(home, 'temporary')), []);
 });
 
-test('credentials come from the settings alone: what acme.sh has kept is not read', async (t) => {
+test('credentials saved by acme.sh are not used', async (t) => {
   const { provider } = installed(t);
   await assert.rejects(
     provider({}).present(record, never),
@@ -84,7 +84,7 @@ test('credentials come from the settings alone: what acme.sh has kept is not rea
   );
 });
 
-test('a failure quotes the script, without the credentials', async (t) => {
+test('a failure includes the output of the script, without the credentials', async (t) => {
   const { home, provider } = installed(t);
   await assert.rejects(provider({ Fake_Key: 'wrong-key' }).present(record, never), /: refused \[secret\]$/);
   assert.deepEqual(readdirSync(join(home, 'temporary')), []);
@@ -95,7 +95,7 @@ test('a failure quotes the script, without the credentials', async (t) => {
   );
 });
 
-test('the script may be elsewhere', async (t) => {
+test('a script outside the dnsapi directory can be used', async (t) => {
   const { home, provider } = installed(t);
   const own = join(home, 'dns_own.sh');
   writeFileSync(own, 'dns_own_add() { echo "$1" >"$HOME/own"; }\n');
@@ -112,7 +112,7 @@ for (const settings of [
   { script: 'dns_fake.sh;id', program: '/a/acme.sh' },
   { script: 'dns_fake.sh', program: 'acme.sh' },
 ]) {
-  test(`${JSON.stringify(settings)} is refused`, () => {
+  test(`settings ${JSON.stringify(settings)} are rejected`, () => {
     assert.equal(acmeSh.config.safeParse(settings).success, false);
   });
 }

@@ -17,7 +17,7 @@ providerScenarios(fakeAzureDns);
 
 const isChange = ({ method }: { method: string }) => method === 'PUT' || method === 'DELETE';
 
-test('every change says which set it is about, and a set that changed is read again', async () => {
+test('every change sends If-Match or If-None-Match, and concurrent changes are preserved', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, signal } = bench(fakeAzureDns, fake);
   await provider.present(record, signal);
@@ -34,7 +34,7 @@ test('every change says which set it is about, and a set that changed is read ag
   );
 });
 
-test('the last value takes the set with it', async () => {
+test('removing the last value deletes the record set', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, signal } = bench(fakeAzureDns, fake);
   await provider.present(record, signal);
@@ -42,7 +42,7 @@ test('the last value takes the set with it', async () => {
   assert.equal(fake.requests.filter(isChange).at(-1)?.method, 'DELETE');
 });
 
-test('one token serves until it expires, and a new one is fetched if it is refused', async () => {
+test('a token is reused until it expires, and replaced if it is rejected', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, world, signal } = bench(fakeAzureDns, fake);
   const logins = () => fake.requests.filter(({ path }) => path.endsWith('/oauth2/v2.0/token')).length;
@@ -57,7 +57,7 @@ test('one token serves until it expires, and a new one is fetched if it is refus
   assert.equal(logins(), 3);
 });
 
-test('a named zone is used without listing zones, if the record is in it', async () => {
+test('zone_name is used without listing zones, and rejects a record outside the zone', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { made, signal } = bench(fakeAzureDns, fake);
   const provider = made({ ...fakeAzureDns.config(fake.url), zone_name: 'Example.com' });
@@ -68,7 +68,7 @@ test('a named zone is used without listing zones, if the record is in it', async
   assert.match((await refused(provider.present(elsewhere, signal))).message, /has no zone .*zone_name/);
 });
 
-test('a next page on another host gets no token', async () => {
+test('a next page on another host is not requested', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { provider, signal } = bench(fakeAzureDns, fake);
   const nextLink = 'https://evil.example/subscriptions';
@@ -76,7 +76,7 @@ test('a next page on another host gets no token', async () => {
   assert.match((await refused(provider.present(record, signal))).message, /on another host, evil\.example/);
 });
 
-test('a client secret that Azure rejects is reported with the name of the login, and not shown', async () => {
+test('a client secret that Azure rejects is reported as a login error and not shown', async () => {
   await using fake = await startFake(fakeAzureDns);
   const { made, signal } = bench(fakeAzureDns, fake);
   const { message } = await refused(made(fakeAzureDns.wrong(fake.url)).present(record, signal));

@@ -34,7 +34,7 @@ test('a forgotten token is replaced', async () => {
   assert.doesNotMatch(inspect(token, { depth: 9 }), /token-2/);
 });
 
-test('a failed fetch is not kept', async () => {
+test('a failed token request is not cached', async () => {
   let isDown = true;
   const token = bearerToken(new TestWorld(), async () => {
     if (isDown) throw new Error('down');

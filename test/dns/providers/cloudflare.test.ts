@@ -13,7 +13,7 @@ import { fakeCloudflare } from './fake-cloudflare.ts';
 
 providerScenarios(fakeCloudflare);
 
-test('of zones with one name the active one is taken', async () => {
+test('the active zone is used if several zones have the same name', async () => {
   await using fake = await startFake(fakeCloudflare);
   const { provider, signal } = bench(fakeCloudflare, fake);
   await provider.present(record, signal);
@@ -21,7 +21,7 @@ test('of zones with one name the active one is taken', async () => {
   assert.deepEqual([...new Set(paths)], ['/client/v4/zones/id-example.com/dns_records']);
 });
 
-test('a refusal to create is an error unless it says that the record exists', async () => {
+test('a rejected request to create a record is reported with the error of the API', async () => {
   await using fake = await startFake(fakeCloudflare);
   const { provider, signal } = bench(fakeCloudflare, fake);
   fake.interrupt(fakeCloudflare.error(400, 'DNS Validation Error'), ({ method }) => method === 'POST');

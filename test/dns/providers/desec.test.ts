@@ -13,7 +13,7 @@ import { fakeDesec } from './fake-desec.ts';
 
 providerScenarios(fakeDesec);
 
-test("a new set has the domain's smallest TTL, and the last value takes the set with it", async () => {
+test('a new record set has the minimum TTL of the domain, and removing the last value empties it', async () => {
   await using fake = await startFake(fakeDesec);
   const { provider, signal } = bench(fakeDesec, fake);
   fake.interrupt({ status: 200, json: [{ name: 'example.com', minimum_ttl: 4000 }] });
@@ -33,7 +33,7 @@ test("a new set has the domain's smallest TTL, and the last value takes the set 
   ]);
 });
 
-test('a refusal that names a field is shown', async () => {
+test('an error about a field is included in the message', async () => {
   await using fake = await startFake(fakeDesec);
   const { provider, signal } = bench(fakeDesec, fake);
   const json = { records: ['Record content malformed.'] };

@@ -22,7 +22,7 @@ test('a next page on another host is not requested', async () => {
   assert.match(message, /on another host, evil\.example; no request was sent/);
 });
 
-test('pages that lead in a circle end', async () => {
+test('listing domains ends if the pages form a loop', async () => {
   await using fake = await startFake(fakeDigitalocean);
   const { provider, signal } = bench(fakeDigitalocean, fake);
   const next = `${fake.url}/v2/domains?page=1&again`;

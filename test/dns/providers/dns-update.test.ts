@@ -33,7 +33,7 @@ const soaOf = (name: string): ResourceRecord => ({
   ...{ name, type: recordType.soa, class: recordClass.in, ttl: 0, data: Buffer.alloc(0) },
 });
 
-test('the zone is the owner of the SOA in the answer, or in what comes with "there is none"', () => {
+test('zoneIn returns the owner of the SOA record in the answer or authority section', () => {
   const name = 'a.example.test';
   assert.equal(zoneIn(answerOf([soaOf(name)], []), name), name);
   assert.equal(zoneIn(answerOf([], [soaOf('example.test')]), name), 'example.test');
@@ -42,7 +42,7 @@ test('the zone is the owner of the SOA in the answer, or in what comes with "the
   assert.equal(zoneIn(answerOf([soaOf('cdn.test')], []), name), undefined, "an alias's target");
 });
 
-test('an answer goes with its question by id and kind', () => {
+test('isAnswerTo matches a response to its request by ID and opcode', () => {
   const answer = { ...answerOf([], []), opcode: 5 };
   assert.equal(isAnswerTo(answer, 1, 5), true);
   assert.equal(isAnswerTo(answer, 2, 5), false);
@@ -50,7 +50,7 @@ test('an answer goes with its question by id and kind', () => {
   assert.equal(isAnswerTo({ ...answer, isAnswer: false }, 1, 5), false);
 });
 
-test('every header code is named, with what to do', () => {
+test('refusal describes response codes with a hint for the fix', () => {
   assert.match(
     refusal(5),
     /^answered REFUSED: the key is not permitted to change TXT records at this name; /,
@@ -61,7 +61,7 @@ test('every header code is named, with what to do', () => {
   assert.equal(refusal(15), 'answered code 15: see its log');
 });
 
-test('every trouble with signatures says what to look at', () => {
+test('signatureRefusal describes each signature error with a hint for the fix', () => {
   const now = Date.parse('2026-11-21T12:00:00Z');
   const words = (verdict: Parameters<typeof signatureRefusal>[0]) => signatureRefusal(verdict, now);
   assert.match(words({ kind: 'missing' }), /^answered without a signature/);

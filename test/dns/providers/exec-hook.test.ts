@@ -31,7 +31,7 @@ async function bothCalls(t: TestContext, config: object) {
 }
 
 suite('styles', () => {
-  test("lego's gets a verb, the name with its dot, and the value", async (t) => {
+  test('lego passes a verb, the name with a trailing dot, and the value', async (t) => {
     const calls = await bothCalls(t, { environment: { TOKEN: 'x' } });
     assert.deepEqual(
       calls.map(({ args }) => args),
@@ -43,7 +43,7 @@ suite('styles', () => {
     assert.equal(calls[0]?.env.TOKEN, 'x');
   });
 
-  test("dehydrated's gets a verb, the domain, no file, and the value", async (t) => {
+  test('dehydrated passes a verb, the domain, - as the file, and the value', async (t) => {
     const calls = await bothCalls(t, { style: 'dehydrated' });
     assert.deepEqual(
       calls.map(({ args }) => args.slice(1)),
@@ -54,7 +54,7 @@ suite('styles', () => {
     );
   });
 
-  test("certbot's gets an environment, and another program may clean up", async (t) => {
+  test('certbot passes environment variables, and cleans up only with cleanup_command', async (t) => {
     const [call, ...others] = await bothCalls(t, { style: 'certbot' });
     assert.equal(others.length, 0, 'no cleanup without a program for it');
     assert.deepEqual(call?.args, ['own argument']);
@@ -65,7 +65,7 @@ suite('styles', () => {
     assert.equal(cleanup.calls()[0]?.env.CERTBOT_VALIDATION, 'v-1');
   });
 
-  test('after a CNAME the domain is what the name says, and a name of another form is for lego only', async (t) => {
+  test('after a CNAME the domain comes from the record name; only lego accepts names without _acme-challenge', async (t) => {
     const hook = recordingHook(tempDir(t));
     const delegated = { ...record, name: '_acme-challenge.hosts.test' };
     for (const style of ['dehydrated', 'certbot', 'lego']) {
@@ -97,7 +97,7 @@ suite('failures', () => {
     return assert.fail('it went well');
   };
 
-  test('name the exit code and the end of what the hook said, in one line, without what was configured', async (t) => {
+  test('report the exit code and the end of stderr in one line, in which secrets are hidden', async (t) => {
     const body = `console.log('not this'); console.error('x'.repeat(600)); console.error('\\x1b[31mzone\\tunknown\\n  for', process.env.TOKEN);
       process.exitCode = 7;`;
     const command = hookScript(tempDir(t), body);
@@ -109,7 +109,7 @@ suite('failures', () => {
     assert(message.length < 600 + process.execPath.length);
   });
 
-  test('show stdout where stderr is empty, or that nothing was said', async (t) => {
+  test('report stdout if stderr is empty, or that there was no output', async (t) => {
     const dir = tempDir(t);
     const said = hookScript(dir, `console.log('no such zone'); process.exitCode = 1;`);
     assert.equal(
@@ -123,7 +123,7 @@ suite('failures', () => {
     );
   });
 
-  test('say which signal or limit ended it', async (t) => {
+  test('report the signal, the timeout or the cancellation that ended the hook', async (t) => {
     const dir = tempDir(t);
     const killed = hookScript(dir, `process.kill(process.pid, 'SIGKILL');`);
     assert.match(await failure({ command: killed }), /was killed by SIGKILL, without any output$/);
@@ -138,7 +138,7 @@ suite('failures', () => {
     );
   });
 
-  test('tell a missing program from a list of words in one string', async (t) => {
+  test('explain how to write arguments if the program of a single string is missing', async (t) => {
     const missing = `${tempDir(t)}/hook --flag`;
     assert.match(
       await failure({ command: missing }),
@@ -159,7 +159,7 @@ suite('settings', () => {
     });
   });
 
-  test('want an absolute path', () => {
+  test('require an absolute path', () => {
     for (const command of ['hook', './hook', '', ['hook', '/a'], []]) {
       assert.notEqual(issues({ command }).length, 0, JSON.stringify(command));
     }
@@ -168,13 +168,13 @@ suite('settings', () => {
     assert.match(issues({ command: 7 }).join(), /command: must be a path, or a list/);
   });
 
-  test('want names and values that an environment can hold', () => {
+  test('reject invalid names and values of environment variables', () => {
     for (const environment of [{ 'A=B': 'x' }, { '': 'x' }, { A: 'x\0' }, { A: 1 }, []]) {
       assert.notEqual(issues({ command: '/a', environment }).length, 0, JSON.stringify(environment));
     }
   });
 
-  test('have a program for cleaning up in the style that needs one', () => {
+  test('accept cleanup_command only in the certbot style', () => {
     assert.match(
       issues({ command: '/a', cleanup_command: '/b' }).join(),
       /cleanup_command: is only for the style certbot/,

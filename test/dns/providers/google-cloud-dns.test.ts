@@ -21,7 +21,7 @@ import {
 
 providerScenarios(fakeGoogleCloudDns);
 
-test('the key is exchanged for a token by an assertion that Google can check', async () => {
+test('the service account key is exchanged for a token with a valid signed JWT', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, signal } = bench(fakeGoogleCloudDns, fake);
   await provider.present(record, signal);
@@ -39,7 +39,7 @@ test('the key is exchanged for a token by an assertion that Google can check', a
   });
 });
 
-test('one token serves until it expires, and a new one is fetched if it is refused', async () => {
+test('a token is reused until it expires, and replaced if it is rejected', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, world, signal } = bench(fakeGoogleCloudDns, fake);
   const logins = () => fake.requests.filter(({ path }) => path === '/token').length;
@@ -65,7 +65,7 @@ test('a concurrent change by another client is preserved', async () => {
   assert.deepEqual(fake.values(here), ['another-clients', another.value, 'a-third']);
 });
 
-test('the key file may be given as its JSON text, and project wins over the one in it', async () => {
+test('service_account can be JSON text, and project overrides its project_id', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { made, signal } = bench(fakeGoogleCloudDns, fake);
   const key = { ...googleKeyFile(fake.url), project_id: 'another' };
@@ -76,7 +76,7 @@ test('the key file may be given as its JSON text, and project wins over the one 
   assert.deepEqual(fake.values(here), [record.value]);
 });
 
-test('a key file that is none is refused without being shown', async () => {
+test('an invalid service account key is rejected without being shown', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { made, signal } = bench(fakeGoogleCloudDns, fake);
   const key = googleKeyFile(fake.url);
@@ -104,7 +104,7 @@ test('a key file that is none is refused without being shown', async () => {
   }
 });
 
-test('a quota that is used up is waited for, though Google calls it forbidden', async () => {
+test('HTTP 403 with rateLimitExceeded is retried after one second', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, world, signal } = bench(fakeGoogleCloudDns, fake);
   const errors = [{ reason: 'rateLimitExceeded', message: 'Rate Limit Exceeded' }];
@@ -114,7 +114,7 @@ test('a quota that is used up is waited for, though Google calls it forbidden', 
   assert.deepEqual(world.waits, [1000]);
 });
 
-test('records of many names are one change, and go by another', async () => {
+test('a batch creates many records and removes them with one request', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, signal } = bench(fakeGoogleCloudDns, fake);
   const name = (index: number) => `_acme-challenge.n${index}.example.com`;

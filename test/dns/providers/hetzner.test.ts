@@ -13,7 +13,7 @@ import { failedAction, fakeHetzner } from './fake-hetzner.ts';
 
 providerScenarios(fakeHetzner);
 
-test('an action that fails is an error in its words', async () => {
+test('a failed action is reported with its error message, in which secrets are hidden', async () => {
   await using fake = await startFake(fakeHetzner);
   const { provider, signal } = bench(fakeHetzner, fake);
   const json = { action: { id: failedAction, status: 'running', error: null } };
@@ -22,7 +22,7 @@ test('an action that fails is an error in its words', async () => {
   assert.match(message, /^Hetzner failed to add a TXT record at .+: Action failed for \[secret\]$/);
 });
 
-test('an action that never ends is given up', async () => {
+test('an action that never ends is abandoned after 60 polls', async () => {
   await using fake = await startFake(fakeHetzner);
   const { provider, world, signal } = bench(fakeHetzner, fake);
   const running = { status: 201, json: { action: { id: 7, status: 'running', error: null } } };
@@ -32,7 +32,7 @@ test('an action that never ends is given up', async () => {
   assert.equal(world.waits.length, 60);
 });
 
-test('a secondary zone cannot be changed here', async () => {
+test('a change in a secondary zone is rejected with a hint to the primary server', async () => {
   await using fake = await startFake(fakeHetzner);
   const { provider, signal } = bench(fakeHetzner, fake);
   const zones = [{ id: 1, name: 'example.com', mode: 'secondary' }];
@@ -40,7 +40,7 @@ test('a secondary zone cannot be changed here', async () => {
   assert.match((await refused(provider.present(record, signal))).message, /secondary zone.* primary server$/);
 });
 
-test('only a new set gets a TTL', async () => {
+test('a TTL is sent only with a new record set', async () => {
   await using fake = await startFake(fakeHetzner);
   const { provider, signal } = bench(fakeHetzner, fake);
   await provider.present(record, signal);
@@ -54,7 +54,7 @@ test('only a new set gets a TTL', async () => {
   ]);
 });
 
-test('what the API keeps refusing ends in its words', async () => {
+test('a zone that stays locked (HTTP 423) is reported with the error message of the API', async () => {
   await using fake = await startFake(fakeHetzner);
   const { provider, signal } = bench(fakeHetzner, fake);
   for (let time = 0; time < 8; time += 1) {

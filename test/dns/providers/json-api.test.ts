@@ -25,7 +25,7 @@ async function withApi(options: Partial<ApiOptions> = {}) {
   return { fake, api, world: context.world, get: { method: 'GET', path: '/x', purpose: 'do it' } as const };
 }
 
-test('paths go under the base URL, with and without a slash at its end', async () => {
+test('paths are appended to the base URL, with an encoded query', async () => {
   const { fake, api, get } = await withApi();
   await using _ = fake;
   fake.handler = ({ url }) => ({ status: 200, json: url });
@@ -33,7 +33,7 @@ test('paths go under the base URL, with and without a slash at its end', async (
   assert.equal(answer.body, `${fake.url}/api/x?a=b+c&n=1`);
 });
 
-test('a URL that the API names is followed on the same host only', async () => {
+test('an absolute URL is requested only on the origin of the API', async () => {
   const { fake, api, get } = await withApi();
   await using _ = fake;
   fake.handler = () => ({ status: 200, json: 'here' });
@@ -45,7 +45,7 @@ test('a URL that the API names is followed on the same host only', async () => {
   assert.equal(fake.requests.length, 1);
 });
 
-test('credentials are built for each attempt, and a token that was sent is not shown', async () => {
+test('credentials are built for each attempt, and sent credentials are hidden in errors', async () => {
   let count = 0;
   const { fake, api, get } = await withApi({
     authorize: () => {
@@ -66,7 +66,7 @@ test('credentials are built for each attempt, and a token that was sent is not s
   );
 });
 
-test('a token that is refused is replaced once', async () => {
+test('a rejected token is renewed once', async () => {
   let token = 'old';
   const { fake, api, get } = await withApi({
     authorize: () => ({ Authorization: `Bearer ${token}` }),
@@ -83,7 +83,7 @@ test('a token that is refused is replaced once', async () => {
   assert.equal(fake.requests.length, 4);
 });
 
-test('an invalid Retry-After is ignored', async () => {
+test('an invalid Retry-After is ignored, and 0 or a past date is retried without a wait', async () => {
   const { fake, api, get, world } = await withApi();
   await using _ = fake;
   for (const [header, wait] of [
@@ -99,7 +99,7 @@ test('an invalid Retry-After is ignored', async () => {
   }
 });
 
-test('an answer of more than a megabyte is not taken, and the form of another is named', async () => {
+test('a response of more than 1 MiB is rejected, and a malformed one is reported with the invalid field', async () => {
   const { fake, api, get } = await withApi();
   await using _ = fake;
   fake.handler = () => ({ status: 200, json: 'x'.repeat(2 ** 20) });
@@ -113,7 +113,7 @@ test('an answer of more than a megabyte is not taken, and the form of another is
   assert.throws(() => api.read(schema, answer), /unexpected response \(zones\.0\.id must be a string\)/);
 });
 
-test('a closed connection is reopened', async () => {
+test('a connection error is reported after three retries', async () => {
   const { fake, api, get, world } = await withApi();
   fake.handler = () => ({ status: 200, json: {} });
   await api.send(get, signal);
@@ -126,6 +126,6 @@ test('a closed connection is reopened', async () => {
   assert.deepEqual(world.waits, [1000, 2000, 4000]);
 });
 
-test('texts are found however deep they are', () => {
+test('textsIn finds strings at any depth', () => {
   assert.deepEqual(textsIn({ a: ['b', { c: 'd', e: 1 }], f: null, g: 'h' }), ['b', 'd', 'h']);
 });

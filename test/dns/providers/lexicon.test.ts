@@ -44,7 +44,7 @@ function fakeLexicon(dir: string, last = '') {
   return { program, calls };
 }
 
-test('it creates and deletes one value, with the credentials in the environment and never among the arguments', async (t) => {
+test('lexicon is called to create and delete one value, with the credentials only in the environment', async (t) => {
   const { program, calls } = fakeLexicon(tempDir(t));
   const environment = { LEXICON_GANDI_AUTH_TOKEN: 'top-secret-token' };
   const provider = providerFor({ provider: 'gandi', program, environment });
@@ -65,7 +65,7 @@ test('it creates and deletes one value, with the credentials in the environment 
   }
 });
 
-test('a failure quotes what lexicon said, without the credentials; a missing program is named', async (t) => {
+test('a failure includes the output of lexicon without the credentials, or the missing program', async (t) => {
   const { program } = fakeLexicon(tempDir(t), "console.error('401 for top-secret-token'); process.exit(3);");
   const environment = { LEXICON_GANDI_AUTH_TOKEN: 'top-secret-token' };
   await assert.rejects(
@@ -84,7 +84,7 @@ for (const [settings, message] of [
   [{ provider: 'gandi', program: 'lexicon' }, /must be an absolute path/],
   [{ provider: 'gandi', auth_token: 'x' }, /auth_token/],
 ] as const) {
-  test(`${JSON.stringify(settings)} is refused`, () => {
+  test(`settings ${JSON.stringify(settings)} are rejected`, () => {
     assert.match(String(lexicon.config.safeParse(settings).error), message);
   });
 }

@@ -6,7 +6,7 @@ import { silentLog } from '../../../src/base/log.ts';
 import { manual } from '../../../src/dns/providers/manual.ts';
 import { fakeContext } from '../../harness/dns/fake-provider.ts';
 
-test('the record is shown to be created, and later to be removed', async () => {
+test('present logs the record as a warning, and remove logs it as info', async () => {
   const said: [string, LogFields][] = [];
   const log = {
     ...silentLog,
@@ -25,7 +25,7 @@ test('the record is shown to be created, and later to be removed', async () => {
   ]);
 });
 
-test('there is nothing to set', () => {
+test('manual accepts only empty settings', () => {
   assert(manual.config.safeParse({}).success);
   assert(!manual.config.safeParse({ token: 'x' }).success);
 });

@@ -14,7 +14,7 @@ import { fakeOvh, ovhTime } from './fake-ovh.ts';
 
 providerScenarios(fakeOvh);
 
-test("OVH's own example of a signature", () => {
+test("ovhSignature returns the signature of OVH's own example", () => {
   const keys = {
     applicationSecret: 'EXEgWIz07P0HYwtQDs7cNIqCiQaWSuHF',
     consumerKey: 'MtSwSrPpNjqfVSmJhLbPyr2i45lSwPU1',
@@ -36,7 +36,7 @@ test("OVH's time is requested once an hour", async () => {
   assert.equal(asked(), 2);
 });
 
-test('a zone is published after each change, and again where the record was there already', async () => {
+test('a zone is refreshed after each change, and when a record to create already exists', async () => {
   await using fake = await startFake(fakeOvh);
   const { provider, signal } = bench(fakeOvh, fake);
   const published = () =>
@@ -50,7 +50,7 @@ test('a zone is published after each change, and again where the record was ther
   assert.equal(published(), 3);
 });
 
-test('a consumer key that may not list zones finds the one whose records it may list', async () => {
+test('a consumer key without permission to list zones finds the zone whose records it can list', async () => {
   await using fake = await startFake(fakeOvh);
   const { provider, signal } = bench(fakeOvh, fake);
   const forbidden = fakeOvh.error(403, 'This call has not been granted');

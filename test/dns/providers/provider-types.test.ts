@@ -32,7 +32,7 @@ test('the table has every type by its name, with a title', () => {
   }
 });
 
-test('what a type reads may be kept as JSON and read again', async () => {
+test('a configuration can be stored as JSON and read again', async () => {
   const webhook = typeNamed('webhook');
   const config = await readProviderConfig(webhook, 'url: https://hook.test\nusername: u\npassword: p\n');
   const again: unknown = JSON.parse(JSON.stringify(config));
@@ -73,19 +73,19 @@ delete (unplain as { plain?: string }).plain;
 suite('a secret file', () => {
   const good: Readonly<Record<string, string>> = {
     YAML: 'api_token: t0ken\nttl: 60\n',
-    'YAML with comments and Windows lines': '# mine\r\napi_token: "t0ken" # yes\r\n',
+    'YAML with comments and CRLF line ends': '# mine\r\napi_token: "t0ken" # yes\r\n',
     JSON: '{"api_token":"t0ken"}',
-    'JSON without blanks, in several lines': '{\n"api_token":"t0ken"\n}',
+    'JSON without spaces, on several lines': '{\n"api_token":"t0ken"\n}',
     'one line': 't0ken',
-    'one line with an end, and blanks around': '  t0ken \r\n',
+    'one line with a line break and surrounding spaces': '  t0ken \r\n',
   };
   for (const [what, text] of Object.entries(good)) {
-    test(`is read: ${what}`, async () => {
+    test(`with ${what} is read`, async () => {
       assert.deepEqual(await readProviderConfig(example, text), { api_token: 't0ken', ttl: 60 });
     });
   }
 
-  test('as JSON of a mebibyte is rejected without delay, and not every error is reported', async () => {
+  test('as JSON of 1 MiB with unknown keys is rejected with a bounded list of errors', async () => {
     const keys = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`a${index}`, 1]));
     const message = await readProviderConfig(example, JSON.stringify({ api_token: 't0ken', ...keys })).then(
       () => assert.fail('it was taken'),
@@ -95,14 +95,14 @@ suite('a secret file', () => {
     assert.ok(message.length < 2000);
   });
 
-  test('of one line may look like anything without a blank', async () => {
+  test('of one line accepts any token without spaces', async () => {
     for (const token of ['1234567', 'a:b:c#d', '"quoted"', '[x]yz', '-----', 'null!', 'x=y==']) {
       assert.deepEqual(await readProviderConfig(example, token), { api_token: token, ttl: 60 });
     }
   });
 
   const bad: readonly (readonly [string, string, string])[] = [
-    ['', 'an empty file', 'invalid settings for example: api_token is missing'],
+    ['', 'no content', 'invalid settings for example: api_token is missing'],
     ['zone_id: s3cret', 'a missing key', 'invalid settings for example: api_token is missing'],
     [
       'api_token: s3cret\nfoo: s3cret\nbar_Baz: s3cret',
@@ -116,10 +116,10 @@ suite('a secret file', () => {
     ],
     [
       'api_token: s3cret\nttl: s3cret',
-      'a value of the wrong kind',
+      'a value of the wrong type',
       'invalid settings for example: ttl must be a number',
     ],
-    ['api_token:s3cret', 'no blank after the key', 'the secret file needs a space after "api_token:"'],
+    ['api_token:s3cret', 'no space after the key', 'the secret file needs a space after "api_token:"'],
     ['api_token=s3cret', 'an equals sign', 'the secret file needs a space after "api_token:"'],
     [
       'two s3cret words',
@@ -133,7 +133,7 @@ suite('a secret file', () => {
     ],
     [
       'api_token: s3cret\n  x: "s3cret',
-      'broken YAML',
+      'invalid YAML',
       'the secret file is neither valid YAML nor JSON: BLOCK_AS_IMPLICIT_KEY in line 1',
     ],
     [
@@ -143,7 +143,7 @@ suite('a secret file', () => {
     ],
     [
       'api_token: *s3cret\n',
-      'an alias that leads nowhere',
+      'an unresolved alias',
       'the secret file has unresolved YAML aliases, or too many of them',
     ],
     [
@@ -153,7 +153,7 @@ suite('a secret file', () => {
     ],
   ];
   for (const [text, what, message] of bad) {
-    test(`is refused: ${what}`, async () => {
+    test(`with ${what} is rejected`, async () => {
       await assert.rejects(readProviderConfig(example, text), { name: 'DnsProviderError', message });
     });
   }
@@ -164,7 +164,7 @@ suite('a secret file', () => {
     });
   });
 
-  test('with a mapping as a key is refused without a warning that shows it', async (t) => {
+  test('with a mapping as a key is rejected without showing it in a warning', async (t) => {
     const warnings = t.mock.method(process, 'emitWarning', () => undefined);
     await assert.rejects(readProviderConfig(unplain, '? {x: s3cret}\n: b\n'), (error: Error) => {
       assert.doesNotMatch(error.message, /s3cret/);
@@ -173,7 +173,7 @@ suite('a secret file', () => {
     assert.equal(warnings.mock.callCount(), 0);
   });
 
-  test('with aliases that multiply is refused', async () => {
+  test('with exponentially expanding aliases is rejected', async () => {
     const lines = ['a: &a [x, x, x, x, x, x, x, x, x]'];
     for (let index = 1; index < 12; index += 1) {
       const before = index === 1 ? 'a' : `a${index - 1}`;
@@ -185,7 +185,7 @@ suite('a secret file', () => {
     );
   });
 
-  test('never has a value of it in an error, for any type', async () => {
+  test('never shows its values in an error, for any provider type', async () => {
     const marker = 's3cret-0f-mine';
     const value = fc.oneof(
       fc.constant(marker),

@@ -24,7 +24,7 @@ function providerFor(server: Bind, more: Readonly<Record<string, unknown>> = {},
 }
 
 suite('a real BIND', needsBind(), () => {
-  test('holds several values at a name, each put and removed by itself, and again', async (t) => {
+  test('holds several values at a name, which can be added and removed individually and repeatedly', async (t) => {
     const server = await bind(t, { zones: [zone] });
     const provider = providerFor(server);
     for (const value of ['one', 'two', 'one']) await provider.present(recordOf(value), never);
@@ -35,7 +35,7 @@ suite('a real BIND', needsBind(), () => {
     assert.deepEqual(await server.txt(name), []);
   });
 
-  test('takes values at once from many, at the apex of a zone, and long ones', async (t) => {
+  test('accepts 20 concurrent values at a name, and a long value at the apex of a zone', async (t) => {
     const server = await bind(t, { zones: [zone, `sub.${zone}`] });
     const provider = providerFor(server);
     const values = Array.from({ length: 20 }, (_, index) => `value-${String(index).padStart(2, '0')}`);
@@ -46,7 +46,7 @@ suite('a real BIND', needsBind(), () => {
     assert.deepEqual(await server.txt(`sub.${zone}`), [long], 'in the zone that the server names');
   });
 
-  test('is seen through an alias into another zone, which is where the record goes', async (t) => {
+  test('shows a record through a CNAME into another zone, in which it is created', async (t) => {
     const alias = `_acme-challenge.www CNAME www.acme.test.`;
     const server = await bind(t, { zones: [{ name: zone, records: [alias] }, 'acme.test'] });
     const resolver = systemResolver(server.server, undefined, loopbackGuard);
@@ -62,7 +62,7 @@ suite('a real BIND', needsBind(), () => {
     await assert.rejects(look(), /has no TXT record/);
   });
 
-  test('takes a hundred names in two updates, and gives them back', async (t) => {
+  test('accepts a batch of 101 records in two zones, and the removal of 100 of them', async (t) => {
     const server = await bind(t, { zones: [zone, `sub.${zone}`] });
     const provider = providerFor(server);
     const records = Array.from({ length: 50 }, (_, index) => [
@@ -104,7 +104,7 @@ suite('a real BIND', needsBind(), () => {
     assert.deepEqual(await real.txt(name, second), ['one']);
   });
 
-  test('names the servers of a zone that it refers to', async (t) => {
+  test('returns the name servers of a zone in a referral', async (t) => {
     const referral = ['_acme-challenge.www NS ns.elsewhere.test.'];
     const server = await bind(t, { zones: [{ name: zone, records: referral }] });
     const resolver = systemResolver(server.server, undefined, loopbackGuard);
@@ -120,7 +120,7 @@ suite('a real BIND', needsBind(), () => {
     });
   }
 
-  test('refuses what it should, in words that help', async (t) => {
+  test('rejects updates with a wrong key, time or zone, and the error explains the cause', async (t) => {
     const server = await bind(t, { zones: [zone] });
     const hourAhead = { ...realWorld, now: () => Date.now() + 3_600_000 };
     const cases: readonly (readonly [string, ReturnType<typeof providerFor>, RegExp])[] = [

@@ -65,8 +65,8 @@ function soaAnswer(request: Buffer, zone: string): Buffer {
 const obliging: Script = (request, kind) =>
   signedWith(request, kind === 'query' ? soaAnswer(request, 'example.test') : plainAnswer(request, 0));
 
-suite('what is sent', () => {
-  test('first a question for the zone, then the change of the one record, both signed', async (t) => {
+suite('requests', () => {
+  test('each change sends a signed SOA query for the zone and a signed update of the single record', async (t) => {
     const { provider, requests } = await start(t, obliging);
     await provider.present(record, never);
     await provider.remove(record, never);
@@ -82,7 +82,7 @@ suite('what is sent', () => {
     assert(!requests.some((request) => request.includes(secret)));
   });
 
-  test('a configured zone is not queried, and the lifetime is as configured', async (t) => {
+  test('a configured zone is not queried, and the configured TTL is sent', async (t) => {
     const { provider, requests } = await start(t, obliging, { ...settings, zone: 'Test.', ttl: 5 });
     await provider.present(record, never);
     assert.equal(requests.length, 1);
@@ -90,7 +90,7 @@ suite('what is sent', () => {
     assert.equal(parseAnswer(requests[0] ?? Buffer.alloc(0)).authorities[0]?.ttl, 5);
   });
 
-  test('a server that tells no zone is asked about the names above, and one that refuses gets the zone of the provider', async (t) => {
+  test('parent names are queried if a response has no SOA, and the zone of the record is used after REFUSED', async (t) => {
     const asked: number[] = [];
     const { provider, requests } = await start(t, (request, kind) => {
       asked.push(request.length);
@@ -108,7 +108,7 @@ suite('what is sent', () => {
     assert.equal(refused.requests[1]?.toString('latin1', 13, 20), 'example');
   });
 
-  test('without a key nothing is signed, and nothing is expected to be', async (t) => {
+  test('requests are unsigned and unsigned responses are accepted without a key', async (t) => {
     const script: Script = (request, kind) =>
       kind === 'query' ? soaAnswer(request, 'example.test') : plainAnswer(request, 0);
     const { provider, requests } = await start(t, script, { unsigned: true });
@@ -117,7 +117,7 @@ suite('what is sent', () => {
   });
 });
 
-suite('what people are told', () => {
+suite('rfc2136 reports a clear error for', () => {
   const update =
     (answer: (request: Buffer) => TcpReply): Script =>
     (request, kind) =>
@@ -156,13 +156,13 @@ suite('what people are told', () => {
       update((request) => signedWith(request, plainAnswer(request, 0), { mac: Buffer.alloc(32, 1) })),
       /answered with a signature by another key/,
     ],
-    'success of an hour ago': [
+    'success with a signature from an hour ago': [
       update((request) =>
         signedWith(request, plainAnswer(request, 0), { time: new TestWorld().now() / 1000 - 3600 }),
       ),
       /answered with a signature from another time: the clock of the server is 3600 s behind the vault's/,
     ],
-    'an answer to another question': [
+    'a response with another ID': [
       (request) => {
         const answer = plainAnswer(request, 0);
         answer.writeUInt16BE(request.readUInt16BE(0) ^ 1, 0);
@@ -170,8 +170,11 @@ suite('what people are told', () => {
       },
       /sent an answer that does not match the request/,
     ],
-    'the question itself': [(request) => request, /sent an answer that does not match the request/],
-    'an answer of another kind': [
+    'the request sent back as the response': [
+      (request) => request,
+      /sent an answer that does not match the request/,
+    ],
+    'a response with another opcode': [
       update((request) => {
         const answer = plainAnswer(request, 0);
         answer.writeUInt16BE(0x8000, 2);
@@ -179,8 +182,11 @@ suite('what people are told', () => {
       }),
       /sent an answer that does not match the request/,
     ],
-    garbage: [() => Buffer.from('HTTP/1.1 400 Bad Request'), /sent an answer that is not a DNS message/],
-    nothing: [() => Buffer.alloc(0), /sent an answer that is not a DNS message/],
+    'text that is not DNS': [
+      () => Buffer.from('HTTP/1.1 400 Bad Request'),
+      /sent an answer that is not a DNS message/,
+    ],
+    'an empty response': [() => Buffer.alloc(0), /sent an answer that is not a DNS message/],
     'a cut connection': [() => ({ cutAfter: Buffer.of(0) }), /closed the connection before it answered/],
   };
   for (const [what, [script, words]] of Object.entries(cases)) {
@@ -197,7 +203,7 @@ suite('what people are told', () => {
     });
   }
 
-  test('an answer cut at any byte is no success', async (t) => {
+  test('a response that is cut at any byte', async (t) => {
     let length = 0;
     let whole = Number.POSITIVE_INFINITY;
     const { provider } = await start(
@@ -215,7 +221,7 @@ suite('what people are told', () => {
     await provider.present(record, never);
   });
 
-  test('a name that DNS cannot hold is not sent', async (t) => {
+  test('an invalid name, and sends no request', async (t) => {
     const { provider, requests } = await start(t, obliging);
     await assert.rejects(provider.present({ ...record, name: 'a..b' }, never), DnsProviderError);
     assert.equal(requests.length, 0);
@@ -249,7 +255,7 @@ suite('settings', () => {
     }
   });
 
-  test('a key goes with its secret, unless it is said that there is none', () => {
+  test('key_name and secret are required together unless unsigned is set', () => {
     const { server, key_name, secret: text } = good;
     assert.deepEqual(issues({ server, unsigned: true }), []);
     assert.match(issues({ server }).join(), /key_name: is missing/);
@@ -258,7 +264,7 @@ suite('settings', () => {
     assert.match(issues({ ...good, unsigned: true }).join(), /unsigned: cannot be combined with key_name/);
   });
 
-  test('a secret is base64 and an algorithm is one of those', () => {
+  test('an invalid secret, algorithm or ttl is rejected', () => {
     for (const text of ['', 'no base64!', 'c2VjcmV', 'c2Vj cmV0']) {
       assert.match(issues({ ...good, secret: text }).join(), /secret: must be the base64 text/, text);
     }

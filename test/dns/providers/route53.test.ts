@@ -20,7 +20,7 @@ const isChange = ({ method }: { method: string }) => method === 'POST';
 
 const isStatus = ({ path }: { path: string }) => path.startsWith('/2013-04-01/change/');
 
-test('that all servers have a new record is waited for beside other changes', async () => {
+test('settle waits until a change is in sync and does not query it again', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, world, signal } = bench(fakeRoute53, fake);
   await provider.present(record, signal);
@@ -32,7 +32,7 @@ test('that all servers have a new record is waited for beside other changes', as
   assert.equal(fake.requests.filter(isStatus).length, 2, 'what is in sync is not asked for again');
 });
 
-test('whether a change is in sync may be unknown: the look at the DNS decides then', async () => {
+test('settle succeeds if the status query fails with 403 or 404, and rejects if it is aborted', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, signal } = bench(fakeRoute53, fake);
   for (const status of [403, 404]) {
@@ -46,7 +46,7 @@ test('whether a change is in sync may be unknown: the look at the DNS decides th
   assert.deepEqual(fake.values(here), [record.value]);
 });
 
-test('records of many names, and several of one, are one change, and go by another', async () => {
+test('a batch of many records is created in one change and removed in another', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, signal } = bench(fakeRoute53, fake);
   const names = Array.from({ length: 30 }, (_, index) => ({
@@ -77,7 +77,7 @@ test('a batch that conflicts with a concurrent change is retried and preserves t
   );
 });
 
-test('a set is replaced as it was read, with its TTL, or not at all', async () => {
+test('a record set that another client changes is read again and keeps the values of that client', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, signal } = bench(fakeRoute53, fake);
   await provider.present(record, signal);
@@ -91,7 +91,7 @@ test('a set is replaced as it was read, with its TTL, or not at all', async () =
 });
 
 for (const code of ['Throttling', 'PriorRequestNotComplete']) {
-  test(`${code} passes when asked again`, async () => {
+  test(`${code} is retried, and is reported if it persists`, async () => {
     await using fake = await startFake(fakeRoute53);
     const { provider, world, signal } = bench(fakeRoute53, fake);
     fake.interrupt(route53Error(400, 'Rate exceeded', code), isChange);
@@ -104,7 +104,7 @@ for (const code of ['Throttling', 'PriorRequestNotComplete']) {
   });
 }
 
-test('an error that no waiting fixes is reported at once', async () => {
+test('InvalidInput is reported immediately without a retry', async () => {
   await using fake = await startFake(fakeRoute53);
   const { provider, world, signal } = bench(fakeRoute53, fake);
   fake.interrupt(route53Error(400, 'bad <name> & more', 'InvalidInput'), isChange);
@@ -113,7 +113,7 @@ test('an error that no waiting fixes is reported at once', async () => {
   assert.deepEqual(world.waits, []);
 });
 
-test('a hosted zone that is given by its id is not looked for', async () => {
+test('a configured hosted_zone_id is used without listing zones', async () => {
   await using fake = await startFake(fakeRoute53);
   const { made, signal } = bench(fakeRoute53, fake);
   for (const hosted_zone_id of ['Z8', '/hostedzone/Z8']) {
@@ -125,7 +125,7 @@ test('a hosted zone that is given by its id is not looked for', async () => {
   assert(fake.requests.every(({ path }) => path === '/2013-04-01/hostedzone/Z8/rrset/'));
 });
 
-test('without a session token none is sent', async () => {
+test('no X-Amz-Security-Token header is sent without a session token', async () => {
   await using fake = await startFake(fakeRoute53);
   const { made, signal } = bench(fakeRoute53, fake);
   const { session_token: _, ...permanent } = fakeRoute53.config(fake.url);

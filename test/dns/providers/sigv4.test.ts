@@ -49,7 +49,7 @@ const vectors: Readonly<Record<string, Case>> = {
 };
 
 for (const [title, { signed, signature, ...request }] of Object.entries(vectors)) {
-  test(`AWS test suite: ${title}`, async () => {
+  test(`sigV4Headers matches the AWS test suite: ${title}`, async () => {
     const headers = await sigV4Headers(request, keys, suite, now);
     assert.deepEqual(headers, {
       'X-Amz-Date': '20150830T123600Z',
@@ -58,7 +58,7 @@ for (const [title, { signed, signature, ...request }] of Object.entries(vectors)
   });
 }
 
-test('IAM User Guide: ListUsers', async () => {
+test('sigV4Headers matches the ListUsers example of the IAM User Guide', async () => {
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' };
   const url = 'https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08';
   const { Authorization } = await sigV4Headers(
@@ -78,7 +78,7 @@ test('a session token is sent and signed', async () => {
   assert.match(headers.Authorization ?? '', /SignedHeaders=host;x-amz-date;x-amz-security-token,/);
 });
 
-test('marks that RFC 3986 reserves are encoded in the query, and a port is part of the host', async () => {
+test('characters that RFC 3986 reserves are encoded in the query, and the port is signed', async () => {
   const sign = async (url: string) =>
     (await sigV4Headers({ method: 'GET', url }, keys, suite, now)).Authorization;
   assert.equal(await sign(`${host}/?name=*.example.com`), await sign(`${host}/?name=%2A.example.com`));

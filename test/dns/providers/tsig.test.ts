@@ -35,7 +35,7 @@ for (const [algorithm, hex] of Object.entries(fromNsupdate) as [TsigAlgorithm, s
   });
 }
 
-test('the request that was given stays as it was', () => {
+test('sign does not modify the request', () => {
   const request = encodeRequest({
     id: 1,
     opcode: opcode.query,
@@ -46,7 +46,7 @@ test('the request that was given stays as it was', () => {
   assert.deepEqual(request, before);
 });
 
-suite('the signature of an answer', () => {
+suite('the signature of a response', () => {
   const now = Date.parse('2026-11-21T12:00:00Z');
   const time = now / 1000;
   const question = { name: 'example.test', type: recordType.soa };
@@ -72,7 +72,7 @@ suite('the signature of an answer', () => {
       assert.deepEqual(judge({ key: keyOf(algorithm) }), { kind: 'good' }));
   }
 
-  test('is good with an id that a forwarder changed, and five minutes apart', () => {
+  test('is good with an ID changed by a forwarder, and with a time five minutes apart', () => {
     const changed = (answer: Buffer) => {
       answer.writeUInt16BE(78, 0);
       return answer;
@@ -87,7 +87,7 @@ suite('the signature of an answer', () => {
     assert.deepEqual(judge({ time: time + 11, fudge: 10 }), { kind: 'stale', serverTime: now + 11_000 });
   });
 
-  test('is missing when there is none', () => {
+  test('is missing if the response has no TSIG record', () => {
     const answer = plainAnswer(request, 0);
     assert.deepEqual(verify(answer, parseAnswer(answer), keyOf(), Buffer.alloc(32), now), {
       kind: 'missing',
@@ -107,7 +107,7 @@ suite('the signature of an answer', () => {
     }
   });
 
-  test('is forged when any bit of the answer was changed', () => {
+  test('is not good if any covered bit of the response is changed', () => {
     const { mac } = sign(request, keyOf(), now);
     const key = { name: 'acme-key', algorithm: 'hmac-sha256', secret: bytes };
     const right = signedAnswer(plainAnswer(request, 0), mac, key, { time });
@@ -130,7 +130,7 @@ suite('the signature of an answer', () => {
     }
   });
 
-  test('that refuses ours says why, with the time of the server where that is it', () => {
+  test('with a TSIG error is refused with the error code, and with the server time for BADTIME', () => {
     assert.deepEqual(judge({ error: 16, mac: Buffer.alloc(0) }), { kind: 'refused', error: 16 });
     assert.deepEqual(judge({ error: 17, mac: Buffer.alloc(0) }), { kind: 'refused', error: 17 });
     assert.deepEqual(judge({ error: 22 }), { kind: 'refused', error: 22 });
@@ -146,7 +146,7 @@ suite('the signature of an answer', () => {
     );
   });
 
-  test('that ends before its end is forged', () => {
+  test('with truncated TSIG data is forged', () => {
     const { mac } = sign(request, keyOf(), now);
     const key = { name: 'acme-key', algorithm: 'hmac-sha256', secret: bytes };
     const right = signedAnswer(plainAnswer(request, 0), mac, key, { time });

@@ -26,7 +26,7 @@ async function start(t: TestContext, answer: (path: string) => FakeReply, config
   return { server, world, provider };
 }
 
-test('it posts name and value to /present and /cleanup, with the credentials', async (t) => {
+test('present and remove post name and value to /present and /cleanup, with the credentials', async (t) => {
   const { server, provider } = await start(t, () => ({ status: 200, text: 'OK' }), {
     username: 'ü',
     password,
@@ -46,7 +46,7 @@ test('it posts name and value to /present and /cleanup, with the credentials', a
   assert.equal(request?.headers.authorization, `Basic ${Buffer.from(`ü:${password}`).toString('base64')}`);
 });
 
-test('without a username it sends none, and a path in the URL stays', async (t) => {
+test('no Authorization header is sent without a username, and a path in the URL is kept', async (t) => {
   const server = new FakeProvider();
   await server.listen();
   t.after(() => server[Symbol.asyncDispose]());
@@ -60,7 +60,7 @@ test('without a username it sends none, and a path in the URL stays', async (t) 
   );
 });
 
-suite('refusals', () => {
+suite('errors', () => {
   const failure = async (t: TestContext, reply: FakeReply, config: object = { username: 'u', password }) => {
     const { provider, server, world } = await start(t, () => reply, config);
     const error: unknown = await provider.present(record, never).then(
@@ -72,7 +72,7 @@ suite('refusals', () => {
     return { error, requests: server.requests.length, waits: world.waits };
   };
 
-  test('401 points to the credentials, or to their lack', async (t) => {
+  test('HTTP 401 and 403 are reported with a hint to check or set the credentials', async (t) => {
     const { error, requests } = await failure(t, {
       status: 401,
       json: { error: `internal-4711 ${password}` },
@@ -87,7 +87,7 @@ suite('refusals', () => {
     assert.match(bare.error.message, /\(403: Forbidden\)\. Set username and password\.$/);
   });
 
-  test('429 is waited for as asked, and a long wait is passed on', async (t) => {
+  test('HTTP 429 is retried after Retry-After, and a long Retry-After is passed on without a retry', async (t) => {
     const short = await failure(t, { status: 429, headers: { 'Retry-After': '2' }, text: 'slow' });
     assert.deepEqual(short.waits, [2000, 2000, 2000]);
     assert.equal(short.error.retryAfterMs, 2000);
@@ -96,7 +96,7 @@ suite('refusals', () => {
     assert.equal(long.error.retryAfterMs, 600_000);
   });
 
-  test('500 is tried again, and no status is shown with what the endpoint says', async (t) => {
+  test('HTTP 500 is retried, and HTTP errors are reported without the response body', async (t) => {
     const broken = await failure(t, { status: 500, text: '<html>\n<b>internal-4711</b>' });
     assert.equal(broken.requests, 4);
     assert.match(broken.error.message, /\(500: Internal Server Error\)$/);
@@ -117,7 +117,7 @@ suite('refusals', () => {
   });
 });
 
-test('settings: https, or http on this machine; both credentials or none', () => {
+test('settings require https or a loopback host, and both credentials or neither', () => {
   const isGood = (config: object) => webhook.config.safeParse(config).success;
   for (const url of ['https://hook.test/x', 'http://localhost:1', 'http://127.0.0.1', 'http://[::1]:80']) {
     assert(isGood({ url }), url);

@@ -14,13 +14,13 @@ import {
 
 const question = { name: 'Example.Test.', type: recordType.soa };
 
-test('a question is what another library reads', () => {
+test('encoded queries parse with dns-packet', () => {
   const query = decode(encodeRequest({ id: 4711, opcode: opcode.query, question }));
   assert.equal(query.id, 4711);
   assert.deepEqual(query.questions, [{ name: 'example.test', type: 'SOA', class: 'IN' }]);
 });
 
-test('an update carries its records in the third section', () => {
+test('an update carries its records in the authority section', () => {
   const data = encodeTxt('one');
   const updates = [
     { name: 'a.example.test', type: recordType.txt, class: recordClass.in, ttl: 60, data },
@@ -35,7 +35,7 @@ test('an update carries its records in the third section', () => {
   assert.deepEqual(added?.type === 'TXT' && added.data, [Buffer.from('one')]);
 });
 
-test('long texts are cut into strings of 255 bytes, and an empty one is one empty string', () => {
+test('encodeTxt splits text into strings of 255 bytes, and encodes empty text as one empty string', () => {
   assert.deepEqual(encodeTxt(''), Buffer.of(0));
   assert.deepEqual(encodeTxt('ab'), Buffer.from('\x02ab'));
   assert.deepEqual(
@@ -59,7 +59,7 @@ const answer = encode({
   additionals: [{ type: 'A', name: 'ns.example.test', data: '192.0.2.1' }],
 });
 
-test('an answer of another library is read', () => {
+test('parseAnswer reads responses encoded with dns-packet', () => {
   const parsed = parseAnswer(answer);
   assert.equal(parsed.id, 7);
   assert.equal(parsed.isAnswer, true);
@@ -74,7 +74,7 @@ test('an answer of another library is read', () => {
   assert.equal(last.indexOf('ns'), 1);
 });
 
-test('an answer without records has none, and its end is where the last would begin', () => {
+test('lastRecordAt of a response without records is the end of the message', () => {
   const empty = encode({ type: 'response', id: 1 });
   assert.equal(parseAnswer(empty).lastRecordAt, empty.length);
 });
@@ -86,7 +86,7 @@ test('a message that is truncated at any byte, or has trailing bytes, is rejecte
   assert.throws(() => parseAnswer(Buffer.concat([answer, Buffer.alloc(1)])), RangeError);
 });
 
-test('any bytes, and any answer with some bytes changed, are an answer or a RangeError', () => {
+test('parseAnswer throws only RangeError for random bytes and for changed responses', () => {
   const refuse = (bytes: Uint8Array) => {
     try {
       parseAnswer(Buffer.from(bytes));

@@ -5,16 +5,16 @@ import fc from 'fast-check';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { encodeName, isWithin, plainName, readName, upwards } from '../../../src/dns/resolver/dns-name.ts';
 
-test('names lose their capitals and the dot at the end', () => {
+test('plainName converts a name to lower case and removes the trailing dot', () => {
   assert.equal(plainName('Www.Example.COM.'), 'www.example.com');
   assert.equal(plainName('.'), '');
 });
 
-test('upwards from a name lead all names above it, without the root', () => {
+test('upwards lists a name and its parents, without the root', () => {
   assert.deepEqual(upwards('A.b.c.'), ['a.b.c', 'b.c', 'c']);
 });
 
-test('within a zone are its own name and whole labels before it', () => {
+test('isWithin accepts the zone itself and names with whole labels before it', () => {
   assert.equal(isWithin('Example.com.', 'example.COM'), true);
   assert.equal(isWithin('a.b.example.com', 'example.com'), true);
   assert.equal(isWithin('badexample.com', 'example.com'), false);
@@ -22,7 +22,7 @@ test('within a zone are its own name and whole labels before it', () => {
   assert.equal(isWithin('example.com', ''), true);
 });
 
-test('what was encoded reads the same', () => {
+test('readName reads the output of encodeName back', () => {
   const label = fc.stringMatching(/^[a-z0-9_-]{1,63}$/);
   fc.assert(
     fc.property(fc.array(label, { minLength: 1, maxLength: 3 }), (labels) => {
@@ -34,7 +34,7 @@ test('what was encoded reads the same', () => {
   assert.deepEqual(encodeName('EXAMPLE.test.'), Buffer.from('\x07example\x04test\x00', 'latin1'));
 });
 
-test('an invalid name is not encoded', () => {
+test('encodeName rejects an invalid name', () => {
   for (const name of [
     'a..b',
     'a b',
@@ -47,16 +47,16 @@ test('an invalid name is not encoded', () => {
   }
 });
 
-test('pointers are followed backwards, and what comes after them is found', () => {
+test('readName follows a compression pointer and returns the offset after it', () => {
   const bytes = Buffer.from('\x04Test\x00\x03www\xc0\x00\xff', 'latin1');
   assert.deepEqual(readName(bytes, 6), { name: 'www.test', next: 12 });
 });
 
-test('a dot inside of a label does not become a border', () => {
+test('readName escapes a dot inside a label', () => {
   assert.equal(readName(Buffer.from('\x03a.b\x01c\x00', 'latin1'), 0).name, 'a\\.b.c');
 });
 
-test('circles, pointers ahead, cut and overlong names are refused', () => {
+test('readName rejects pointer loops, forward pointers, and truncated and overlong names', () => {
   const refused: Record<string, string> = {
     'a pointer to itself': '\xc0\x00',
     'a pointer ahead': '\xc0\x02\x01a\x00',
@@ -73,7 +73,7 @@ test('circles, pointers ahead, cut and overlong names are refused', () => {
   }
 });
 
-test('any bytes are a name or a RangeError, and never an endless loop', () => {
+test('readName returns a name or throws RangeError for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(300), (bytes, offset) => {
       try {

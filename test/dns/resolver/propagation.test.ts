@@ -62,7 +62,7 @@ async function wait(
 }
 
 suite('authoritative servers', () => {
-  test('all of them are asked, found at the closest zone above the name', async (t) => {
+  test('all servers of the closest zone above the name are queried', async (t) => {
     const [one, two] = [await fakeDns(t, shows), await fakeDns(t, shows)];
     const { resolver, system } = await authoritative(t, { 'ns1.test': one, 'ns2.test': two });
     assert.deepEqual(await wait(resolver), []);
@@ -72,7 +72,7 @@ suite('authoritative servers', () => {
     assert.deepEqual(asked, ['www.example.test', 'example.test'], 'no cache learns of the name itself');
   });
 
-  test('one that lags behind is waited for, with growing pauses and words about it', async (t) => {
+  test('a lagging server is polled at growing intervals and reported while waiting', async (t) => {
     const [one, two] = [await fakeDns(t, shows), await fakeDns(t, { [`TXT ${name}`]: ['old "value"'] })];
     const { resolver } = await authoritative(t, { 'ns1.test': one, 'ns2.test': two });
     const world = new JumpingWorld();
@@ -87,7 +87,7 @@ suite('authoritative servers', () => {
   });
 
   for (const trouble of ['SERVFAIL', 'silence'] as const) {
-    test(`one that fails (${trouble}) is passed over after three looks, when another shows the record`, async (t) => {
+    test(`a failing server (${trouble}) is skipped after three polls if another server has the record`, async (t) => {
       const [one, two] = [await fakeDns(t, shows), await fakeDns(t)];
       two.trouble = () => trouble;
       const limits = trouble === 'silence' ? hasty : patient;
@@ -101,7 +101,7 @@ suite('authoritative servers', () => {
     });
   }
 
-  test('one that comes back without the record is not passed over', async (t) => {
+  test('a server that recovers without the record is not skipped', async (t) => {
     const [one, two] = [await fakeDns(t, shows), await fakeDns(t)];
     two.trouble = () => 'REFUSED';
     const { resolver } = await authoritative(t, { 'ns1.test': one, 'ns2.test': two });
@@ -114,7 +114,7 @@ suite('authoritative servers', () => {
     assert.match(said.join('\n'), /ns2\.test \(192\.0\.2\.2\) has no TXT record/);
   });
 
-  test('that all fail mean nothing', async (t) => {
+  test('the wait fails if every server is unreachable', async (t) => {
     const { resolver } = await authoritative(t, { 'ns1.test': `127.0.0.1:${await freePort()}` });
     await assert.rejects(
       wait(resolver),
@@ -122,7 +122,7 @@ suite('authoritative servers', () => {
     );
   });
 
-  test('one without an address counts as failing until it has one', async (t) => {
+  test('a server without an address counts as failing until it has one', async (t) => {
     const [one, two] = [await fakeDns(t, shows), await fakeDns(t, shows)];
     const { resolver, system } = await authoritative(t, { 'ns1.test': one, 'ns2.test': two });
     const complete = system.records;
@@ -136,7 +136,7 @@ suite('authoritative servers', () => {
     assert.equal((await wait(resolver)).length, 2, 'passed over after three looks');
   });
 
-  test('servers that cannot be found may be found at the next poll', async (t) => {
+  test('a failed NS query is retried at the next poll', async (t) => {
     const { resolver, system } = await authoritative(t, { 'ns1.test': await fakeDns(t, shows) });
     system.trouble = () => 'SERVFAIL';
     const at = () => {
@@ -147,7 +147,7 @@ suite('authoritative servers', () => {
     assert.match(said[0] ?? '', /query for the NS of www\.example\.test failed: .* answered SERVFAIL/);
   });
 
-  test('IPv6 addresses are written as such', async () => {
+  test('IPv6 addresses are queried in brackets', async () => {
     const asked: (string | undefined)[] = [];
     const resolver: DnsResolver = {
       configured: undefined,
@@ -164,7 +164,7 @@ suite('authoritative servers', () => {
     assert.deepEqual(asked, ['192.0.2.1:53', '[2001:db8::1]:53']);
   });
 
-  test('where no domain above has any, that is said', async (t) => {
+  test('an error is reported if no parent domain has name servers', async (t) => {
     const dns = await fakeDns(t);
     const resolver = { ...systemResolver(dns.server, patient, loopbackGuard), configured: undefined };
     await assert.rejects(wait(resolver), /no name servers found for _acme-challenge\.www\.example\.test/);
@@ -185,7 +185,7 @@ function simulated(options: { isReachable?: boolean; lagsMs?: number[]; negative
 const cache = '192.0.2.53:53';
 
 suite('a configured resolver', () => {
-  test('names the name servers, which are queried directly, and is not queried for the record', async () => {
+  test('is queried for the name servers, but not for the record', async () => {
     const { world, dns, toCache } = simulated({ lagsMs: [0, 20_000] });
     dns.add(name, 'wanted');
     const resolver = dns.resolver({ configured: cache });
@@ -197,7 +197,7 @@ suite('a configured resolver', () => {
     assert.deepEqual(toCache(), []);
   });
 
-  test('is asked where it knows no name servers', async (t) => {
+  test('is queried for the record if it knows no name servers', async (t) => {
     const dns = await fakeDns(t, {});
     const at = (pause: number) => {
       if (pause === 3) dns.records = shows;
@@ -206,7 +206,7 @@ suite('a configured resolver', () => {
     assert.deepEqual(said, Array(3).fill(`the resolver ${dns.server} has no TXT record`));
   });
 
-  test('is asked where none of the name servers can be reached, even after what it keeps in its cache', async () => {
+  test('is queried for the record until its cached negative response expires if no name server is reachable', async () => {
     const { world, dns, toCache } = simulated({ isReachable: false, negativeTtlMs: 3_600_000 });
     const resolver = dns.resolver({ configured: cache });
     assert.deepEqual(await resolver.txt(name), [], 'created by another client');
@@ -218,7 +218,7 @@ suite('a configured resolver', () => {
     assert.match(said.at(-1) ?? '', /is unreachable.*; the resolver 192\.0\.2\.53:53 has no TXT record$/);
   });
 
-  test('is believed after five minutes in which the name servers showed something else inside', async () => {
+  test('is trusted after five minutes in which the name servers do not have the record', async () => {
     const { world, dns, toCache } = simulated();
     const resolver = dns.resolver({ configured: cache });
     const outside = {
@@ -232,20 +232,20 @@ suite('a configured resolver', () => {
     assert.deepEqual(toCache(), []);
   });
 
-  test('is the name server itself if it has its address, on its own port', async (t) => {
+  test('is queried on its own port if a name server has its address', async (t) => {
     const dns = await fakeDns(t, { 'NS example.test': ['ns.test'], 'A ns.test': ['127.0.0.1'], ...shows });
     assert.deepEqual(await wait(systemResolver(dns.server, patient, loopbackGuard)), []);
     assert.equal(dns.questions.filter(({ type }) => type === 'TXT').length, 1);
   });
 
-  test('is never passed over', async (t) => {
+  test('is not skipped if it fails', async (t) => {
     const dns = await fakeDns(t, shows);
     dns.trouble = () => 'SERVFAIL';
     await assert.rejects(wait(systemResolver(dns.server, patient, loopbackGuard)), DnsProviderError);
   });
 });
 
-test('the system’s resolver is asked where none of the name servers can be reached', async () => {
+test('the resolver of the system is queried if no name server is reachable', async () => {
   const { world, dns } = simulated({ isReachable: false });
   dns.add(name, 'wanted');
   const said = await wait(dns.resolver(), { world });
@@ -261,7 +261,7 @@ test('a challenge name that is a zone of its own is looked up at that zone’s s
   assert.match(said[1] ?? '', /^ns0\._acme-challenge\.www\.example\.test/);
 });
 
-test('many records are looked for together, and each server of their zone is found once', async () => {
+test('100 records are polled together, without an address lookup for each record', async () => {
   const { world, dns } = simulated({ lagsMs: [0, 40_000] });
   const many = Array.from({ length: 100 }, (_, index) => ({
     name: `_acme-challenge.n${index}.example.test`,
@@ -275,8 +275,8 @@ test('many records are looked for together, and each server of their zone is fou
   assert(addresses.length < 20, `${addresses.length} questions for addresses`);
 });
 
-suite('the end', () => {
-  test('after the time the error names the record and what each server shows, in measure', async (t) => {
+suite('timeout and cancellation', () => {
+  test('the timeout error lists the record and the truncated values of each server', async (t) => {
     const many = Array.from({ length: 8 }, (_, index) => `${index}`.repeat(100));
     const [one, two] = [await fakeDns(t), await fakeDns(t, { [`TXT ${name}`]: many })];
     two.trouble = () => 'truncated';
@@ -294,7 +294,7 @@ suite('the end', () => {
     assert.deepEqual(world.waits, [1000, 2000, 4000, 8000, 5000], 'the last look is at the very end');
   });
 
-  test('a clock that is set meanwhile makes the wait neither longer nor shorter', async (t) => {
+  test('a change of the system clock does not change the timeout', async (t) => {
     const dns = await fakeDns(t);
     for (const by of [-86_400_000, 86_400_000]) {
       const world = new JumpingWorld();
@@ -305,7 +305,7 @@ suite('the end', () => {
     }
   });
 
-  test('a time of zero is one look', async (t) => {
+  test('a timeout of zero polls once', async (t) => {
     const dns = await fakeDns(t, shows);
     assert.deepEqual(await wait(systemResolver(dns.server, undefined, loopbackGuard), { timeoutMs: 0 }), []);
     dns.records = {};
@@ -315,7 +315,7 @@ suite('the end', () => {
     );
   });
 
-  test('returns at once when canceled, without another query', async (t) => {
+  test('a canceled wait ends without another query', async (t) => {
     const dns = await fakeDns(t);
     const looks = () => dns.questions.filter(({ type }) => type === 'TXT').length;
     const stop = new AbortController();

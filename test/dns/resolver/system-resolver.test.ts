@@ -9,7 +9,7 @@ import { freePort } from '../../harness/processes/port.ts';
 
 const hasty = { timeoutMs: 500, tries: 1 };
 
-suite('answers', () => {
+suite('queries', () => {
   test('strings of one TXT record are joined; several records are several values', async (t) => {
     const dns = await fakeDns(t, { 'TXT a.test': [['one ', 'and more'], 'two'] });
     const resolver = systemResolver(dns.server, undefined, loopbackGuard);
@@ -17,7 +17,7 @@ suite('answers', () => {
     assert.deepEqual((await resolver.txt('a.test')).sort(), ['one and more', 'two']);
   });
 
-  test('what does not exist is empty, name or type', async (t) => {
+  test('a missing name or record type returns an empty result', async (t) => {
     const dns = await fakeDns(t, { 'TXT a.test': ['one'] });
     const resolver = systemResolver(dns.server, undefined, loopbackGuard);
     assert.deepEqual(await resolver.txt('b.test'), []);
@@ -28,7 +28,7 @@ suite('answers', () => {
     assert.deepEqual(await resolver.addresses('b.test'), []);
   });
 
-  test('the server that is named is asked, and no other', async (t) => {
+  test('only the specified server is queried', async (t) => {
     const [one, other] = [
       await fakeDns(t, { 'TXT a.test': ['one'] }),
       await fakeDns(t, { 'TXT a.test': ['other'] }),
@@ -39,7 +39,7 @@ suite('answers', () => {
     assert.deepEqual(await resolver.txt('a.test'), ['one']);
   });
 
-  test('nothing is kept: a change shows at the next question', async (t) => {
+  test('responses are not cached', async (t) => {
     const dns = await fakeDns(t, { 'TXT a.test': ['old'] });
     const resolver = systemResolver(dns.server, undefined, loopbackGuard);
     assert.deepEqual(await resolver.txt('a.test'), ['old']);
@@ -48,7 +48,7 @@ suite('answers', () => {
     assert.equal(dns.questions.length, 2);
   });
 
-  test('an answer too large for UDP is fetched over TCP', async (t) => {
+  test('a response too large for UDP is fetched over TCP', async (t) => {
     const dns = await fakeDns(t, { 'TXT a.test': ['x'.repeat(250), 'y'.repeat(250)] });
     dns.trouble = () => 'truncated';
     assert.equal((await systemResolver(dns.server, undefined, loopbackGuard).txt('a.test')).length, 2);
@@ -58,7 +58,7 @@ suite('answers', () => {
     );
   });
 
-  test('both kinds of addresses are found, and one kind is enough where the other fails', async (t) => {
+  test('addresses returns IPv4 and IPv6 addresses, and fails only if both queries fail', async (t) => {
     const dns = await fakeDns(t, { 'A ns.test': ['192.0.2.1'], 'AAAA ns.test': ['2001:db8::1'] });
     const resolver = systemResolver(dns.server, undefined, loopbackGuard);
     assert.deepEqual(await resolver.addresses('ns.test'), ['192.0.2.1', '2001:db8::1']);
@@ -71,7 +71,7 @@ suite('answers', () => {
     );
   });
 
-  test('name servers are those of a zone, never those of what an alias leads to', async (t) => {
+  test('nameServers does not return the name servers of a CNAME target', async (t) => {
     const dns = await fakeDns(t, {
       'NS example.test': ['ns1.example.test', 'ns2.example.test'],
       'CNAME www.example.test': ['cdn.test'],
@@ -86,7 +86,7 @@ suite('answers', () => {
     assert.equal(await resolver.cname('www.example.test'), 'cdn.test');
   });
 
-  test('what the zone says about names that do not exist is in milliseconds', async (t) => {
+  test('negativeTtl returns the SOA minimum in milliseconds, or 0 without an SOA record', async (t) => {
     const soa = { mname: 'ns.test', rname: 'hostmaster.test', minimum: 1800 };
     const dns = await fakeDns(t, { 'SOA example.test': [soa] });
     const resolver = systemResolver(dns.server, undefined, loopbackGuard);
@@ -94,7 +94,7 @@ suite('answers', () => {
     assert.equal(await resolver.negativeTtl('other.test'), 0);
   });
 
-  test('an alias, and name servers, may be asked of one server directly', async (t) => {
+  test('CNAME and NS queries can be sent to one server directly', async (t) => {
     const dns = await fakeDns(t);
     const other = await fakeDns(t, {
       'CNAME a.test': ['b.test'],
@@ -108,7 +108,7 @@ suite('answers', () => {
   });
 });
 
-suite('failures are sentences', () => {
+suite('an error is reported for', () => {
   const cases: readonly (readonly [FakeTrouble, RegExp])[] = [
     ['SERVFAIL', /^query for the TXT of a\.test failed: 127\.0\.0\.1:\d+ answered SERVFAIL$/],
     ['REFUSED', /^query for the TXT of a\.test failed: 127\.0\.0\.1:\d+ answered REFUSED$/],
@@ -130,14 +130,14 @@ suite('failures are sentences', () => {
     });
   }
 
-  test('a refused query', async () => {
+  test('a refused connection', async () => {
     const server = `127.0.0.1:${await freePort()}`;
     await assert.rejects(systemResolver(server, hasty).txt('a.test'), {
       message: `query for the TXT of a.test failed: ${server} is unreachable`,
     });
   });
 
-  test('a server that is no address', async () => {
+  test('a server that is not an address', async () => {
     await assert.rejects(systemResolver('nowhere').txt('a.test'), DnsProviderError);
   });
 });

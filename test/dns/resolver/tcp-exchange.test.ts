@@ -18,7 +18,7 @@ function addressOf(server: string) {
   return { host, port: Number(port) };
 }
 
-test('the answer comes without its length, and an empty one is one', async (t) => {
+test('the response is returned without its length prefix, and can be empty', async (t) => {
   const asked: string[] = [];
   const server = await fakeTcpDns(t, (received) => {
     asked.push(received.toString());
@@ -31,7 +31,7 @@ test('the answer comes without its length, and an empty one is one', async (t) =
   assert.deepEqual(asked, ['a question', 'a question']);
 });
 
-test('an answer that comes byte by byte is put together, and what follows it is left', async (t) => {
+test('a response in single bytes is reassembled, and trailing bytes are ignored', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     socket.once('data', async () => {
@@ -53,7 +53,7 @@ test('an answer that comes byte by byte is put together, and what follows it is 
   );
 });
 
-suite('no answer', () => {
+suite('an error is reported if', () => {
   for (let length = 0; length < answer.length + 2; length += 1) {
     test(`the connection is cut after ${length} bytes`, async (t) => {
       const server = await fakeTcpDns(t, () => ({ cutAfter: withLength(answer).subarray(0, length) }));
@@ -67,7 +67,7 @@ suite('no answer', () => {
     });
   }
 
-  test('a refused connection', async () => {
+  test('the connection is refused', async () => {
     const port = await freePort();
     const exchange = tcpExchange(
       { world: new TestWorld(), guard: loopbackGuard },
@@ -85,7 +85,7 @@ suite('no answer', () => {
     });
   });
 
-  test('nothing comes for 15 seconds', async (t) => {
+  test('the server does not respond for 15 seconds', async (t) => {
     const world = new TestWorld();
     const { promise: asked, resolve } = Promise.withResolvers<void>();
     const server = await fakeTcpDns(t, () => {
@@ -101,7 +101,7 @@ suite('no answer', () => {
     });
   });
 
-  test('the vault gives up, before or between', async (t) => {
+  test('the signal aborts before or during the request', async (t) => {
     const { promise: asked, resolve } = Promise.withResolvers<void>();
     const server = await fakeTcpDns(t, () => {
       resolve();

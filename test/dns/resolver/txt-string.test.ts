@@ -23,6 +23,6 @@ test('strings are joined, and escapes by number resolved', () => {
   assert.equal(unquoteTxt(' "ab" "c\\100\\"e" '), 'abcd"e');
 });
 
-test('text without quotes is taken as it is', () => {
+test('text without quotes is returned unchanged', () => {
   assert.equal(unquoteTxt('abc\\100'), 'abc\\100');
 });

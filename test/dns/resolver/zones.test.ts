@@ -25,7 +25,7 @@ suite('longestZone', () => {
     ['com', undefined],
   ];
   for (const [name, title, zone] of cases) {
-    test(`${name} is for ${title ?? 'no provider'}`, () => {
+    test(`assigns ${name} to ${title ?? 'no provider'}`, () => {
       for (const providers of [
         [wide, narrow],
         [narrow, wide],
@@ -37,14 +37,14 @@ suite('longestZone', () => {
     });
   }
 
-  test('of two with the same zone the first is taken, and an empty zone is none', () => {
+  test('returns the first of two providers with the same zone, and ignores empty zones', () => {
     const other = { title: 'other', zones: ['example.com', '', '.'] };
     assert.equal(longestZone('example.com', [wide, other])?.provider, wide);
     assert.equal(longestZone('example.org', [wide, other]), undefined);
   });
 });
 
-test('the challenge of a wildcard is at the name of its domain', () => {
+test('challengeName of a wildcard equals that of its base domain', () => {
   assert.equal(challengeName('*.Example.com.'), '_acme-challenge.example.com');
   assert.equal(challengeName('example.com'), '_acme-challenge.example.com');
 });
@@ -62,7 +62,7 @@ function knowing(cname: DnsResolver['cname']): ZoneServers {
 suite('followCnames', () => {
   const start = '_acme-challenge.www.example.test';
 
-  test('ends at the name that is no alias, whether or not it exists', async (t) => {
+  test('returns the last name of a CNAME chain, whether or not it exists', async (t) => {
     const dns = await fakeDns(t, {
       [`CNAME ${start}`]: ['a.delegated.test'],
       'CNAME a.delegated.test': ['B.acme.test'],
@@ -74,7 +74,7 @@ suite('followCnames', () => {
     assert.equal(await followCnames(resolver, 'nothing.test', never), 'nothing.test');
   });
 
-  test('a circle is shown as it is', async (t) => {
+  test('a CNAME loop is reported with its names', async (t) => {
     const dns = await fakeDns(t, {
       [`CNAME ${start}`]: ['a.test'],
       'CNAME a.test': [start],
@@ -88,7 +88,7 @@ suite('followCnames', () => {
     });
   });
 
-  test('ten in a row are followed, eleven are not', async () => {
+  test('follows 10 chained CNAME records and rejects 11', async () => {
     const chain = (length: number) =>
       knowing(async (name) => {
         const at = Number(name.slice(1));
@@ -101,7 +101,7 @@ suite('followCnames', () => {
     );
   });
 
-  test('if no server answers, the error names the server and the query', async (t) => {
+  test('reports the server and the query if the server responds with SERVFAIL', async (t) => {
     const dns = await fakeDns(t);
     dns.trouble = () => 'SERVFAIL';
     await assert.rejects(
@@ -113,7 +113,7 @@ suite('followCnames', () => {
     );
   });
 
-  test('is given up when it is canceled, before and between queries', async () => {
+  test('stops if it is canceled before or between queries', async () => {
     const stop = new AbortController();
     const resolver = knowing(async () => {
       stop.abort();
@@ -129,7 +129,7 @@ suite('followCnames', () => {
     );
   });
 
-  test('is asked of the name servers directly, and a host whose server knows no NS is passed over', async (t) => {
+  test('queries the name servers directly and skips a name whose NS query fails', async (t) => {
     const dns = await fakeDns(t, {
       'NS example.test': ['ns.test'],
       'A ns.test': ['127.0.0.1'],

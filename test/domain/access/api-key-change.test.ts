@@ -52,7 +52,7 @@ test('the rights of a key are replaced, its prefix stays, and the change is reco
   assert.deepEqual(JSON.parse(event.detail).certificates, ['b']);
 });
 
-test('every change of rights, also of the networks alone, tells caches that it happened', async (t) => {
+test('every change of rights advances the database generation for caches, also of the networks alone', async (t) => {
   const { vault, id } = await prepared(t);
   for (const others of [{ allowed_networks: ['192.0.2.1'] }, { scopes: ['renewals:trigger'] }, {}]) {
     const before = await vault.db.generation();
@@ -61,7 +61,7 @@ test('every change of rights, also of the networks alone, tells caches that it h
   }
 });
 
-test('an unknown key, an unknown certificate and a past expiry are refused, and nothing changes', async (t) => {
+test('an unknown key, an unknown certificate and a new past expiry are rejected; an expired key keeps its expiry', async (t) => {
   const { vault, world, id } = await prepared(t);
   const before = await viewApiKey(vault, id);
   const refused = async (work: Promise<unknown>, code: string) =>

@@ -49,7 +49,7 @@ async function events({ db }: Vault) {
   }));
 }
 
-test('a key is kept as its hash, and neither the list nor the audit log has the raw value', async (t) => {
+test('a key is stored as its SHA-256 hash, and neither the list nor the audit log contains the secret', async (t) => {
   const { vault } = await vaultWith(t, 'b', 'a');
   const { id, raw } = await create(vault, { certificates: ['b', 'a'], expires_at: '2027-01-01T00:00:00Z' });
   const [view] = await pageOfApiKeys(vault, { limit: 10 });
@@ -101,14 +101,14 @@ test('the audit event of a new key says who created it, from where, and what it 
 });
 
 for (const expires_at of ['2026-11-21T12:00:00Z', '2026-11-21T11:59:59Z', '1999-01-01T00:00:00Z']) {
-  test(`a key that expires at ${expires_at}, not in the future, is refused`, async (t) => {
+  test(`a key that expires at ${expires_at}, not in the future, is rejected`, async (t) => {
     const { vault } = await vaultWith(t);
     await rejects(create(vault, { expires_at }), 'invalid_request', /^expires_at: .* is not in the future\./);
     assert.deepEqual([await pageOfApiKeys(vault, { limit: 10 }), await events(vault)], [[], []]);
   });
 }
 
-test('an unknown certificate is refused with the closest name, and no key is created', async (t) => {
+test('an unknown certificate is rejected with the closest name, and no key is created', async (t) => {
   const { vault } = await vaultWith(t, 'www.example.com', 'mail');
   await rejects(
     create(vault, { certificates: ['mail', 'ww.example.com'] }),
@@ -119,7 +119,7 @@ test('an unknown certificate is refused with the closest name, and no key is cre
 });
 
 for (const action of ['create', 'revoke', 'delete'] as const) {
-  test(`where api_key.${action} cannot be recorded nothing is changed`, async (t) => {
+  test(`nothing changes when the audit event api_key.${action} cannot be written`, async (t) => {
     const { vault, dataDir } = await vaultWith(t, 'a');
     const { id } = await create(vault, { certificates: ['a'] });
     if (action === 'delete') await revokeApiKey(vault, actor, id);
@@ -132,7 +132,7 @@ for (const action of ['create', 'revoke', 'delete'] as const) {
   });
 }
 
-test('a revoked key stays revoked since the first time, with one event', async (t) => {
+test('revoking a key again keeps its first revocation time and writes no second event', async (t) => {
   const { vault, world } = await vaultWith(t);
   const { id } = await create(vault);
   await revokeApiKey(vault, actor, id);
@@ -157,7 +157,7 @@ test('a key that is not revoked is not deleted, even when it has expired', async
   assert.deepEqual([await pageOfApiKeys(vault, { limit: 10 }), await events(vault)], before);
 });
 
-test('a deleted key is gone with its allowlist, and its id is never given out again', async (t) => {
+test('deleting a key removes its allowlist, and its id is not reused', async (t) => {
   const { vault } = await vaultWith(t, 'a');
   const { id } = await create(vault, { certificates: ['a'] });
   await revokeApiKey(vault, actor, id);

@@ -38,7 +38,7 @@ function watched(t: TestContext, reader: Reader, steps: string[]): Reader {
   } as unknown as Reader;
 }
 
-test('an unknown key, a wrong secret, a revoked and an expired key take the same steps', async (t) => {
+test('rejecting an unknown, wrong, revoked, expired or replaced key takes the same hashes, queries and comparisons', async (t) => {
   const { vault, world } = await testVault(t);
   const scopes = ['certificates:read'];
   const make = async (name: string, more: object = {}) => {

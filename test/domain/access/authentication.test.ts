@@ -33,7 +33,7 @@ async function vaultWithKey(t: Parameters<typeof testVault>[0], key: Record<stri
   return { ...opened, authenticator, id, raw: raw.expose(), ask };
 }
 
-test('a key is known with its scopes and its allowlist', async (t) => {
+test('an active key authenticates with its scopes and allowlist', async (t) => {
   const { ask, id, raw } = await vaultWithKey(t);
   assert.deepEqual(await ask(), {
     state: 'active',
@@ -52,23 +52,23 @@ test('a key is known with its scopes and its allowlist', async (t) => {
   });
 });
 
-test('a key for any certificate is known as such', async (t) => {
+test('a key created for * authenticates for any certificate', async (t) => {
   const { ask } = await vaultWithKey(t, { certificates: ['*'] });
   assert.equal((await ask())?.identity.certificates, 'any');
 });
 
 const nobodies: Record<string, (raw: string) => string> = {
-  'an empty text': () => '',
-  'a text of another form': () => 'secret',
+  'an empty string': () => '',
+  'a string that is not a key': () => 'secret',
   'an unknown prefix': (raw) => `vk_${'x'.repeat(12)}${raw.slice(15)}`,
   'a wrong secret': (raw) => `${raw.slice(0, 16)}${'A'.repeat(43)}`,
   'a secret with one letter changed': (raw) => raw.slice(0, -1) + (raw.endsWith('A') ? 'B' : 'A'),
-  'the prefix alone': (raw) => raw.slice(0, 15),
-  'the value with a space': (raw) => `${raw} `,
+  'a prefix without a secret': (raw) => raw.slice(0, 15),
+  'a key with a trailing space': (raw) => `${raw} `,
 };
 
 for (const [what, make] of Object.entries(nobodies)) {
-  test(`${what} is rejected, before and after the key is known`, async (t) => {
+  test(`${what} is rejected, before and after the key is cached`, async (t) => {
     const { ask, raw } = await vaultWithKey(t);
     assert.equal(await ask(make(raw)), undefined);
     await ask();
@@ -84,7 +84,7 @@ test('a key is active until its expiry and expired from it on', async (t) => {
   assert.equal((await ask())?.state, 'expired');
 });
 
-test('a revoked key is known as revoked at the next look, so that its refusal can be recorded', async (t) => {
+test('authentication returns the state revoked and the id of a revoked key', async (t) => {
   const { ask, vault, id } = await vaultWithKey(t);
   assert.equal((await ask())?.state, 'active');
   await revokeApiKey(vault, localCli, id);
@@ -93,7 +93,7 @@ test('a revoked key is known as revoked at the next look, so that its refusal ca
   assert.equal(revoked?.identity.id, id);
 });
 
-test('a revocation by another process counts at the next look', async (t) => {
+test('a revocation by another process takes effect at the next freshness check', async (t) => {
   const { ask, dataDir, world } = await vaultWithKey(t);
   await ask();
   const { vault: other } = await testVault(t, { dataDir, world });
@@ -101,14 +101,14 @@ test('a revocation by another process counts at the next look', async (t) => {
   assert.equal((await ask())?.state, 'revoked');
 });
 
-test('a key that was deleted by another process is rejected at the next look', async (t) => {
+test('a key deleted by another process is rejected at the next freshness check', async (t) => {
   const { ask, dataDir } = await vaultWithKey(t);
   await ask();
   outside(dataDir, (db) => db.exec('delete from api_key_certificates; delete from api_keys'));
   assert.equal(await ask(), undefined);
 });
 
-test('the database is asked once per key while nothing changes', async (t) => {
+test('the database is queried only for the first authentication of a key while nothing changes', async (t) => {
   const { ask, vault } = await vaultWithKey(t);
   const select = t.mock.method(vault.db.reader, 'executeQuery');
   await ask();
@@ -118,7 +118,7 @@ test('the database is asked once per key while nothing changes', async (t) => {
   assert.equal(select.mock.callCount(), asked);
 });
 
-test('a rotated key costs no query under either secret once both are known', async (t) => {
+test('a rotated key needs no query with either secret once both are cached', async (t) => {
   const { ask, vault, id, raw, authenticator } = await vaultWithKey(t);
   const { raw: next } = await rotateApiKey(vault, localCli, id, { overlap: day });
   const both = [raw, next.expose()];
@@ -132,7 +132,7 @@ test('a rotated key costs no query under either secret once both are known', asy
   assert.equal(select.mock.callCount(), 0);
 });
 
-test("a secret that was replaced is known as such when its overlap ends, and wrong ones are nobody's", async (t) => {
+test('a rotated secret is active during its overlap and replaced afterward; wrong secrets are rejected', async (t) => {
   const { ask, vault, id, raw, world } = await vaultWithKey(t);
   const { raw: next } = await rotateApiKey(vault, localCli, id, { overlap: day });
   const wrong = [
@@ -149,7 +149,7 @@ test("a secret that was replaced is known as such when its overlap ends, and wro
   for (const one of wrong) assert.equal(await ask(one), undefined);
 });
 
-test('revocation outlasts expiry', () => {
+test('apiKeyState returns revoked for a revoked key even if it has expired', () => {
   const cases = [
     [null, null, 'active'],
     [null, 11, 'active'],

@@ -5,7 +5,7 @@ import { hour, minute } from '../../../src/base/duration.ts';
 import { HourlyCounts } from '../../../src/domain/access/hourly-counts.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
-test('the first of each name in an hour are among them, and those after it wait for the next', () => {
+test('each name is admitted up to its limit per hour; further attempts get the time until the next hour', () => {
   const world = new TestWorld();
   const counts = new HourlyCounts(world, 3);
   assert.deepEqual(
@@ -32,7 +32,7 @@ test('a clock that is set back starts the hour again', () => {
   assert.equal(counts.take('a'), 0);
 });
 
-test('of too many names the one that was counted longest ago begins again', () => {
+test('the least recently counted name starts over when there are more names than the limit', () => {
   const counts = new HourlyCounts(new TestWorld(), 1, 2);
   for (const name of ['a', 'b', 'c']) counts.take(name);
   assert(counts.take('c') > 0);

@@ -34,29 +34,36 @@ type Case = readonly [
 ];
 
 const cases: readonly Case[] = [
-  ['scope and name', ['certificates:read'], ['a'], 'certificates:read', 'a', true],
-  ['scope and any certificate', ['certificates:read'], 'any', 'certificates:read', 'a', true],
+  ['a key with the scope and the certificate', ['certificates:read'], ['a'], 'certificates:read', 'a', true],
+  ['a key with the scope for any certificate', ['certificates:read'], 'any', 'certificates:read', 'a', true],
   [
-    'the scope, with no certificate in question',
+    'a key with the scope when no certificate is requested',
     ['certificates:read'],
     [],
     'certificates:read',
     undefined,
     true,
   ],
-  ['another name', ['certificates:read'], ['a'], 'certificates:read', 'b', false],
-  ['a name in another case', ['certificates:read'], ['a'], 'certificates:read', 'A', false],
-  ['a beginning of the name', ['certificates:read'], ['a.example'], 'certificates:read', 'a', false],
-  ['a wildcard that would cover the name', ['certificates:read'], ['*.x'], 'certificates:read', 'a.x', false],
-  ['a star as a name', ['certificates:read'], ['a'], 'certificates:read', '*', false],
+  ['a certificate outside the allowlist', ['certificates:read'], ['a'], 'certificates:read', 'b', false],
+  ['a name in a different case', ['certificates:read'], ['a'], 'certificates:read', 'A', false],
+  ['a prefix of an allowed name', ['certificates:read'], ['a.example'], 'certificates:read', 'a', false],
+  [
+    'a name that an allowed wildcard would match',
+    ['certificates:read'],
+    ['*.x'],
+    'certificates:read',
+    'a.x',
+    false,
+  ],
+  ['the name *', ['certificates:read'], ['a'], 'certificates:read', '*', false],
   ['an empty name', ['certificates:read'], ['a'], 'certificates:read', '', false],
   ['an empty allowlist', ['certificates:read'], [], 'certificates:read', 'a', false],
-  ['no scope at all', [], 'any', 'certificates:read', 'a', false],
-  ['no scope and no certificate in question', [], 'any', 'certificates:read', undefined, false],
+  ['a key without scopes', [], 'any', 'certificates:read', 'a', false],
+  ['a key without scopes when no certificate is requested', [], 'any', 'certificates:read', undefined, false],
 ];
 
 for (const [what, rights, certificates, scope, name, allowed] of cases) {
-  test(`a key with ${what} is ${allowed ? 'allowed' : 'refused'}`, () => {
+  test(`allows returns ${allowed} for ${what}`, () => {
     assert.equal(allows(identity(rights, certificates), scope, name), allowed);
   });
 }
@@ -68,7 +75,7 @@ test('no scope implies another', () => {
   }
 });
 
-test('a refusal names the scope that is missing', () => {
+test('requireScope reports the missing scope', () => {
   assert.throws(
     () => requireScope(identity(['certificates:read'], 'any'), 'private_keys:read', 'a'),
     (error) =>
@@ -78,7 +85,7 @@ test('a refusal names the scope that is missing', () => {
   );
 });
 
-test('a refusal for a certificate does not name it, nor the ones that are allowed', () => {
+test('requireScope reports neither the rejected certificate nor the allowed ones', () => {
   assert.throws(
     () =>
       requireScope(
@@ -94,11 +101,11 @@ test('a refusal for a certificate does not name it, nor the ones that are allowe
   );
 });
 
-test('what is allowed is not refused', () => {
+test('requireScope passes when the scope and the certificate are allowed', () => {
   requireScope(identity(['certificates:read'], ['a']), 'certificates:read', 'a');
 });
 
-test('the audit log calls a key by its id and name', () => {
+test('actorName identifies an API key by its id and name', () => {
   assert.equal(actorName(identity([], [])), 'api-key:7:deploy');
 });
 
@@ -114,7 +121,7 @@ test('an administrator may do everything that keys can, with any certificate, an
   assert.equal(actorName(alice), 'admin:alice');
 });
 
-test('the refusal of all who are no administrator says that a session is needed', () => {
+test('administratorNeeded has status 403 and says that an administrator session is required', () => {
   const { status, detail } = administratorNeeded().body;
   assert.equal(status, 403);
   assert.match(detail, /requires an administrator session/);

@@ -23,7 +23,7 @@ async function vaultWithKeys(t: Parameters<typeof testVault>[0]) {
   return { ...opened, uses };
 }
 
-test('uses are written on request, for all keys in one transaction', async (t) => {
+test('write stores the noted uses of all keys in one transaction', async (t) => {
   const { vault, uses } = await vaultWithKeys(t);
   vault.keyUse.note(1, '192.0.2.1');
   vault.keyUse.note(2, undefined);
@@ -55,7 +55,7 @@ test('a key is noted at most once a minute, and nothing is written if nothing wa
   assert.deepEqual((await uses())[0], ['2026-11-21T12:01:00Z', '192.0.2.3']);
 });
 
-test('a clock that was set back does not stop the notes', async (t) => {
+test('a key use is still noted after the clock is set back', async (t) => {
   const { vault, world, uses } = await vaultWithKeys(t);
   vault.keyUse.note(1, '192.0.2.1');
   world.advance(-5 * minute);
@@ -64,7 +64,7 @@ test('a clock that was set back does not stop the notes', async (t) => {
   assert.deepEqual((await uses())[0], ['2026-11-21T11:55:00Z', '192.0.2.2']);
 });
 
-test('what could not be written is written the next time, unless a newer use was noted', async (t) => {
+test('a use that could not be written is retried by the next write, unless a newer use was noted', async (t) => {
   const { vault, world, dataDir, uses } = await vaultWithKeys(t);
   const full = refuse(dataDir, 'update', 'api_keys', { message: 'no room' });
   vault.keyUse.note(1, '192.0.2.1');
@@ -80,7 +80,7 @@ test('what could not be written is written the next time, unless a newer use was
   ]);
 });
 
-test('a key that was deleted meanwhile does not keep the others from being written', async (t) => {
+test('a noted use of a deleted key does not prevent the other uses from being written', async (t) => {
   const { vault, uses } = await vaultWithKeys(t);
   vault.keyUse.note(99, '192.0.2.1');
   vault.keyUse.note(1, '192.0.2.1');

@@ -25,7 +25,7 @@ const refused: readonly (readonly [password: string, why: RegExp])[] = [
 ];
 
 for (const [password, why] of refused) {
-  test(`refused: ${JSON.stringify(password.slice(0, 20))}`, () => {
+  test(`passwordComplaint rejects ${JSON.stringify(password.slice(0, 20))}`, () => {
     const complaint = passwordComplaint('alice.example', password) ?? '';
     assert.match(complaint, why);
     assert(password.length < 5 || !complaint.includes(password), 'the answer does not repeat it');
@@ -41,5 +41,6 @@ for (const password of [
   'alice.example likes long walks',
   ' spaces count ',
 ]) {
-  test(`taken: ${password}`, () => assert.equal(passwordComplaint('alice.example', password), undefined));
+  test(`passwordComplaint accepts ${password}`, () =>
+    assert.equal(passwordComplaint('alice.example', password), undefined));
 }

@@ -10,7 +10,7 @@ import { TestWorld } from '../../harness/test-world.ts';
 const passwords = () => new Passwords(new TestWorld(), cheapHash);
 const secret = new Secret(goodPassword);
 
-test('what is too much at once is refused with a time to wait, and the rest is done', async () => {
+test('hash requests beyond 2 running and 16 waiting are rejected with a retry time; the others finish', async () => {
   const hashing = passwords();
   const results = await Promise.allSettled(Array.from({ length: 30 }, () => hashing.hash(secret)));
   const refused = results.filter((result) => result.status === 'rejected');
@@ -22,13 +22,13 @@ test('what is too much at once is refused with a time to wait, and the rest is d
   assert.match(await hashing.hash(secret), /^\$argon2id/, 'and there is room again');
 });
 
-test('a failure gives its place back', async () => {
+test('a failed comparison releases its slot', async () => {
   const hashing = passwords();
   for (let n = 0; n < 5; n += 1) await assert.rejects(hashing.matches(secret, 'damaged', 'known'));
   assert.match(await hashing.hash(secret), /^\$argon2id/);
 });
 
-test('the hash for an unknown name matches nothing, and is compared all the same', async () => {
+test('a comparison without a hash returns false and takes a slot like any other', async () => {
   const hashing = passwords();
   assert.equal(await hashing.matches(secret, undefined, 'known'), false);
   const full = Array.from({ length: 18 }, () => hashing.hash(secret));
@@ -36,7 +36,7 @@ test('the hash for an unknown name matches nothing, and is compared all the same
   await Promise.all(full);
 });
 
-test('a password that is chosen must be a good one, and the refusal names the field and not the password', async () => {
+test('choose rejects a common password, and the error contains the field but not the password', async () => {
   await assert.rejects(passwords().choose('alice', new Secret('password1234'), 'new'), (error) => {
     assert(error instanceof Problem);
     assert.deepEqual([error.code, error.errors[0]?.path], ['invalid_request', 'new']);

@@ -54,8 +54,8 @@ const refusal = {
     'This API key may sign only certificates with one of these profiles: local-ca/web. The profiles of a key are set with "vault api-key update --profile".',
 };
 
-suite('a key that is confined to profiles', needs('openssl'), () => {
-  test('signs for certificates with these profiles of this CA, and for no others', async (t) => {
+suite('an API key confined to profiles', needs('openssl'), () => {
+  test('signs only for certificates with its profiles of the same CA, and each rejection is audited', async (t) => {
     const admin = await prepared(t);
     const { key, profiles } = await admin.expect<Key>(201, 'POST', keys, {
       ...signer,
@@ -81,7 +81,7 @@ suite('a key that is confined to profiles', needs('openssl'), () => {
     assert.deepEqual(whoami.profiles, ['local-ca/web']);
   });
 
-  test('loses the right at once when the certificate or the key gets other profiles', async (t) => {
+  test('gains or loses the right to sign immediately when the profiles of the certificate or the key change', async (t) => {
     const admin = await prepared(t);
     const { id, key } = await admin.expect<Key>(201, 'POST', keys, { ...signer, profiles: ['local-ca/web'] });
     await admin.expect(200, 'PATCH', `${certificates}/web`, { profile: 'people' });
@@ -107,7 +107,7 @@ suite('a key that is confined to profiles', needs('openssl'), () => {
     ]);
   });
 
-  test('is refused as forged if its profiles are changed in the database', async (t) => {
+  test('is rejected as unauthenticated if its profiles are changed in the database', async (t) => {
     const admin = await prepared(t);
     const { key } = await admin.expect<Key>(201, 'POST', keys, { ...signer, profiles: ['local-ca/web'] });
     outside(admin.server.dataDir, (database) =>
@@ -117,7 +117,7 @@ suite('a key that is confined to profiles', needs('openssl'), () => {
     assert(typeof problem === 'object' && problem.code === 'unauthenticated', JSON.stringify(problem));
   });
 
-  test('keeps its profiles from being removed, and its issuer, until it is revoked', async (t) => {
+  test('blocks deletion of its profiles and their issuers until it is revoked', async (t) => {
     const admin = await prepared(t);
     for (const name of ['web', 'elsewhere']) {
       await admin.expect(204, 'DELETE', `${certificates}/${name}`);
@@ -137,7 +137,7 @@ suite('a key that is confined to profiles', needs('openssl'), () => {
     await admin.expect(204, 'DELETE', `${issuers}/other-ca`);
   });
 
-  test('needs the scope that is confined, and profiles that exist', async (t) => {
+  test('requires the scope certificates:sign and profiles that exist', async (t) => {
     const admin = await prepared(t);
     const refused = async (body: object, message: string) => {
       const { errors } = await admin.expect<Problem>(400, 'POST', keys, { ...signer, ...body });
@@ -155,7 +155,7 @@ suite('a key that is confined to profiles', needs('openssl'), () => {
     await admin.expect(200, 'PATCH', `${keys}/${id}`, { scopes, profiles: [] });
   });
 
-  test('signs for any certificate if it is not confined', async (t) => {
+  test('an unconfined key signs for any certificate', async (t) => {
     const admin = await prepared(t);
     const { raw } = await makeKey(admin.server.vault, { name: 'free', scopes: ['certificates:sign'] });
     assert.equal(await sign(admin, 'plain', raw), 202);
@@ -163,7 +163,7 @@ suite('a key that is confined to profiles', needs('openssl'), () => {
   });
 });
 
-test('a key is confined at the command line, and stays so through export and apply', async (t) => {
+test('api-key create and update set the profiles of a key, and export and apply keep them', async (t) => {
   const { done, refused, json, file } = commandLine(t);
   await done(...commandWords('certificate create --name web --domain www.example.test'));
   await done(...commandWords('issuer profile add local-ca web'));

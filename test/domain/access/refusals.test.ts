@@ -26,7 +26,7 @@ async function opened(t: TestContext) {
   return { ...rest, vault, dataDir, counted, events: () => eventsOf(dataDir, 'access.refuse') };
 }
 
-test('refusals of one kind are one event after their hour, with how many and from when to when', async (t) => {
+test('rejections of one kind become one audit event after an hour, with count, since and until', async (t) => {
   const { vault, world, counted, events } = await opened(t);
   for (let n = 0; n < 5000; n += 1) await counted();
   await counted({ detail: { code: 'unauthenticated', reason: 'revoked' } });
@@ -52,7 +52,7 @@ test('refusals of one kind are one event after their hour, with how many and fro
   assert.equal(events().length, 2, 'nothing was refused since');
 });
 
-test('closing the vault writes what is counted', async (t) => {
+test('closing the vault writes the counted rejections', async (t) => {
   const { counted, events, close } = await opened(t);
   for (let n = 0; n < 7; n += 1) await counted();
   await close();
@@ -62,7 +62,7 @@ test('closing the vault writes what is counted', async (t) => {
   );
 });
 
-test('what cannot be written stays counted, with what came meanwhile', async () => {
+test('rejections that cannot be written stay counted, with those that arrive during the failed write', async () => {
   const world = new TestWorld();
   const written: AuditEvent[] = [];
   let isFull = true;
@@ -85,7 +85,7 @@ test('what cannot be written stays counted, with what came meanwhile', async () 
   );
 });
 
-test('of too many kinds the oldest is written early', async () => {
+test('the oldest kind of rejection is written early when there are more kinds than the limit', async () => {
   const written: AuditEvent[] = [];
   const audit = { append: async (event: AuditEvent) => void written.push(event) };
   const refusals = new Refusals(audit, new TestWorld(), { state: () => 'ok' }, 2);
@@ -98,7 +98,7 @@ test('of too many kinds the oldest is written early', async () => {
   );
 });
 
-test('where space runs out, refusals are only counted, and written when there is some', async () => {
+test('rejections are only counted while disk space is critical, and written once there is space again', async () => {
   const world = new TestWorld();
   const written: AuditEvent[] = [];
   const audit = { append: async (event: AuditEvent) => void written.push(event) };

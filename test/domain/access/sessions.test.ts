@@ -8,7 +8,7 @@ import { makeAdministrator, pageWith, signIn } from '../../harness/http/sign-in-
 import { testServer } from '../../harness/http/test-server.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('sessions survive a rotation in each process that serves, whether or not it knows the new key', async (t) => {
+test('sessions survive a master key rotation in every server process, whether or not it knows the new key', async (t) => {
   const { vault: rotating, dataDir, world, close } = await testVault(t);
   await makeAdministrator(rotating, 'alice');
   const serving = () => testServer(t, { dataDir, world });

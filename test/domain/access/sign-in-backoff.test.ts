@@ -21,13 +21,13 @@ function fresh() {
   return { world, backoff, fail };
 }
 
-test('pauses double and have an end', () => {
+test('pauses double up to the longest pause', () => {
   const limit = { free: 2, longest: 10_000 };
   const pauses = [0, 1, 2, 3, 4, 5, 6, 7, 1000].map((failures) => pauseAfter(failures, limit));
   assert.deepEqual(pauses, [0, 0, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000]);
 });
 
-test('five attempts for a name are free, from wherever they come; then come pauses', () => {
+test('a name gets five attempts from any addresses before pauses begin', () => {
   const { world, fail } = fresh();
   for (let n = 0; n < 5; n += 1) assert.equal(fail('alice', `192.0.2.${n}`), 0);
   assert.equal(fail('ALICE', '192.0.2.99'), 1, 'a name is one in any case');
@@ -39,13 +39,13 @@ test('five attempts for a name are free, from wherever they come; then come paus
   assert.equal(fail('bob', '192.0.2.98'), 0, 'others are not concerned');
 });
 
-test('a name that does not exist is treated as one that does', () => {
+test('every name gets the same sequence of pauses', () => {
   const { fail } = fresh();
   const waits = (name: string, net: string) => Array.from({ length: 7 }, (_, n) => fail(name, `${net}.${n}`));
   assert.deepEqual(waits('alice', '192.0.2'), waits('nobody', '198.51.100'));
 });
 
-test('no pause is longer than five minutes after any failures, and an hour resets everything', () => {
+test('pauses for a name are capped at five minutes, and an hour resets them', () => {
   const { world, fail } = fresh();
   for (let n = 0; n < 40; n += 1) world.advance(fail('alice', `192.0.2.${n}`) * 1000);
   fail('alice', '198.51.100.1');
@@ -54,7 +54,7 @@ test('no pause is longer than five minutes after any failures, and an hour reset
   for (let n = 0; n < 5; n += 1) assert.equal(fail('alice', '198.51.100.2'), 0);
 });
 
-test('an address that tries many names is slowed down too, by less', () => {
+test('an address that tries many names gets pauses after 20 attempts, capped at 60 seconds', () => {
   const { world, fail } = fresh();
   for (let n = 0; n < 20; n += 1) assert.equal(fail(`name-${n}`, '192.0.2.1'), 0);
   assert.equal(fail('another', '192.0.2.1'), 1);
@@ -64,7 +64,7 @@ test('an address that tries many names is slowed down too, by less', () => {
   assert.equal(fail('another', '192.0.2.1'), 60);
 });
 
-test('of an IPv6 address the network counts', () => {
+test('attempts from IPv6 addresses are counted per /64 network', () => {
   const { fail } = fresh();
   for (let n = 0; n < 20; n += 1) assert.equal(fail(`name-${n}`, `2001:db8::${n}:1`), 0);
   assert.equal(fail('another', '2001:DB8:0:0:1::9'), 1);
@@ -72,13 +72,13 @@ test('of an IPv6 address the network counts', () => {
   assert.equal(fail('third', 'fe80::1%eth0'), 0);
 });
 
-test('attempts in parallel are as many as one after the other', () => {
+test('only 5 of 50 concurrent attempts for a name are let through', () => {
   const { fail } = fresh();
   const waits = Array.from({ length: 50 }, () => fail('alice', '192.0.2.1'));
   assert.equal(waits.filter((wait) => wait === 0).length, 5);
 });
 
-test('a success resets the name, and leaves the address as it would be without it', () => {
+test('a successful sign-in resets the attempts of the name and leaves those of the address unchanged', () => {
   const { backoff, fail } = fresh();
   for (let n = 0; n < 4; n += 1) fail('alice', '192.0.2.1');
   backoff.begin('alice', '192.0.2.1', 'stranger').succeeded();
@@ -87,13 +87,13 @@ test('a success resets the name, and leaves the address as it would be without i
   assert.equal(fail('another', '192.0.2.1'), 1);
 });
 
-test('an attempt that was never decided does not count', () => {
+test('a withdrawn attempt does not count', () => {
   const { backoff, fail } = fresh();
   for (let n = 0; n < 50; n += 1) backoff.begin('alice', '192.0.2.1', 'stranger').withdrawn();
   assert.equal(fail('alice', '192.0.2.1'), 0);
 });
 
-test('strangers who try a name all the time do not keep the person out at home', () => {
+test('failed attempts from other addresses do not delay an address that signed in with the name before', () => {
   const { backoff, fail } = fresh();
   backoff.begin('alice', '203.0.113.7', 'stranger').succeeded();
   for (let n = 0; n < 50; n += 1) fail('alice', `192.0.2.${n}`);
@@ -108,7 +108,7 @@ test('when the clock is set back no pause gets longer', () => {
   assert.equal(fail('alice', '192.0.2.1'), 1);
 });
 
-test('however many names and addresses come, what is remembered stays bounded', () => {
+test('memory stays bounded: 10,001 other names and addresses evict the oldest entry', () => {
   const { fail } = fresh();
   for (let n = 0; n < 5; n += 1) fail('first', '192.0.2.1');
   assert.equal(fail('first', '192.0.2.1'), 1);

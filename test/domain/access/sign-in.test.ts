@@ -22,7 +22,7 @@ const signInOf = (vault: Vault, cost = cheapHash, passwords = new Passwords(vaul
 const hashIn = (dataDir: string) =>
   String(outside(dataDir, (db) => db.prepare('select password_hash from administrators').pluck().get()));
 
-test('a hash with an outdated cost is computed again at sign-in, and only then', async (t) => {
+test('only a successful sign-in rehashes the password, and only when the hash cost has increased', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeAdministrator(vault, 'alice');
   const first = hashIn(dataDir);
@@ -61,7 +61,7 @@ class Interrupted extends Passwords {
   }
 }
 
-test('a person who is removed while their password is compared gets no session', async (t) => {
+test('an administrator deleted during the password comparison gets no session', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeAdministrator(vault, 'alice');
   const passwords = new Interrupted(vault, () => deleteAdministrator(vault, localCli, 'alice', 'goes'));
@@ -71,7 +71,7 @@ test('a person who is removed while their password is compared gets no session',
   assert.deepEqual(eventsOf(dataDir, 'session.create'), []);
 });
 
-test('a password that is changed while it is compared opens nothing any more', async (t) => {
+test('sign-in fails if the password hash changes during the comparison', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeAdministrator(vault, 'alice');
   const passwords = new Interrupted(vault, async () =>
@@ -97,7 +97,7 @@ test('an unknown name costs one comparison, as a known one does', async (t) => {
   );
 });
 
-test('what the vault itself could not do does not count against the person', async (t) => {
+test('internal errors during sign-in do not count as failed attempts', async (t) => {
   const { vault } = await testVault(t);
   await makeAdministrator(vault, 'alice');
   let fails = true;

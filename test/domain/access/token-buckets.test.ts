@@ -6,7 +6,7 @@ import { minute, second } from '../../../src/base/duration.ts';
 import { TokenBuckets } from '../../../src/domain/access/token-buckets.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
-test('a burst is let through, then one whenever there has been time for it', () => {
+test('a full bucket admits its burst, then one request per refill interval', () => {
   const world = new TestWorld();
   const buckets = new TokenBuckets(world, { burst: 3, perMinute: 60 });
   const take = () => buckets.take('a');
@@ -19,7 +19,7 @@ test('a burst is let through, then one whenever there has been time for it', () 
   assert.deepEqual([take(), take(), take(), take()], [0, 0, 0, second]);
 });
 
-test('names do not share', () => {
+test('each name has its own bucket', () => {
   const buckets = new TokenBuckets(new TestWorld(), { burst: 1, perMinute: 1 });
   assert.deepEqual([buckets.take('a'), buckets.take('b'), buckets.take('a')], [0, 0, minute]);
 });
@@ -34,7 +34,7 @@ test('a clock that is set back makes no client wait longer', () => {
   assert.equal(buckets.take('a'), 0);
 });
 
-test('a flood of names takes no more memory than its limit', () => {
+test('50,000 names keep at most 1000 buckets in memory', () => {
   const buckets = new TokenBuckets(new TestWorld(), { burst: 1, perMinute: 1 }, 1000);
   for (let count = 0; count < 50_000; count += 1) buckets.take(`name ${count}`);
   assert.equal(buckets.size, 1000);

@@ -22,7 +22,7 @@ for (const [when, override] of [
     async (_: unknown, usual: () => Promise<ScriptedReply>) => ({ ...(await usual()), cutAfter: 0 }),
   ],
 ] as const) {
-  test(`a change of the account key that was cut off ${when} is settled at the next use`, async (t) => {
+  test(`an account key rollover interrupted ${when} is resolved by a later renewal`, async (t) => {
     const opened = await engine(t);
     const { vault, ca, world } = opened;
     await issues(vault);
@@ -45,7 +45,7 @@ for (const [when, override] of [
 }
 
 for (const kind of ['newOrder', 'authorization', 'challenge', 'finalize', 'certificate'] as const) {
-  test(`an account whose key another process changes at ${kind} continues its order`, async (t) => {
+  test(`an order continues when another process rolls over the account key during ${kind}`, async (t) => {
     const opened = await lookingEngine(t);
     const { vault, ca, zone } = opened;
     const other = await workerOn(vault, zone);
@@ -59,7 +59,7 @@ for (const kind of ['newOrder', 'authorization', 'challenge', 'finalize', 'certi
   });
 }
 
-test('a record that a dead worker presented for a replaced key is presented again', async (t) => {
+test('a renewal whose worker died before an account key rollover succeeds and leaves no DNS record', async (t) => {
   const opened = await lookingEngine(t);
   const { vault, world, zone } = opened;
   const dead = await workerOn(vault, zone, ({ what, moment }) => {
@@ -73,7 +73,7 @@ test('a record that a dead worker presented for a replaced key is presented agai
   assert.equal(zone.records.size, 0);
 });
 
-test('a renewal during a change of the key does not drop the new key, whose confirmation is then lost', async (t) => {
+test('a renewal during an account key rollover keeps the new key even if the response of the CA is lost', async (t) => {
   const opened = await engine(t);
   const { vault, ca, zone } = opened;
   await issues(vault);
@@ -93,7 +93,7 @@ test('a renewal during a change of the key does not drop the new key, whose conf
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key, null);
 });
 
-test('two changes of the key at once end with one and the same new key', async (t) => {
+test('two concurrent account key rollovers leave one account that can renew', async (t) => {
   const opened = await engine(t);
   const { vault, ca, zone } = opened;
   await issues(vault);
@@ -112,7 +112,7 @@ test('two changes of the key at once end with one and the same new key', async (
   assert.equal(ca.state.accounts.size, 1);
 });
 
-test('a change of the key that ends while an order settles it is not undone', async (t) => {
+test('an order succeeds when an account key rollover finishes while the order resolves it', async (t) => {
   const opened = await engine(t);
   const { vault, ca, zone } = opened;
   await issues(vault);
@@ -140,7 +140,7 @@ test('a change of the key that ends while an order settles it is not undone', as
   await issuesAnother(vault);
 });
 
-test('a change that was cut off is settled also while everything is sealed by a new master key', async (t) => {
+test('an interrupted account key rollover is completed even if the master key is rotated meanwhile', async (t) => {
   const { vault, ca } = await engine(t);
   await issues(vault);
   ca.override('keyChange', async (_, usual) => ({ ...(await usual()), cutAfter: 0 }));
@@ -155,7 +155,7 @@ test('a change that was cut off is settled also while everything is sealed by a 
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key, null);
 });
 
-test("a rollover that the CA rejects leaves the old key, and is reported in the CA's words", async (t) => {
+test("a rollover that the CA rejects keeps the old key and reports the CA's message", async (t) => {
   const { vault, ca } = await engine(t);
   await issues(vault);
   ca.override('keyChange', problem('malformed', 'not today'));
@@ -165,7 +165,7 @@ test("a rollover that the CA rejects leaves the old key, and is reported in the 
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.sealed_next_private_key, null);
 });
 
-test('accounts that do not exist are neither changed nor closed', async (t) => {
+test('rollover and deactivation of unknown accounts are rejected without an account request to the CA', async (t) => {
   const { vault, ca } = await engine(t);
   for (const id of ['1', '0', '-1', 'x', '1e3', '99999999999999999']) {
     await assert.rejects(rolloverAccount(vault, localCli, id, forever), { code: 'acme_account_not_found' });

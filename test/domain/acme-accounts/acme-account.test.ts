@@ -98,7 +98,7 @@ test('an issuer that gets another directory leaves its account behind and regist
   assert.equal([...elsewhere.state.orders.values()][0]?.replaces, undefined);
 });
 
-test('a new contact reaches the CA at the next use, once', async (t) => {
+test('a changed contact is sent to the CA once, at the next renewal', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await issues(vault);
@@ -113,7 +113,7 @@ test('a new contact reaches the CA at the next use, once', async (t) => {
   );
 });
 
-test('a CA that has forgotten the account gets another within the attempt, even in the middle of an order', async (t) => {
+test('an account that the CA has forgotten is replaced within the same attempt, even in the middle of an order', async (t) => {
   for (const kind of ['newOrder', 'authorization', 'finalize'] as const) {
     const opened = await engine(t);
     const { vault, ca } = opened;
@@ -137,7 +137,7 @@ test('a CA that has forgotten the account gets another within the attempt, even 
   }
 });
 
-test('a contact that the CA does not take keeps no certificate from being renewed', async (t) => {
+test('a contact that the CA rejects does not block the renewal and is retried at the next one', async (t) => {
   const opened = await engine(t);
   const { vault, ca, log } = opened;
   await issues(vault);
@@ -156,7 +156,7 @@ test('a contact that the CA does not take keeps no certificate from being renewe
   );
 });
 
-test('an account that was closed here is replaced by another at the next order', async (t) => {
+test('an account deactivated by the vault is replaced at the next order', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await issues(vault);
@@ -169,7 +169,7 @@ test('an account that was closed here is replaced by another at the next order',
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.status, 'deactivated');
 });
 
-test('an account that was closed at the CA is replaced within the attempt', async (t) => {
+test('an account deactivated at the CA is replaced within the same attempt', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await issues(vault);
@@ -182,7 +182,7 @@ test('an account that was closed at the CA is replaced within the attempt', asyn
   assert.equal((await findAcmeAccount(vault.db.reader, 1))?.status, 'deactivated');
 });
 
-test('keys of accounts, customers and certificates are neither in the log nor in the database in clear', async (t) => {
+test('account keys, EAB keys and private keys are in plaintext neither in the log nor in the database', async (t) => {
   const eabKey = Buffer.from('a key of thirty-two bytes length');
   const { vault, ca, log, dataDir } = await engine(t, { certificate: null });
   const strict = await scriptedAcme(t, { externalAccounts: { customer: eabKey }, now: vault.world.now });

@@ -13,7 +13,7 @@ import { makeAccount, makeIssuer } from '../../harness/http/acme-fixtures.ts';
 import { eventsOf } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('an account is current while an issuer names it, and goes by the names of those that do', async (t) => {
+test('an account is current while issuers use it, and lists them as its issuer', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const id = await makeAccount(vault, { issuer: 'registered-it' });
   const shown = async () =>
@@ -26,7 +26,7 @@ test('an account is current while an issuer names it, and goes by the names of t
   assert.deepEqual(await shown(), [['registered-it', false]]);
 });
 
-test('a page begins after an id and ends at its limit', async (t) => {
+test('listAccounts returns the accounts after an id, up to the limit', async (t) => {
   const { vault } = await testVault(t);
   const made = [];
   for (let count = 0; count < 4; count += 1) made.push(await makeAccount(vault));
@@ -38,7 +38,7 @@ test('a page begins after an id and ends at its limit', async (t) => {
   assert.deepEqual(await page({ after: made[3], limit: 2 }), []);
 });
 
-test('a deletion is one transaction with its audit event', async (t) => {
+test('an account is not deleted when its audit event cannot be written', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const id = await makeAccount(vault);
   const full = refuse(dataDir, 'insert', 'audit_events', { message: 'no room' });
@@ -53,7 +53,7 @@ test('a deletion is one transaction with its audit event', async (t) => {
   );
 });
 
-test('a current account stays, and so does one whose id is only similar', async (t) => {
+test('deleteAccount rejects the id of a current account and malformed ids', async (t) => {
   const { vault } = await testVault(t);
   const id = await makeAccount(vault);
   await makeIssuer(vault, 'a', id);

@@ -21,7 +21,7 @@ const downloads = ({ dataDir }: { readonly dataDir: string }) =>
       .all(),
   );
 
-test('an event is there, whole, as soon as its promise is kept', async (t) => {
+test('an event is stored completely when its promise resolves', async (t) => {
   const opened = await testVault(t);
   await opened.vault.audit.append(event(1));
   const row = outside(opened.dataDir, (db) =>
@@ -42,7 +42,7 @@ test('an event is there, whole, as soon as its promise is kept', async (t) => {
   });
 });
 
-test('the events of one turn are one transaction, in the order in which they came', async (t) => {
+test('events appended in one turn are written in one transaction, in order', async (t) => {
   const opened = await testVault(t);
   const append = t.mock.method(opened.vault.db, 'append');
   await Promise.all([1, 2, 3, 4, 5].map((n) => opened.vault.audit.append(event(n))));
@@ -53,7 +53,7 @@ test('the events of one turn are one transaction, in the order in which they cam
   );
 });
 
-test('events of different turns are different transactions', async (t) => {
+test('events appended in different turns are written in separate transactions', async (t) => {
   const { vault } = await testVault(t);
   const append = t.mock.method(vault.db, 'append');
   await vault.audit.append(event(1));
@@ -61,7 +61,7 @@ test('events of different turns are different transactions', async (t) => {
   assert.equal(append.mock.callCount(), 2);
 });
 
-test('many events of one turn are handed over in parts, and are all recorded', async (t) => {
+test('1100 events of one turn are written in batches of at most 16, and all are recorded', async (t) => {
   const opened = await testVault(t);
   const append = t.mock.method(opened.vault.db, 'append');
   await Promise.all(Array.from({ length: 1100 }, (_, n) => opened.vault.audit.append(event(n))));
@@ -70,7 +70,7 @@ test('many events of one turn are handed over in parts, and are all recorded', a
   assert.equal(downloads(opened).length, 1100);
 });
 
-test('no request continues while the transaction waits for a lock', async (t) => {
+test('append does not resolve while the transaction waits for a lock', async (t) => {
   const opened = await testVault(t);
   const other = holdLog(opened.dataDir);
   let isRecorded = false;
@@ -85,7 +85,7 @@ test('no request continues while the transaction waits for a lock', async (t) =>
   await recorded;
 });
 
-test('where the events cannot be recorded all of them are refused, and the next ones work', async (t) => {
+test('all events of a batch are rejected when one cannot be written, and later events are recorded', async (t) => {
   const opened = await testVault(t);
   const { audit } = opened.vault;
   const when = "new.resource = 'certificate:bad'";
@@ -102,7 +102,7 @@ test('where the events cannot be recorded all of them are refused, and the next 
   assert.deepEqual(downloads(opened), ['api-key:4:deploy']);
 });
 
-test('draining waits until nothing waits any more, and is quick if nothing does', async (t) => {
+test('drain waits until all pending events are recorded, and returns when no event is pending', async (t) => {
   const opened = await testVault(t);
   const { audit } = opened.vault;
   await audit.drain();

@@ -19,7 +19,7 @@ import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('a checkpoint names the end of the log, and its key is recorded once', async (t) => {
+test('a checkpoint contains the last event of the log, and its key is recorded once', async (t) => {
   const { vault, dataDir, world } = await testVault(t);
   const text = await makeCheckpoint(vault, localCli);
   const last = outside(dataDir, (db) =>
@@ -43,7 +43,7 @@ test('a checkpoint names the end of the log, and its key is recorded once', asyn
   assert.equal(publicKeyId(publicKey), keyId);
 });
 
-test('two that make the first checkpoint at once sign with one key', async (t) => {
+test('two concurrent first checkpoints are signed with one key', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const [one, other] = await Promise.all([makeCheckpoint(vault, localCli), makeCheckpoint(vault, localCli)]);
   assert.equal(one, other);
@@ -65,7 +65,7 @@ test('a checkpoint can be verified with the public key and OpenSSL alone', needs
   assert.throws(check);
 });
 
-test('with a new key the old checkpoints still count, and the old key can sign no more', async (t) => {
+test('replacing the checkpoint key keeps old checkpoints valid and deletes the old private key', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const before = await makeCheckpoint(vault, localCli);
   await replaceCheckpointKey(vault, localCli);
@@ -80,7 +80,7 @@ test('with a new key the old checkpoints still count, and the old key can sign n
   assert.deepEqual(sealed, [1, 0]);
 });
 
-test('what was changed, is of another vault or is no checkpoint is refused with what to do', async (t) => {
+test('a checkpoint that is modified, malformed or from another vault is rejected with the reason', async (t) => {
   const { vault } = await testVault(t);
   const text = await makeCheckpoint(vault, localCli);
   const read = (changed: string) => readCheckpoint(vault, changed, 'cp.txt');
@@ -111,7 +111,7 @@ test('what was changed, is of another vault or is no checkpoint is refused with 
   }
 });
 
-test('an event that the vault did not write is not signed', async (t) => {
+test('makeCheckpoint rejects a newest event that the vault did not write', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeCheckpoint(vault, localCli);
   outside(dataDir, (db) =>

@@ -43,7 +43,7 @@ async function logged(t: TestContext) {
   };
 }
 
-test('what is older goes, a day late, and the rest is a whole chain', async (t) => {
+test('pruning removes expired events at most a day late and keeps the chain valid', async (t) => {
   const { log, world, ids, prune, whole } = await logged(t);
   await log(30);
   world.advance(30 * day + 1);
@@ -60,7 +60,7 @@ test('what is older goes, a day late, and the rest is a whole chain', async (t) 
   await whole();
 });
 
-test('an event says up to where, since when and with which link, before anything goes', async (t) => {
+test('pruning writes one audit.prune event with the last removed id, its hash and the cutoff time', async (t) => {
   const { log, world, prune, dataDir } = await logged(t);
   await log(3);
   const link = outside(dataDir, (db) =>
@@ -75,7 +75,7 @@ test('an event says up to where, since when and with which link, before anything
   assert.deepEqual(event?.detail, { through: 4, hash: hashIn(link).toString('hex'), older_than: older });
 });
 
-test('many go in short transactions, between which others write', async (t) => {
+test('pruning removes at most 500 events per transaction', async (t) => {
   const { vault, log, world, prune, ids, whole } = await logged(t);
   await log(1200);
   world.advance(40 * day);
@@ -102,7 +102,7 @@ test('an interrupted pruning leaves an intact log, and continues the next time',
   await whole();
 });
 
-test('two at once remove the same, and the chain is whole', async (t) => {
+test('two concurrent prunings remove the same events and keep the chain valid', async (t) => {
   const { vault, log, world, ids, whole } = await logged(t);
   await log(100);
   world.advance(40 * day);
@@ -111,7 +111,7 @@ test('two at once remove the same, and the chain is whole', async (t) => {
   await whole();
 });
 
-test('an event from a clock that was ahead does not keep the ones after it for ever', async (t) => {
+test('an event with a future time does not block the pruning of later events', async (t) => {
   const { log, world, prune, ids, whole } = await logged(t);
   world.advance(3650 * day);
   await log(1);
@@ -124,7 +124,7 @@ test('an event from a clock that was ahead does not keep the ones after it for e
   await whole();
 });
 
-test('events that the vault did not write are pruned too, and the event that says so counts them', async (t) => {
+test('events that the vault did not write are pruned later, and audit.prune counts them as faults', async (t) => {
   const { vault, dataDir, world, prune, log: add, ids, whole } = await logged(t);
   world.advance(40 * day);
   outside(dataDir, (db) =>
@@ -142,7 +142,7 @@ test('events that the vault did not write are pruned too, and the event that say
   await whole();
 });
 
-test('backdated events are pruned with a warning', async (t) => {
+test('backdated events are pruned, and audit.prune counts them as faults', async (t) => {
   const { dataDir, world, prune, log: add, whole } = await logged(t);
   await add(5);
   outside(dataDir, (db) => db.exec('update audit_events set at = 0 where id in (1, 2, 3)'));

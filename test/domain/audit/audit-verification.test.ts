@@ -57,38 +57,34 @@ for (const [title, sql, expected, counter] of [
   ['an actor', "update audit_events set actor = 'api-key:2:db' where id = 10", ['10 changed']],
   ['a time', 'update audit_events set at = at + 1 where id = 10', ['10 changed']],
   ['a detail', "update audit_events set detail = '{}' where id = 10", ['10 changed']],
-  ['an address that goes', 'update audit_events set ip = null where id = 10', ['10 changed']],
+  ['an IP address removed', 'update audit_events set ip = null where id = 10', ['10 changed']],
   ['the first event', "update audit_events set action = 'x' where id = 1", ['1 changed']],
   [
     'a link',
     `update audit_events set link = x'${'00'.repeat(32)}' where id = 10`,
     ['10 changed', '11 changed'],
   ],
-  [
-    'a link that is emptied',
-    "update audit_events set link = x'' where id = 10",
-    ['10 unchained', '11 changed'],
-  ],
+  ['a link emptied', "update audit_events set link = x'' where id = 10", ['10 unchained', '11 changed']],
   ['two events', "update audit_events set actor = 'x' where id in (5, 15)", ['5 changed', '15 changed']],
   ['an event removed', 'delete from audit_events where id = 10', ['11 missing']],
-  ['several removed', 'delete from audit_events where id between 10 and 12', ['13 missing']],
-  ['the first removed', 'delete from audit_events where id < 4', ['4 missing']],
+  ['several events removed', 'delete from audit_events where id between 10 and 12', ['13 missing']],
+  ['the first events removed', 'delete from audit_events where id < 4', ['4 missing']],
   [
-    'two that change places',
+    'two events swapped',
     `update audit_events set id = 1000 where id = 10; update audit_events set id = 10 where id = 11;
      update audit_events set id = 11 where id = 1000`,
     ['10 changed', '11 changed', '12 changed'],
     21,
   ],
   [
-    'one removed and the rest moved up',
+    'an event removed and the rest renumbered',
     `delete from audit_events where id = 10;
      update audit_events set id = id - 1 where id > 10`,
     [...[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20].map((id) => `${id} changed`), '21 missing'],
     20,
   ],
 ] as const) {
-  test(`a change is found at its event: ${title}`, async (t) => {
+  test(`verification reports a change at its event: ${title}`, async (t) => {
     const { change, faults, rows, dataDir } = await logged(t);
     assert.equal(rows().length, 21);
     change(sql);
@@ -99,14 +95,14 @@ for (const [title, sql, expected, counter] of [
 
 const randomLink = () => `x'${randomBytes(32).toString('hex')}'`;
 
-test('an inserted row is found, even at the end', async (t) => {
+test('verification reports an event inserted at the end', async (t) => {
   const { change, faults } = await logged(t);
   change(`insert into audit_events (id, at, actor, action, resource, detail, link)
     values (22, 1, 'a', 'b', 'c', '{}', ${randomLink()})`);
   assert.deepEqual(await faults(), ['22 changed']);
 });
 
-test('events that are cut off at the end show, and for ever, unless the counter is set back too', async (t) => {
+test('verification reports events cut off at the end, also after the next event', async (t) => {
   const { change, faults, download } = await logged(t);
   change('delete from audit_events where id > 15');
   assert.deepEqual(await faults(), ['16 missing']);
@@ -132,10 +128,10 @@ function rechain(
 }
 
 for (const [how, tagOf, kind] of [
-  ['with the tags that were there', ({ link }: AuditEventRow) => link.subarray(32), 'forged'],
+  ['with the existing tags', ({ link }: AuditEventRow) => link.subarray(32), 'forged'],
   ['without tags', () => Buffer.alloc(0), 'untagged'],
 ] as const) {
-  test(`a chain that was recomputed ${how} is found, even after the next event`, async (t) => {
+  test(`verification reports a chain recomputed ${how}, also after the next event`, async (t) => {
     const { faults, rows, download, dataDir } = await logged(t);
     rechain(dataDir, rows(), tagOf);
     const after = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21].map((id) => `${id} changed`);
@@ -145,7 +141,7 @@ for (const [how, tagOf, kind] of [
   });
 }
 
-test('an event whose link was emptied stays found after the next event: nothing is chained again', async (t) => {
+test('verification still reports events with an emptied link after the next event', async (t) => {
   const { change, faults, download } = await logged(t);
   change("update audit_events set actor = 'admin:eve', link = x'' where id >= 18");
   const found = ['18 unchained', '19 unchained', '20 unchained', '21 mark', '21 unchained'];
@@ -154,7 +150,7 @@ test('an event whose link was emptied stays found after the next event: nothing 
   assert.deepEqual((await faults()).toSorted(), [...found.filter((one) => one !== '21 mark'), '22 changed']);
 });
 
-test('an end that was cut off with its counter is found by the mark, and a gap stays', async (t) => {
+test('verification reports events cut off together with the counter, also after the next event', async (t) => {
   const { change, faults, download, rows, dataDir } = await logged(t);
   change('delete from audit_events where id > 15');
   setCounter(dataDir, 'audit_events', 15);
@@ -164,7 +160,7 @@ test('an end that was cut off with its counter is found by the mark, and a gap s
   assert.deepEqual(await faults(), ['22 missing']);
 });
 
-test('a log that was emptied with its counter and its mark does not begin as a new one', async (t) => {
+test('verification reports a log emptied with its counter and mark, also after the next events', async (t) => {
   const { change, faults, download, dataDir } = await logged(t);
   change("delete from audit_events; delete from settings where key = 'audit-mark'");
   setCounter(dataDir, 'audit_events', 0);
@@ -175,7 +171,7 @@ test('a log that was emptied with its counter and its mark does not begin as a n
   assert.deepEqual(await faults(), ['1 mark', '22 missing']);
 });
 
-test('a mark of another event is none', async (t) => {
+test('verification rejects a mark that is a copied event tag', async (t) => {
   const { change, faults, rows, dataDir } = await logged(t);
   const { id, link } = rows()[14] ?? { id: 0, link: Buffer.alloc(0) };
   // The tag of an event is none of a mark: it has a key of its own.
@@ -185,7 +181,7 @@ test('a mark of another event is none', async (t) => {
   assert.deepEqual(await faults(), ['15 mark']);
 });
 
-test('an older state that was restored as a whole is found only by a checkpoint', async (t) => {
+test('verification detects an older state restored with its mark only by a checkpoint', async (t) => {
   const { vault, faults, download, change, dataDir, rows } = await logged(t);
   const before = outside(dataDir, (db) =>
     db.prepare("select value from settings where key = 'audit-mark'").pluck().get(),
@@ -201,7 +197,7 @@ test('an older state that was restored as a whole is found only by a checkpoint'
   assert.deepEqual(await faults(checkpoint), [`${id} checkpoint`]);
 });
 
-test('what was pruned is no fault, and what was removed without a word is one', async (t) => {
+test('verification accepts pruned events and reports events removed without an audit.prune event', async (t) => {
   const { vault, world, faults, download, pruneThrough } = await logged(t);
   const early = await makeCheckpoint(vault, localCli);
   world.advance(40 * day);
@@ -222,7 +218,7 @@ test('what was pruned is no fault, and what was removed without a word is one', 
   assert.deepEqual(await faults(), ['25 unannounced']);
 });
 
-test('an event that is inserted where the log was pruned is found, and so is one before the first', async (t) => {
+test('verification reports an event inserted before the first one or where the log was pruned', async (t) => {
   const { vault, world, faults, download, change } = await logged(t);
   const put = (id: number) =>
     change(`insert into audit_events (id, at, actor, action, resource, detail, link)
@@ -238,7 +234,7 @@ test('an event that is inserted where the log was pruned is found, and so is one
   assert.deepEqual(await faults(), ['5 added']);
 });
 
-test('events that are pruned further before it could look how far are no faults', async (t) => {
+test('verification reports no faults when events are pruned twice during its run', async (t) => {
   const { vault, pruneThrough } = await logged(t, 1300);
   const detail = { through: 900 };
   await vault.audit.append({ actor: system, action: 'audit.prune', resource: 'audit-log', detail });
@@ -258,7 +254,7 @@ test('events that are pruned further before it could look how far are no faults'
   assert.deepEqual(left, []);
 });
 
-test('events that are pruned and added while it walks are no faults', async (t) => {
+test('verification reports no faults when events are pruned and added during its run', async (t) => {
   const { vault, pruneThrough, download } = await logged(t, 1300);
   const detail = { through: 900 };
   await vault.audit.append({ actor: system, action: 'audit.prune', resource: 'audit-log', detail });
@@ -275,7 +271,7 @@ test('events that are pruned and added while it walks are no faults', async (t) 
   assert(events < 1000 && pages > 2, `${events} events, ${pages} pages`);
 });
 
-test('a hundred faults are named and all are counted', async (t) => {
+test('verification lists at most 100 faults and counts all of them', async (t) => {
   const { vault, change } = await logged(t, 300);
   change("update audit_events set actor = 'x'");
   const { faults, faultCount } = await verifyChain(vault);

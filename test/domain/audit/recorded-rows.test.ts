@@ -45,7 +45,7 @@ const statesOf = async ({ db }: Vault) =>
 
 const change = (changes: object) => parseInput(updateApiKeyInput, changes);
 
-test('every change of a row is recorded, also those that no event names', async (t) => {
+test('every change of a protected row is recorded, also without an audit event of its own', async (t) => {
   const { vault, world, key } = await filled(t);
   await changeApiKey(vault, localCli, key.id, change({ allowed_networks: ['192.0.2.0/24'] }));
   await rotateApiKey(vault, localCli, key.id, { overlap: 1000 });
@@ -71,7 +71,7 @@ test('every change of a row is recorded, also those that no event names', async 
   ]);
 });
 
-test('changes by two processes are recorded in one order', async (t) => {
+test('alternating changes by two processes verify without faults in both', async (t) => {
   const { vault, world, dataDir, key } = await filled(t);
   const other = await testVault(t, { dataDir, world });
   for (const [index, one] of [vault, other.vault, vault, other.vault].entries()) {
@@ -80,7 +80,7 @@ test('changes by two processes are recorded in one order', async (t) => {
   assert.deepEqual([await faultsOf(vault), await faultsOf(other.vault)], [[], []]);
 });
 
-test('rows outlive the events that recorded them, and older rows stay refused', async (t) => {
+test('row records survive the pruning of their events, and older rows are still reported', async (t) => {
   const { vault, world, dataDir, key } = await filled(t);
   const sql = (text: string, ...values: unknown[]) =>
     outside(dataDir, (db) => db.prepare(text).run(...values));
@@ -140,7 +140,7 @@ test('the rows of an earlier version are recorded at the first start, once', asy
   assert.equal(tag.length, 32);
 });
 
-test('exports and the audit file show nothing of the records', async (t) => {
+test('event details do not contain the tags of recorded rows', async (t) => {
   const { vault } = await filled(t);
   const rows = await vault.db.reader.selectFrom('audit_events').select(['detail', 'link']).execute();
   const recorded = rows.filter(({ link }) => rowTagIn(link) !== undefined);

@@ -6,13 +6,13 @@ import { putSetting } from '../../../src/db/tables/settings.ts';
 import { backupAge, lastBackupAt } from '../../../src/domain/backup/backup-age.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('a vault without a backup has no age to tell', async (t) => {
+test('backupAge returns undefined for a vault without a backup', async (t) => {
   const { vault } = await testVault(t);
   assert.equal(await lastBackupAt(vault.db.reader), undefined);
   assert.equal(await backupAge(vault), undefined);
 });
 
-test('the age grows with the clock, and is never below zero where that was set back', async (t) => {
+test('backupAge grows with the clock and is 0 when the last backup is in the future', async (t) => {
   const { vault, world } = await testVault(t);
   const at = world.now();
   await vault.db.write((writer) => putSetting(writer, 'last-backup-at', at));

@@ -41,7 +41,7 @@ async function madeBackup(t: TestContext): Promise<{ file: string; copy: string;
   return { file, copy, masterKey: vault.keyring.current };
 }
 
-test('a backup that was cut at any length is refused', async (t) => {
+test('a backup truncated at any length is rejected', async (t) => {
   const { file, copy } = await madeBackup(t);
   const { size } = statSync(file);
   const lengths = fc.oneof(
@@ -58,7 +58,7 @@ test('a backup that was cut at any length is refused', async (t) => {
   );
 });
 
-test('a backup with any byte changed is refused', async (t) => {
+test('a backup with any byte changed is rejected', async (t) => {
   const { file, copy, masterKey } = await madeBackup(t);
   const whole = readFileSync(file);
   const places = fc.oneof(
@@ -80,13 +80,13 @@ test('a backup with any byte changed is refused', async (t) => {
   );
 });
 
-test('a backup with anything behind its end is refused', async (t) => {
+test('a backup with data after its end is rejected', async (t) => {
   const { file } = await madeBackup(t);
   appendFileSync(file, '\n');
   await assert.rejects(readBackup(file), /is not a vault backup, or is truncated/);
 });
 
-test('a backup that was built without the master key is refused', async (t) => {
+test('a backup sealed with another master key is rejected', async (t) => {
   const { file, copy, masterKey } = await madeBackup(t);
   const { manifest, digest } = await checkBackup(file, masterKey);
   await copyOut(file, { manifest, digest }, copy);
@@ -102,7 +102,7 @@ test('a backup that was built without the master key is refused', async (t) => {
   );
 });
 
-test('a manifest that counts otherwise than the database is refused', async (t) => {
+test('a manifest whose counts or schema differ from the database is rejected', async (t) => {
   const { file, copy, masterKey } = await madeBackup(t);
   const { manifest, digest } = await checkBackup(file, masterKey);
   for (const other of [
@@ -117,7 +117,7 @@ test('a manifest that counts otherwise than the database is refused', async (t) 
   }
 });
 
-test('a file that changes between the check and the copy is not taken', async (t) => {
+test('a file that changes between the check and the copy is rejected', async (t) => {
   const { file, copy, masterKey } = await madeBackup(t);
   const page = await checkBackup(file, masterKey);
   const bytes = readFileSync(file);
@@ -141,10 +141,10 @@ test('damage inside the database is found though the checksum is right', async (
 
 for (const [what, content] of [
   ['an empty file', ''],
-  ['a text', 'dear all\n'.repeat(1000)],
+  ['a text file', 'dear all\n'.repeat(1000)],
   ['a page of zeros', Buffer.alloc(3 * pageSize)],
 ] as const) {
-  test(`${what} is no backup`, async (t) => {
+  test(`${what} is rejected as a backup`, async (t) => {
     const file = join(tempDir(t), 'file');
     writeFileSync(file, content);
     await assert.rejects(readBackup(file), /is not a vault backup, or is truncated/);

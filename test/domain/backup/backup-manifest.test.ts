@@ -23,27 +23,27 @@ const digest = Buffer.alloc(32, 1);
 const mac = Buffer.alloc(32, 2);
 const page = (said: object = manifest) => Buffer.concat([pageBody(said as Manifest), pageEnd(digest, mac)]);
 
-test('a page is as large as one of SQLite, and says what was put on it', () => {
+test('a manifest page has the page size and reads back its manifest, digest and MAC', () => {
   assert.equal(page().length, pageSize);
   assert.deepEqual(readPage(page()), { manifest, digest, mac });
 });
 
-test('a page can be read by people, from its first line to its last', () => {
+test('a manifest page is readable text from its first line to its last', () => {
   const lines = page().toString().split('\n');
   assert.match(lines[0] ?? '', /^Certificate Vault backup: .*"vault restore FILE" puts it back\.$/);
   assert.match(page().toString(), /^ "created_at": "2026-11-21T12:00:00Z",$/m);
   assert.equal(lines.at(-2), `sha256 ${'01'.repeat(32)} mac ${'02'.repeat(32)}`);
 });
 
-test('members that a later version adds are no obstacle, a later format is', () => {
+test('readPage accepts unknown members and returns newer for a later format', () => {
   assert.equal(typeof readPage(page({ ...manifest, hostname: 'a' })), 'object');
   assert.equal(readPage(page({ ...manifest, format: 2, counts: undefined })), 'newer');
 });
 
 for (const [what, bytes, verdict] of [
-  ['nothing', Buffer.alloc(0), 'none'],
-  ['another page', Buffer.alloc(pageSize), 'none'],
-  ['a page that is short', page().subarray(1), 'none'],
+  ['an empty buffer', Buffer.alloc(0), 'none'],
+  ['a page of zeros', Buffer.alloc(pageSize), 'none'],
+  ['a page that is one byte short', page().subarray(1), 'none'],
   [
     'a page without its last line',
     Buffer.concat([page().subarray(0, -lastLineSize), Buffer.alloc(lastLineSize)]),
@@ -56,15 +56,15 @@ for (const [what, bytes, verdict] of [
   ],
   ['a manifest without its counts', page({ ...manifest, counts: undefined }), 'damaged'],
   ['a manifest that is a list', page([]), 'damaged'],
-  ['a time that is none', page({ ...manifest, created_at: 'noon' }), 'damaged'],
-  ['no key id', page({ ...manifest, key_ids: [] }), 'damaged'],
+  ['an invalid time', page({ ...manifest, created_at: 'noon' }), 'damaged'],
+  ['a manifest without key ids', page({ ...manifest, key_ids: [] }), 'damaged'],
 ] as const) {
-  test(`${what} is ${verdict === 'none' ? 'no page of a backup' : 'a damaged page'}`, () => {
+  test(`readPage returns ${verdict} for ${what}`, () => {
     assert.equal(readPage(bytes), verdict);
   });
 }
 
-test('a manifest that does not fit is a bug, not a cut page', () => {
+test('pageBody throws when the manifest does not fit on the page', () => {
   const counts = Object.fromEntries([...Array(400).keys()].map((index) => [`table_${index}`, index]));
   assert.throws(() => pageBody({ ...manifest, counts }), /does not fit/);
 });

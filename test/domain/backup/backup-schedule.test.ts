@@ -54,17 +54,17 @@ async function removeCertificate({ db }: Vault, name: string): Promise<void> {
   await db.write((writer) => writer.deleteFrom('certificates').where('name', '=', name).execute());
 }
 
-test('names tell the moment in UTC, to the second', () => {
+test('a backup name contains its UTC time to the second', () => {
   assert.equal(backupName(Date.parse('2026-11-21T18:00:07.900Z')), 'vault-20261121T180007Z.backup');
 });
 
 for (const [what, ages, expected] of [
-  ['nothing is there', [], true],
+  ['there is no backup', [], true],
   ['one was just made', [0], false],
   ['one is almost a period old', [day - 1], false],
   ['the newest is a period old', [day, 2 * day], true],
-  ['one is from the future', [-hour], true],
-  ['one is from the future and one is young', [-hour, hour], false],
+  ['one is dated in the future', [-hour], true],
+  ['one is dated in the future and one is an hour old', [-hour, hour], false],
 ] as const) {
   test(`a backup is ${expected ? '' : 'not '}due when ${what}`, () => {
     const now = Date.parse('2026-11-21T12:00:00Z');
@@ -73,7 +73,7 @@ for (const [what, ages, expected] of [
   });
 }
 
-test('one is created a day, and the oldest are removed when there are too many', async (t) => {
+test('one backup is created per day, and the oldest are removed beyond the limit', async (t) => {
   const { run, names, world } = await planned(t);
   assert.match((await run()) ?? '', /vault-20261121T120000Z\.backup$/);
   assert.equal(await run(), undefined);
@@ -87,7 +87,7 @@ test('one is created a day, and the oldest are removed when there are too many',
   assert.deepEqual(names(), ['vault-20261122T120000Z.backup', 'vault-20261123T120000Z.backup']);
 });
 
-test('files of other names, of other vaults and without a manifest stay, and count for nothing', async (t) => {
+test('files with other names, from other vaults or without a manifest are kept and do not count', async (t) => {
   const other = await planned(t);
   const theirs = (await other.run()) ?? '';
   const { run, names, world, plan } = await planned(t, 1);
@@ -106,7 +106,7 @@ test('files of other names, of other vaults and without a manifest stay, and cou
   ]);
 });
 
-test('backups of a clock that was ahead are older than those made after it, for the number kept and for the alarm', async (t) => {
+test('backups dated in the future are removed before newer ones, and a smaller backup is still set aside', async (t) => {
   const { vault, run, look, names, world } = await planned(t);
   await addCertificates(vault, 'a', 'b', 'c');
   world.advance(30 * day);
@@ -129,7 +129,7 @@ test('backups of a clock that was ahead are older than those made after it, for 
   assert.deepEqual(setAside?.before.certificates, 3);
 });
 
-test('a vault that was emptied, or restored, removes no backup of the vault before', async (t) => {
+test('a vault with a new id removes no backup of the vault before it', async (t) => {
   const { run, names, world, vault, plan } = await planned(t, 1);
   await addCertificates(vault, 'a', 'b', 'c');
   await run();
@@ -145,7 +145,7 @@ test('a vault that was emptied, or restored, removes no backup of the vault befo
   );
 });
 
-test('backups of vaults that gave no ids are compared with, and never removed', async (t) => {
+test('backups without a vault id are compared in size and never removed', async (t) => {
   const { run, names, world, vault, plan } = await planned(t, 1);
   await addCertificates(vault, 'a', 'b', 'c');
   const file = (await run()) ?? '';
@@ -165,7 +165,7 @@ test('backups of vaults that gave no ids are compared with, and never removed', 
   ]);
 });
 
-test('a backup that holds much less is set aside, counts as none and removes none, until it is given the usual name', async (t) => {
+test('a much smaller backup is set aside, does not count and removes no other until it gets the usual name', async (t) => {
   const { look, names, world, vault, plan } = await planned(t, 1);
   await addCertificates(vault, 'a', 'b', 'c');
   await look();
@@ -201,7 +201,7 @@ test('a backup that holds much less is set aside, counts as none and removes non
   assert.deepEqual(names(), ['vault-20261127T120000Z.backup']);
 });
 
-test('of those set aside, one that holds more than the newest stays', async (t) => {
+test('a set-aside backup that holds more than the newest one stays', async (t) => {
   const { run, names, world, vault } = await planned(t, 1);
   await addCertificates(vault, 'a', 'b', 'c', 'd', 'e');
   await run();
@@ -218,7 +218,7 @@ test('of those set aside, one that holds more than the newest stays', async (t) 
   ]);
 });
 
-test('two vaults with one master key in one directory notice each other, and remove nothing of the other', async (t) => {
+test('two clones with one backup directory detect each other and remove no backup of the other', async (t) => {
   const { look, names, world, plan, dataDir } = await planned(t, 1);
   await look();
   const copy = tempDir(t);
@@ -245,7 +245,7 @@ test('two vaults with one master key in one directory notice each other, and rem
   assert.equal(names().length, 2);
 });
 
-test('a missing directory is not created: the disk may not be mounted', async (t) => {
+test('a missing backup directory is not created: the disk may not be mounted', async (t) => {
   const { run, plan } = await planned(t);
   const gone = join(plan.directory, 'gone');
   await assert.rejects(

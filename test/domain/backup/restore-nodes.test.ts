@@ -14,7 +14,7 @@ import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 test(
-  'a restored vault knows neither the nodes nor the leader of the one before',
+  'a restored vault contains neither the nodes nor the leases of the original vault',
   ofFiles('restores into one'),
   async (t) => {
     const { nodes } = await sharedNodes(t, 0);

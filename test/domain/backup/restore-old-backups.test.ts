@@ -18,7 +18,7 @@ const having = (name: string) =>
 /** The first schema whose vault knew the command, up to the last but one: the newest is written by every other test. */
 const since = (first: string) => schemas.slice(0, -1).filter((schema) => schema >= first);
 
-test('there is a backup of every schema since there are backups, and an export since there are exports', () => {
+test('the fixtures have a backup of every schema since 0004 and an export since 0006', () => {
   const backups = having('vault.backup.gz');
   const exports = having('export.yaml');
   const hint = 'run test/schemas/make-backup.sh COMMIT SCHEMA';
@@ -35,7 +35,7 @@ test('there is a backup of every schema since there are backups, and an export s
 });
 
 for (const schema of having('vault.backup.gz')) {
-  test(`a backup of the schema ${schema} is restored and serves, and its export changes nothing in it`, async (t) => {
+  test(`a backup of the schema ${schema} is restored and served, and applying its export changes nothing`, async (t) => {
     const root = tempDir(t);
     const data = join(root, 'data');
     const backup = join(root, 'vault.backup');

@@ -67,7 +67,7 @@ async function whichStarts(data: string): Promise<string> {
 }
 
 test(
-  'there is the old vault or the new one, whenever the swap is killed',
+  'a restore killed at any step leaves either the old or the new vault',
   ofFiles('the restored one takes its place by renames'),
   async (t) => {
     const { template, dir } = await oldAndNew(t);
@@ -109,7 +109,7 @@ test(
 );
 
 test(
-  'a restore whose new database is gone is not complete, keeps its note, and prints the way back',
+  'an interrupted restore without its new database fails, keeps its note and prints the way back',
   ofFiles('the restored one takes its place by renames'),
   async (t) => {
     const { template, dir } = await oldAndNew(t);
@@ -142,7 +142,7 @@ test(
 );
 
 test(
-  'a restore that is completed by two at once is completed once',
+  'two concurrent starts complete an interrupted restore once',
   ofFiles('the restored one takes its place by renames'),
   async (t) => {
     const { template, dir } = await oldAndNew(t);
@@ -156,7 +156,7 @@ test(
   },
 );
 
-test('a restore that another process completes just before is no complaint', (t) => {
+test('finishRestore does not fail when another process completes the restore first', (t) => {
   const data = tempDir(t);
   const note = join(data, 'restore.pending');
   writeFileSync(note, JSON.stringify({ moves: [] }));
@@ -175,7 +175,7 @@ test('a restore that another process completes just before is no complaint', (t)
   assert.deepEqual(readdirSync(data), []);
 });
 
-test('a note that cannot be followed stops the start, and says where it is', (t) => {
+test('finishRestore fails on a damaged restore note, reports its path and keeps it', (t) => {
   const data = tempDir(t);
   writeFileSync(join(data, 'restore.pending'), 'so what');
   assert.throws(
@@ -186,7 +186,7 @@ test('a note that cannot be followed stops the start, and says where it is', (t)
 });
 
 test(
-  'a restore whose master key lies on a disk that is missing waits for it, and leaves the database alone',
+  'a restore fails before moving the database while the master key disk is missing, and completes once it is back',
   ofFiles('the restored one takes its place by renames'),
   async (t) => {
     const { template, dir } = await oldAndNew(t);
@@ -211,7 +211,7 @@ test(
   },
 );
 
-test('a damaged database is kept with its logs, and none of them is taken for the new one', (t) => {
+test('a damaged database is kept with its WAL files, which are not used for the new database', (t) => {
   const data = tempDir(t);
   const put = (name: string, text: string) => writeFileSync(join(data, name), text);
   for (const suffix of ['', '-wal', '-shm']) put(`vault.db${suffix}`, `old${suffix}`);
@@ -228,7 +228,7 @@ test('a damaged database is kept with its logs, and none of them is taken for th
   assert.equal(readFileSync(join(data, 'vault.db-wal.before-restore-now'), 'utf8'), 'old-wal');
 });
 
-test('the way back from a restore that stopped half way returns to a damaged database with its log', (t) => {
+test('the printed way back from an interrupted restore brings back a damaged database with its WAL', (t) => {
   const data = tempDir(t);
   const key = join(data, 'gone', 'master.key');
   const put = (name: string, text: string) => writeFileSync(join(data, name), text);

@@ -37,7 +37,7 @@ test('a value is loaded once and remembered while nothing changes', async (t) =>
   assert.deepEqual(loaded, ['a']);
 });
 
-test('everything is forgotten when another process has changed something', async (t) => {
+test('a value is loaded again after another process changes the database', async (t) => {
   const { opened, freshness, get } = await cache(t);
   await get('a');
   changeOutside(opened);
@@ -45,7 +45,7 @@ test('everything is forgotten when another process has changed something', async
   assert.equal(await get('a'), 'a2');
 });
 
-test('what was loaded before a change is not remembered after it', async (t) => {
+test('a value whose load began before a change is not remembered', async (t) => {
   const { opened, freshness, values, get } = await cache(t);
   const gate = Promise.withResolvers<string>();
   const early = values.get('a', () => gate.promise);
@@ -56,7 +56,7 @@ test('what was loaded before a change is not remembered after it', async (t) => 
   assert.equal(await get('a'), 'a1');
 });
 
-test('what does not exist is never remembered', async (t) => {
+test('a missing value is not remembered', async (t) => {
   const { values, get } = await cache(t);
   assert.equal(await values.get('a', async () => undefined), undefined);
   assert.equal(await get('a'), 'a1');
@@ -71,7 +71,7 @@ test('a load that fails is not remembered', async (t) => {
   assert.equal(await get('a'), 'a1');
 });
 
-test('no more than the limit are remembered, and the oldest goes first', async (t) => {
+test('the cache keeps at most its limit of values and evicts the oldest first', async (t) => {
   const { get, loaded } = await cache(t, 3);
   for (const key of ['a', 'b', 'c', 'd', 'b', 'c', 'd']) await get(key);
   assert.deepEqual(loaded, ['a', 'b', 'c', 'd']);
@@ -79,7 +79,7 @@ test('no more than the limit are remembered, and the oldest goes first', async (
   assert.deepEqual(loaded, ['a', 'b', 'c', 'd', 'a']);
 });
 
-test('who asks for things that do not exist pushes nothing out', async (t) => {
+test('lookups of missing values evict nothing', async (t) => {
   const { values, get, loaded } = await cache(t, 3);
   for (const key of ['a', 'b', 'c']) await get(key);
   for (let n = 0; n < 100; n += 1) await values.get(`missing ${n}`, async () => undefined);
@@ -87,7 +87,7 @@ test('who asks for things that do not exist pushes nothing out', async (t) => {
   assert.deepEqual(loaded, ['a', 'b', 'c']);
 });
 
-test('a database that cannot be read is said to each look', async (t) => {
+test('every look rejects while the database cannot be read', async (t) => {
   const { vault } = await testVault(t);
   t.mock.method(vault.db, 'generation', () => Promise.reject(new Error('gone')));
   const freshness = new Freshness(vault.db satisfies Database, vault.world);

@@ -68,7 +68,7 @@ test('the first import creates a certificate without an issuer that is never ren
   assert.equal(JSON.parse(events[0]?.detail ?? '').new, true);
 });
 
-test('a second import is version 2, current, and says what the certificate is for now', async (t) => {
+test('a second import becomes the current version 2 and updates the domains of the certificate', async (t) => {
   const { vault } = await testVault(t);
   await importing(vault);
   assert.equal((await importing(vault, sources(second))).version, 2);
@@ -87,7 +87,7 @@ test('a second import is version 2, current, and says what the certificate is fo
   assert.equal(past.certificate_pem, encodePem('CERTIFICATE', chain.leaf.certificate));
 });
 
-test('the same files, forced, are a new version with the same entity tags', async (t) => {
+test('a forced import of the same files creates a new version with the same entity tags', async (t) => {
   const { vault } = await testVault(t);
   await importing(vault);
   await importCertificate(vault, localCli, { name, sources: sources(chain), force: true });
@@ -98,7 +98,7 @@ test('the same files, forced, are a new version with the same entity tags', asyn
   assert.notDeepEqual(one.sealed_private_key, two.sealed_private_key);
 });
 
-test('a name that an issuer renews is refused, and its certificate stays as it is', async (t) => {
+test('an import with the name of an issued certificate is rejected and leaves it unchanged', async (t) => {
   const { vault } = await testVault(t);
   const input = parseInput(createCertificateInput, { name, domains: ['a.example'] });
   await createCertificate(vault, localCli, input);
@@ -114,20 +114,20 @@ assert(fullchain && key && otherKey);
 const refusals: Record<string, BundleSource[]> = {
   'a key that belongs to another certificate': [fullchain, otherKey],
   'a certificate without a key': [fullchain],
-  'a key no certificate': [key],
-  'a file with nothing in it': [{ name: 'empty.pem', bytes: Buffer.alloc(0) }],
-  'a file of something else': [{ name: 'text.pem', bytes: Buffer.from('hello') }],
+  'a key without a certificate': [key],
+  'an empty file': [{ name: 'empty.pem', bytes: Buffer.alloc(0) }],
+  'a file without PEM data': [{ name: 'text.pem', bytes: Buffer.from('hello') }],
 };
 
 for (const [what, files] of Object.entries(refusals)) {
-  test(`${what} is refused, and nothing is stored`, async (t) => {
+  test(`${what} is rejected, and nothing is stored`, async (t) => {
     const { vault } = await testVault(t);
     await rejects(importing(vault, files), 'invalid_request');
     assert.deepEqual(await stored(vault), { certificates: [], versions: [], events: [] });
   });
 }
 
-test('a refused second import leaves the first as it is', async (t) => {
+test('a rejected second import leaves the first one unchanged', async (t) => {
   const { vault } = await testVault(t);
   await importing(vault);
   const before = await stored(vault);

@@ -35,7 +35,7 @@ async function versionsOf(vault: Vault): Promise<number[]> {
   return rows.map(({ version }) => version);
 }
 
-test('the keys of a purged certificate go in short transactions', async (t) => {
+test('a purge deletes 120 versions in three transactions', async (t) => {
   const { vault } = await testVault(t);
   await deleted(vault);
   assert.equal((await versionsOf(vault)).length, 120, 'deleting touches no version');
@@ -46,7 +46,7 @@ test('the keys of a purged certificate go in short transactions', async (t) => {
   await assert.rejects(purgeCertificate(vault, localCli, { name: 'web' }), { code: 'certificate_not_found' });
 });
 
-test('what a purge that was interrupted leaves is restored with the newest versions', async (t) => {
+test('undelete after an interrupted purge restores the newest versions', async (t) => {
   const { vault } = await testVault(t);
   await deleted(vault);
   const stop = new AbortController();

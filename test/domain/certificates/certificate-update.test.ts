@@ -68,7 +68,7 @@ async function events({ db }: Vault) {
   return rows.filter(({ actor: name }) => name === actor.name);
 }
 
-test('changed names take effect at once: a renewal is queued, recorded, and issues a version with them', async (t) => {
+test('changing the domains queues and audits a renewal, which issues a version with them', async (t) => {
   const { vault } = await prepared(t);
   const ring = t.mock.method(vault.renewalQueued, 'notify');
   const id = await update(vault, { domains: ['a.example', 'd.example'] });
@@ -95,7 +95,7 @@ test('changed names take effect at once: a renewal is queued, recorded, and issu
   assert((row.next_renewal_at ?? 0) > vault.world.now() + 50 * day);
 });
 
-test('the same names in another order, and written twice, are no change', async (t) => {
+test('the same domains reordered and repeated change nothing', async (t) => {
   const { vault } = await prepared(t);
   const before = await rowOf(vault, 'www');
   const domains = ['c.example', 'a.example', 'b.example', 'a.example'];
@@ -104,7 +104,7 @@ test('the same names in another order, and written twice, are no change', async 
   assert.deepEqual(await statusesOf(vault), []);
 });
 
-test('another type of key is wanted at once, the same one is no change', async (t) => {
+test('changing the key type queues a renewal, and the same key type does not', async (t) => {
   const { vault } = await prepared(t);
   assert.equal(await update(vault, { key_type: 'ec256' }), undefined);
   assert.equal((await rowOf(vault, 'www')).changed_at, null);
@@ -142,7 +142,7 @@ test('a change during an open renewal joins it, and is not lost if that renewal 
   assert.equal((await rowOf(vault, 'www')).changed_at, null);
 });
 
-test('what failed before says nothing about what is wanted now', async (t) => {
+test('changing domains, key type or issuer resets the failed attempts, and changing reuse_key does not', async (t) => {
   const { vault, world } = await prepared(t);
   const failed = { failed_attempts: 5, last_attempt_at: world.now(), retry_after: world.now() + day };
   for (const input of [{ domains: ['z.example'] }, { key_type: 'ec384' }, { issuer: 'one' }]) {
@@ -158,13 +158,13 @@ test('what failed before says nothing about what is wanted now', async (t) => {
 
 const quiet: Readonly<Record<string, readonly [object, Partial<CertificateRow>]>> = {
   'keep its key': [{ reuse_key: true }, { reuse_key: 1 }],
-  'have another key each time': [{ reuse_key: false }, { reuse_key: 0 }],
-  'not be renewed by itself': [{ auto_renew: false }, { auto_renew: 0, next_renewal_at: null }],
-  'be without a fallback': [{ fallback_issuer: null }, { fallback_issuer_id: null }],
+  'use a new key each time': [{ reuse_key: false }, { reuse_key: 0 }],
+  'stop renewing automatically': [{ auto_renew: false }, { auto_renew: 0, next_renewal_at: null }],
+  'have no fallback issuer': [{ fallback_issuer: null }, { fallback_issuer_id: null }],
 };
 
 for (const [what, [input, expected]] of Object.entries(quiet)) {
-  test(`a certificate that is to ${what} is so from now on, and nothing is renewed for it`, async (t) => {
+  test(`changing a certificate to ${what} takes effect without a renewal`, async (t) => {
     const { vault } = await prepared(t, { fallback_issuer: 'one' });
     const before = await rowOf(vault, 'www');
     assert.equal(await update(vault, input), undefined);
@@ -194,7 +194,7 @@ test('a disabled certificate is neither queued nor renewed, and once enabled is 
   assert.equal(await queueDueRenewals(vault, 100), 1);
 });
 
-test('what is changed while it is disabled is renewed once it is enabled', async (t) => {
+test('a change to a disabled certificate is renewed once the certificate is enabled', async (t) => {
   const { vault } = await prepared(t);
   await update(vault, { disabled: true });
   assert.equal(await update(vault, { domains: ['z.example'] }), undefined);
@@ -204,7 +204,7 @@ test('what is changed while it is disabled is renewed once it is enabled', async
   assert.equal((await renewed(vault, 1))?.status, 'succeeded');
 });
 
-test('a renewal that is queued when the certificate is disabled ends without a version, and is no failure', async (t) => {
+test('a queued renewal of a disabled certificate ends without a version or a counted failure', async (t) => {
   const { vault } = await prepared(t);
   const { id } = await requestRenewal(vault, localCli, 'www');
   await update(vault, { disabled: true });
@@ -217,7 +217,7 @@ test('a renewal that is queued when the certificate is disabled ends without a v
   );
 });
 
-test('an imported certificate that is given an issuer is renewed by it at once, and from then on by itself', async (t) => {
+test('specifying an issuer for an imported certificate queues a renewal and enables automatic renewal', async (t) => {
   const { vault, issuers } = await prepared(t);
   await importOne(vault, 'imported', { chain: true });
   await refuses(update(vault, { reuse_key: true }, 'imported'), 'not_renewable');
@@ -231,7 +231,7 @@ test('an imported certificate that is given an issuer is renewed by it at once, 
   assert.equal((await findRenewal(vault.db.reader, at ?? 0))?.issuer_id, issuers.one);
 });
 
-test('a certificate that moves to another issuer and back keeps the renewal time of its CA, and is renewed then', async (t) => {
+test('a certificate moved to another issuer and back keeps its ARI renewal time and is queued when due', async (t) => {
   const { vault, world, issuers } = await prepared(t);
   const planned = (await rowOf(vault, 'www')).next_renewal_at;
   await change(vault, 'www', { ari_renew_at: world.now() + day });
@@ -248,14 +248,14 @@ test('a certificate that moves to another issuer and back keeps the renewal time
   assert.equal((await findRenewal(vault.db.reader, 1))?.issuer_id, issuers.one);
 });
 
-test('a lifetime that only the private CA could give does not keep a certificate from moving to an ACME CA', async (t) => {
+test('moving a certificate from the private CA to an ACME CA clears its lifetime', async (t) => {
   const { vault, issuers } = await prepared(t, { lifetime: '30d' });
   await update(vault, { issuer: 'one' });
   const row = await rowOf(vault, 'www');
   assert.deepEqual([row.issuer_id, row.lifetime], [issuers.one, null]);
 });
 
-test('a renewal that is queued when the certificate is moved asks the new issuer', async (t) => {
+test('a queued renewal uses the new issuer after the certificate is moved', async (t) => {
   const { vault } = await prepared(t, { issuer: 'one' });
   await update(vault, { issuer: 'local-ca' });
   const local = (await findIssuer(vault.db.reader, 'local-ca'))?.id;
@@ -276,12 +276,12 @@ const unsuitable: Readonly<Record<string, readonly [certificate: object, input: 
     { issuer: 'local-ca' },
     'profile',
   ],
-  'a wildcard by http-01': [
+  'a wildcard with http-01': [
     { issuer: 'one', challenge: 'http-01' },
     { domains: ['*.example.com'] },
     'challenge',
   ],
-  'http-01 for a wildcard': [
+  'tls-alpn-01 for a wildcard': [
     { issuer: 'one', domains: ['*.example.com'], challenge: 'dns-01' },
     { challenge: 'tls-alpn-01' },
     'challenge',
@@ -300,7 +300,7 @@ const unsuitable: Readonly<Record<string, readonly [certificate: object, input: 
 };
 
 for (const [what, [certificate, input, path]] of Object.entries(unsuitable)) {
-  test(`${what} is refused with the path ${path}, and nothing has changed`, async (t) => {
+  test(`${what} is rejected with the path ${path}, and nothing changes`, async (t) => {
     const { vault } = await prepared(t, certificate);
     const before = [await rowOf(vault, 'www'), await statusesOf(vault)];
     await refuses(update(vault, input), 'invalid_request', path);
@@ -309,14 +309,14 @@ for (const [what, [certificate, input, path]] of Object.entries(unsuitable)) {
   });
 }
 
-test('null clears a setting, even if the move requires it', async (t) => {
+test('null clears profile and challenge in the same update that moves the certificate to the private CA', async (t) => {
   const { vault } = await prepared(t, { issuer: 'one', profile: 'shortlived', challenge: 'http-01' });
   await update(vault, { issuer: 'local-ca', profile: null, challenge: null });
   const row = await rowOf(vault, 'www');
   assert.deepEqual([row.profile, row.challenge], [null, null]);
 });
 
-test('a certificate that does not exist is refused with the closest name', async (t) => {
+test('an unknown certificate is rejected with the closest name', async (t) => {
   const { vault } = await prepared(t);
   await assert.rejects(update(vault, {}, 'ww'), (error) => {
     assert(error instanceof Problem);
@@ -325,7 +325,7 @@ test('a certificate that does not exist is refused with the closest name', async
   });
 });
 
-test('where the change cannot be recorded nothing has changed', async (t) => {
+test('nothing changes when the transaction of an update fails', async (t) => {
   const { vault } = await prepared(t);
   const before = await rowOf(vault, 'www');
   const original = vault.db.write.bind(vault.db);
@@ -340,7 +340,7 @@ test('where the change cannot be recorded nothing has changed', async (t) => {
   assert.deepEqual(await statusesOf(vault), []);
 });
 
-test('a certificate without a version that is moved is ordered from the new issuer next', async (t) => {
+test('a certificate without a version is ordered from the new issuer after a move', async (t) => {
   const { vault, world, issuers } = await prepared(t, { issuer: 'one' });
   await endAll(vault);
   await change(vault, 'www', { failed_attempts: 3, last_attempt_at: world.now() });
@@ -352,7 +352,7 @@ test('a certificate without a version that is moved is ordered from the new issu
   assert.equal(await queueDueRenewals(vault, 100), 0);
 });
 
-test('another lifetime counts from the next version on, and none is the usual one', async (t) => {
+test('the lifetime is changed and cleared without a renewal, and rejected for an ACME issuer', async (t) => {
   const { vault } = await prepared(t);
   assert.equal(await update(vault, { lifetime: '10d' }), undefined);
   assert.equal((await rowOf(vault, 'www')).lifetime, 10 * day);

@@ -50,7 +50,7 @@ async function rows(vault: Vault) {
   };
 }
 
-test('a new certificate has version 1, a moment of renewal, and two audit events', async (t) => {
+test('a new certificate has version 1, a scheduled renewal and two audit events', async (t) => {
   const { vault, world } = await testVault(t);
   await create(vault, 'www', { key_type: 'ed25519', lifetime: '90d' });
   const { certificates, versions, events } = await rows(vault);
@@ -73,7 +73,7 @@ test('a new certificate has version 1, a moment of renewal, and two audit events
 });
 
 for (const action of ['certificate.create', 'certificate.issue']) {
-  test(`where ${action} cannot be recorded there is no certificate afterwards`, async (t) => {
+  test(`no certificate is created when the audit event ${action} cannot be written`, async (t) => {
     const { vault, dataDir } = await testVault(t);
     const when = `new.action = '${action}'`;
     const full = refuse(dataDir, 'insert', 'audit_events', { when, message: 'no room' });
@@ -84,7 +84,7 @@ for (const action of ['certificate.create', 'certificate.issue']) {
   });
 }
 
-test('a name that is taken is refused, and what has it stays as it is', async (t) => {
+test('a taken name is rejected, and its certificate stays unchanged', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www');
   const before = await rows(vault);
@@ -96,14 +96,14 @@ test('a name that is taken is refused, and what has it stays as it is', async (t
   assert.deepEqual(await rows(vault), before);
 });
 
-test('of two that ask for the same name at once one gets it', async (t) => {
+test('only one of two concurrent creates with the same name succeeds', async (t) => {
   const { vault } = await testVault(t);
   const outcomes = await Promise.allSettled([create(vault, 'www'), create(vault, 'www')]);
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   assert.equal((await rows(vault)).versions.length, 1);
 });
 
-test('an unknown issuer is refused with the ones there are', async (t) => {
+test('an unknown issuer is rejected with the list of issuers', async (t) => {
   const { vault } = await testVault(t);
   await rejects(
     create(vault, 'www', { issuer: 'acme' }),
@@ -112,7 +112,7 @@ test('an unknown issuer is refused with the ones there are', async (t) => {
   );
 });
 
-test('what an issuer or a fallback could never issue is refused, and nothing is created', async (t) => {
+test('a key type or profile that the issuer or fallback does not support is rejected, and nothing is created', async (t) => {
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   const ed25519 = { key_type: 'ed25519' };
@@ -131,7 +131,7 @@ test('what an issuer or a fallback could never issue is refused, and nothing is 
   assert.deepEqual((await rows(vault)).certificates, []);
 });
 
-test('for an ACME CA the first renewal is queued in the same moment, and the worker is woken', async (t) => {
+test('creating a certificate at an ACME CA queues the first renewal and wakes the worker', async (t) => {
   const { vault, world } = await testVault(t);
   const issuer_id = await silentIssuer(vault, 'ca');
   const ring = t.mock.method(vault.renewalQueued, 'notify');
@@ -149,7 +149,7 @@ test('for an ACME CA the first renewal is queued in the same moment, and the wor
   );
 });
 
-test('an unknown certificate is reported with the closest names only to those who may know them', async (t) => {
+test('requireCertificate suggests the closest name for an unknown certificate only with suggest', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www.example.com');
   const { reader } = vault.db;
@@ -163,7 +163,7 @@ test('an unknown certificate is reported with the closest names only to those wh
   await rejects(requireCertificate(reader, '../x'), 'certificate_not_found', /Unknown certificate "\.\.\/x"/);
 });
 
-test('a deleted certificate is gone with its renewals, nothing reaches its versions, and its name is free again', async (t) => {
+test('deleting a certificate removes its renewals and frees its name, and its id is not reused', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www');
   await deleteCertificate(vault, localCli, 'www', { force: false });
@@ -181,7 +181,7 @@ test('a deleted certificate is gone with its renewals, nothing reaches its versi
   assert.equal((await rows(vault)).certificates[0]?.id, 2);
 });
 
-test('a certificate that active keys name is not deleted, and the keys are named', async (t) => {
+test('a certificate in the allowlist of active keys is not deleted, and the error lists the keys', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www');
   for (let n = 0; n < 6; n += 1) await createKey(vault, 'www');
@@ -195,7 +195,7 @@ test('a certificate that active keys name is not deleted, and the keys are named
   assert.deepEqual(await rows(vault), before);
 });
 
-test('forced, it leaves the allowlists, and the keys keep the rest of theirs', async (t) => {
+test('a forced deletion removes the certificate from allowlists, and the keys keep their other entries', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'a');
   await create(vault, 'b');
@@ -209,7 +209,7 @@ test('forced, it leaves the allowlists, and the keys keep the rest of theirs', a
   assert.equal((await rows(vault)).events.at(-1)?.detail, '{"versions":1,"removed_from_api_keys":[1,2]}');
 });
 
-test('keys that are revoked, or are for any certificate, do not keep one from being deleted', async (t) => {
+test('revoked keys and keys for any certificate do not block the deletion of a certificate', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www');
   const { id } = await createKey(vault, 'www');
@@ -219,7 +219,7 @@ test('keys that are revoked, or are for any certificate, do not keep one from be
   assert.deepEqual((await rows(vault)).certificates, []);
 });
 
-test('deleting what does not exist is refused with the closest name', async (t) => {
+test('deleting an unknown certificate is rejected with the closest name', async (t) => {
   const { vault } = await testVault(t);
   await create(vault, 'www');
   await rejects(

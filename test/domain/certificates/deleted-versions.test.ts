@@ -11,7 +11,7 @@ import { openVersionKey } from '../../../src/domain/versions/versions.ts';
 import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('versions that an older vault moved, and the announced key, come back with a certificate', async (t) => {
+test('undelete restores the versions and the next key of a certificate that an older vault deleted', async (t) => {
   const { vault } = await testVault(t);
   await makeCertificate(vault, 'web');
   await vault.db.write(async (writer) =>

@@ -33,21 +33,25 @@ test('a temporary certificate has the names that the built-in CA permits, or els
   assert.deepEqual([subjectAltName, subject], [undefined, 'CN=Temporary certificate']);
 });
 
-test('under the root of a company, it has the names that its CA permits', needs('openssl'), async (t) => {
-  const { vault } = await testVault(t, { world: new TestWorld(Date.now() + 60_000) });
-  const ca = await localCa(vault.db.reader);
-  const dir = tempDir(t);
-  const { root, issuing } = confinedCompany(dir);
-  const { csr } = await requestAuthority(vault, localCli, ca, { replace: false });
-  const extensions = [...usualExtensions, 'extendedKeyUsage=serverAuth'];
-  const chain = companySigns(dir, issuing, csr, { extensions }) + issuing.pem + root.pem;
-  await importAuthority(vault, localCli, ca, Buffer.from(chain), { force: false });
-  const issued = async (...domains: string[]) => {
-    const name = parseInput(certName, 'https');
-    const { fullchain } = await temporaryCertificate(vault, name, domains.map(identifier));
-    return new X509Certificate(fullchain);
-  };
-  assert.equal((await issued('vault.corp.example', 'localhost')).subjectAltName, 'DNS:vault.corp.example');
-  const { subjectAltName, subject } = await issued('localhost', '127.0.0.1');
-  assert.deepEqual([subjectAltName, subject], [undefined, 'CN=Temporary certificate']);
-});
+test(
+  'a temporary certificate under a corporate root has only the names that its CA permits',
+  needs('openssl'),
+  async (t) => {
+    const { vault } = await testVault(t, { world: new TestWorld(Date.now() + 60_000) });
+    const ca = await localCa(vault.db.reader);
+    const dir = tempDir(t);
+    const { root, issuing } = confinedCompany(dir);
+    const { csr } = await requestAuthority(vault, localCli, ca, { replace: false });
+    const extensions = [...usualExtensions, 'extendedKeyUsage=serverAuth'];
+    const chain = companySigns(dir, issuing, csr, { extensions }) + issuing.pem + root.pem;
+    await importAuthority(vault, localCli, ca, Buffer.from(chain), { force: false });
+    const issued = async (...domains: string[]) => {
+      const name = parseInput(certName, 'https');
+      const { fullchain } = await temporaryCertificate(vault, name, domains.map(identifier));
+      return new X509Certificate(fullchain);
+    };
+    assert.equal((await issued('vault.corp.example', 'localhost')).subjectAltName, 'DNS:vault.corp.example');
+    const { subjectAltName, subject } = await issued('localhost', '127.0.0.1');
+    assert.deepEqual([subjectAltName, subject], [undefined, 'CN=Temporary certificate']);
+  },
+);

@@ -38,7 +38,7 @@ function signedBy({ ca }: Engine): 'account' | 'key' {
   return last?.signed?.header.kid === undefined ? 'key' : 'account';
 }
 
-test('a compromised key revokes its own version, and the next is ordered at once with another key', async (t) => {
+test('a keyCompromise revocation is signed with the compromised key and queues a renewal with a new key', async (t) => {
   const opened = await issued(await engine(t, { certificate: { reuse_key: true } }));
   const { vault, ca, work } = opened;
   const first = await versionOf(vault);
@@ -59,7 +59,7 @@ test('a compromised key revokes its own version, and the next is ordered at once
   assert.deepEqual(JSON.parse(event.detail), { version: 1, reason: 'keyCompromise' });
 });
 
-test('a compromised key whose signature the CA does not take is revoked by the account', async (t) => {
+test('a keyCompromise revocation is retried by the account when the CA rejects the signature of the key', async (t) => {
   const opened = await issued(await engine(t));
   opened.ca.override('revokeCert', problem('unauthorized', 'accounts only'));
   await revoke(opened.vault, undefined, 'keyCompromise');
@@ -67,13 +67,13 @@ test('a compromised key whose signature the CA does not take is revoked by the a
   assert.equal(opened.ca.state.revoked.size, 1);
 });
 
-test('for any other reason a version is revoked by the account that ordered it', async (t) => {
+test('a revocation with the reason superseded is signed by the account', async (t) => {
   const opened = await issued(await engine(t));
   await revoke(opened.vault);
   assert.equal(signedBy(opened), 'account');
 });
 
-test('a key that is used again stays the same until its version is revoked', async (t) => {
+test('a renewal with reuse_key keeps the key', async (t) => {
   const opened = await issued(await engine(t, { certificate: { reuse_key: true } }));
   const { vault, work } = opened;
   await requestRenewal(vault, localCli, 'www');
@@ -81,7 +81,7 @@ test('a key that is used again stays the same until its version is revoked', asy
   assert.deepEqual((await versionOf(vault, 2)).publicKey, (await versionOf(vault, 1)).publicKey);
 });
 
-test('a renewal that is under way when its key is revoked gets another one', async (t) => {
+test('an interrupted renewal is retried with a new key after its key was revoked', async (t) => {
   const opened = await issued(await engine(t, { certificate: { reuse_key: true } }));
   const { vault, zone, world, work } = opened;
   await requestRenewal(vault, localCli, 'www');
@@ -95,7 +95,7 @@ test('a renewal that is under way when its key is revoked gets another one', asy
   assert.notDeepEqual((await versionOf(vault, 2)).publicKey, (await versionOf(vault, 1)).publicKey);
 });
 
-test('a key that is revoked in the middle of an order for it is not used any more', async (t) => {
+test('a renewal whose key is revoked during its order succeeds with a new key', async (t) => {
   const opened = await issued(await engine(t, { certificate: { reuse_key: true } }));
   const { vault, ca, work } = opened;
   await requestRenewal(vault, localCli, 'www');
@@ -128,7 +128,7 @@ test('a certificate that is disabled is revoked without a renewal', async (t) =>
   assert.deepEqual(await revoke(vault), { version: 1, renewal: undefined });
 });
 
-test('a version whose account was closed here, or at the CA, is revoked by its own key', async (t) => {
+test('a version is revoked with its own key when its account is deactivated or unknown at the CA', async (t) => {
   const here = await issued(await engine(t));
   await closeAccount(here.vault, localCli, '1', forever);
   await revoke(here.vault);
@@ -144,7 +144,7 @@ test('a version whose account was closed here, or at the CA, is revoked by its o
   }
 });
 
-test('a version is revoked by the account also when a change of its key was cut off', async (t) => {
+test('a version is revoked after an interrupted account key rollover', async (t) => {
   const opened = await issued(await engine(t));
   const { vault, ca } = opened;
   const cut = async (_: unknown, usual: () => Promise<ScriptedReply>) => ({
@@ -157,7 +157,7 @@ test('a version is revoked by the account also when a change of its key was cut 
   assert.equal(ca.state.revoked.size, 1);
 });
 
-test('what is revoked already at the CA is marked all the same', async (t) => {
+test('a version already revoked at the CA is marked as revoked and queued for renewal', async (t) => {
   const opened = await issued(await engine(t));
   const { vault, ca } = opened;
   ca.override('revokeCert', problem('alreadyRevoked', 'done'));
@@ -166,7 +166,7 @@ test('what is revoked already at the CA is marked all the same', async (t) => {
   assert.equal((await versionOf(vault)).revoked_at, vault.world.now());
 });
 
-test('what the CA rejects is reported in its words, and nothing is marked', async (t) => {
+test("a revocation that the CA rejects reports the CA's message and does not mark the version", async (t) => {
   const opened = await issued(await engine(t));
   const { vault, ca } = opened;
   ca.override('revokeCert', problem('badRevocationReason', 'not that reason'));
@@ -175,7 +175,7 @@ test('what the CA rejects is reported in its words, and nothing is marked', asyn
   assert.deepEqual(await statusesOf(vault), ['succeeded']);
 });
 
-test('a version of a CA that the vault does not know, or that does not exist, is refused before the CA is contacted', async (t) => {
+test('revoking a missing version or an imported certificate is rejected without a request to the CA', async (t) => {
   const opened = await engine(t);
   const { vault, ca } = opened;
   await assert.rejects(revoke(vault), { code: 'no_current_version' });

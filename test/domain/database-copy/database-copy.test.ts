@@ -69,7 +69,7 @@ test(
 );
 
 test(
-  'a vault that was moved refuses every command and names its new place, until it is taken back',
+  'a moved vault rejects commands and reports its new location until it is reopened',
   needed,
   async (t) => {
     const data = await filledVault(t);
@@ -115,7 +115,7 @@ test('a process that had the database open before the move can no longer write t
   await open.close();
 });
 
-test('a target that is not empty is refused, and both stay as they are', needed, async (t) => {
+test('a target that is not empty is rejected, and both databases stay unchanged', needed, async (t) => {
   const data = await filledVault(t);
   const server = await postgresServer();
   const url = await server.createDatabase();

@@ -15,14 +15,14 @@ test('docs/vault.schema.json is what "vault apply --schema" prints', () => {
   assert.deepEqual(published, desiredStateSchema());
 });
 
-test('the example is right in the eyes of the schema and of the vault, and names the schema for editors', () => {
+test('docs/desired.yaml is valid for the schema and the vault, and references the schema for editors', () => {
   const validate = new Ajv2020({ strict: false }).compile(published);
   assert.equal(validate(parse(example)), true, JSON.stringify(validate.errors));
   assert.ok('state' in readDesiredState(parse(example)));
   assert.match(example, /^# yaml-language-server: \$schema=vault\.schema\.json\n/);
 });
 
-test('what the schema refuses, the vault refuses too', () => {
+test('documents that the JSON Schema rejects are also rejected by the vault', () => {
   const validate = new Ajv2020({ strict: false }).compile(published);
   const usual = { version: 1, certificates: { web: { domains: ['a.test'] } } };
   assert.equal(validate(usual), true);

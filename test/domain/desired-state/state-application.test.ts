@@ -122,7 +122,7 @@ async function newVault(): Promise<{ vault: Vault; end: () => Promise<void> }> {
   };
 }
 
-test('any vault, exported and applied to a new one, makes the new one equal; applied twice it changes nothing', async () => {
+test('applying the export of any vault to a new one makes them equal, and applying it again changes nothing', async () => {
   await fc.assert(
     fc.asyncProperty(document, document, async (before, wanted) => {
       const one = await newVault();
@@ -144,7 +144,7 @@ test('any vault, exported and applied to a new one, makes the new one equal; app
   );
 });
 
-test('keys that share a name, or lost their last certificate, come back from an export', async (t) => {
+test('keys with duplicate names or empty allowlists are restored from an export', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const input = parseInput(createCertificateInput, { name: 'gone', domains: ['gone.test'] });
   await createCertificate(vault, localCli, input);
@@ -178,7 +178,7 @@ test('keys that share a name, or lost their last certificate, come back from an 
 const namesIn = async ({ db }: Vault) =>
   (await db.reader.selectFrom('certificates').select('name').orderBy('id').execute()).map(({ name }) => name);
 
-test('what changes between the plan and the transaction stops all of it', async (t) => {
+test('a change to the vault between plan and transaction makes apply fail without any of its changes', async (t) => {
   const { vault } = await testVault(t);
   const text = 'version: 1\ncertificates: {web: {domains: [a.test]}, mail: {domains: [b.test]}}\n';
   const { wanted, changes } = await plan(vault, text);
@@ -231,7 +231,7 @@ test('a long plan is applied in transactions of at most 50 changes, and if one f
   assert.equal(await apply(vault, text), 0);
 });
 
-test('stopped between two transactions, it says how many changes were applied, and resumes', async (t) => {
+test('apply stopped between transactions reports how many changes were applied, and resumes', async (t) => {
   const { vault } = await testVault(t, { world: new RestlessWorld() });
   const text = manyDisabled(120);
   const { wanted, changes } = await plan(vault, text);
@@ -245,7 +245,7 @@ test('stopped between two transactions, it says how many changes were applied, a
   assert.equal(await apply(vault, text), 70);
 });
 
-test('a disabled certificate is created without being issued, and issued once it is enabled', async (t) => {
+test('a disabled certificate is created without a version, and its renewal is scheduled once it is enabled', async (t) => {
   const { vault } = await testVault(t);
   const text = (disabled: boolean) =>
     `version: 1\ncertificates: {web: {domains: [a.test], disabled: ${disabled}}}\n`;

@@ -11,7 +11,7 @@ const options = {
   certificate: { domains: ['www.example.test', '*.example.test'], challenge: 'dns-persist-01' },
 };
 
-test('the record to make is in the error, with what the CA gave, and nothing is written', async (t) => {
+test('the error prints the missing record with the value from the CA, and no record is written', async (t) => {
   const { vault, ca, zone } = await engine(t, options);
   const ended = await workOn({ ...vault, allowsDrafts: true });
   assert.equal(ended.status, 'failed');
@@ -25,7 +25,7 @@ test('the record to make is in the error, with what the CA gave, and nothing is 
   assert.deepEqual(await challengeRows(vault), []);
 });
 
-test('a record that is there is enough, in any spelling, for this and later renewals, and stays', async (t) => {
+test('existing records validate this and later renewals, in any formatting, and are kept', async (t) => {
   const { vault, ca, zone } = await engine(t, options);
   const uri = `accounturi=${ca.origin}/account/persist`;
   zone.records.set('_validation-persist.www.example.test', new Set(['something else', `CA.example;${uri}`]));
@@ -40,7 +40,7 @@ test('a record that is there is enough, in any spelling, for this and later rene
   assert.deepEqual(zone.done, []);
 });
 
-test('a record for another account, another CA, or without the names below is not taken', async (t) => {
+test('a record for another account, another CA, or without policy=wildcard does not validate a wildcard', async (t) => {
   for (const wrong of [
     'ca.example; accounturi=https://ca.example/account/9; policy=wildcard',
     'other.example; accounturi=ACCOUNT; policy=wildcard',
@@ -60,12 +60,12 @@ test('a record for another account, another CA, or without the names below is no
 const apex = { ...options, certificate: { ...options.certificate, domains: ['example.test'] } };
 
 for (const [what, record] of [
-  ['one for the wildcard holds for the domain itself', 'ca.example; accounturi=ACCOUNT; policy=wildcard'],
-  ['one that names the CA by its second name holds', 'also.example; accounturi=ACCOUNT'],
-  ['one that ends later holds', 'ca.example; accounturi=ACCOUNT; persistUntil=LATER'],
-  ['parameters that nobody knows change nothing', 'ca.example; accounturi=ACCOUNT; new=thing; flag'],
+  ['a wildcard record for the domain itself', 'ca.example; accounturi=ACCOUNT; policy=wildcard'],
+  ['a record that specifies the second name of the CA', 'also.example; accounturi=ACCOUNT'],
+  ['a record with a later persistUntil', 'ca.example; accounturi=ACCOUNT; persistUntil=LATER'],
+  ['a record with unknown parameters', 'ca.example; accounturi=ACCOUNT; new=thing; flag'],
 ] as const) {
-  test(`a record: ${what}`, async (t) => {
+  test(`validation succeeds with ${what}`, async (t) => {
     const { vault, world, ca, zone } = await engine(t, apex);
     const later = String(Math.floor(world.now() / 1000) + 86_400);
     const value = record.replace('ACCOUNT', `${ca.origin}/account/persist`).replace('LATER', later);
@@ -76,7 +76,7 @@ for (const [what, record] of [
 }
 
 for (const until of ['1764000000', 'soon', '-1']) {
-  test(`a record that has ended (persistUntil=${until}) is not taken, and the error says so`, async (t) => {
+  test(`a record with persistUntil=${until} is rejected as expired`, async (t) => {
     const { vault, ca, zone } = await engine(t, apex);
     const value = `ca.example; accounturi=${ca.origin}/account/persist`;
     zone.records.set('_validation-persist.example.test', new Set([`${value}; persistUntil=${until}`]));
@@ -89,7 +89,7 @@ for (const until of ['1764000000', 'soon', '-1']) {
   });
 }
 
-test('without the setting it is refused, with a hint at it', async (t) => {
+test('dns-persist-01 is rejected without --acme-drafts, with a hint at the flag', async (t) => {
   const { work } = await engine(t, options);
   assert.match((await work()).error ?? '', /^dns-persist-01 is still a draft\. Allow it with --acme-drafts/);
 });

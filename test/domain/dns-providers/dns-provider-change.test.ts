@@ -14,7 +14,7 @@ import { testVault } from '../../harness/test-vault.ts';
 
 const secretOf = (text: string) => new Secret(Buffer.from(text));
 
-test('a changed provider keeps its id, is opened again, and its change is recorded without the secret', async (t) => {
+test('a changed provider keeps its id, is reopened, and its audit event omits the secret', async (t) => {
   const { vault } = await testVault(t);
   const before = { name: 'one', type: 'cloudflare', zones: ['a.test'] };
   await addDnsProvider(
@@ -48,7 +48,7 @@ test('a changed provider keeps its id, is opened again, and its change is record
   });
 });
 
-test('a provider that does not exist is not changed, and nothing is recorded', async (t) => {
+test('changing an unknown provider fails without an audit event', async (t) => {
   const { vault } = await testVault(t);
   const input = parseInput(createDnsProviderInput, { name: 'none', type: 'manual', zones: ['a.test'] });
   await assert.rejects(

@@ -41,7 +41,7 @@ const namesIn = async ({ db }: Vault) =>
     ({ name }) => name,
   );
 
-test('a provider writes, sees and removes a record for a domain, and says so', async (t) => {
+test('tryDnsProvider creates, finds and removes a record through a CNAME, and reports each step', async (t) => {
   const { vault, zone, add, said } = await prepared(t);
   await add('hook', ['example.test', 'acme.test']);
   zone.aliases.set('_acme-challenge.www.example.test', 'www.acme.test');
@@ -61,7 +61,7 @@ test('a provider writes, sees and removes a record for a domain, and says so', a
   assert.equal(said(), `present www.acme.test. ${value} cleanup www.acme.test. ${value} `);
 });
 
-test('a record that cannot be seen is removed all the same, and the complaint says who shows what', async (t) => {
+test('a record that does not become visible is removed, and the error reports the resolver', async (t) => {
   const { vault, add, said } = await prepared(t);
   await add('hook', ['example.test']);
   const trying = tryDnsProvider(
@@ -77,7 +77,7 @@ test('a record that cannot be seen is removed all the same, and the complaint sa
   assert.match(said(), /^present .* cleanup /);
 });
 
-test('where neither writing nor removing works, the complaint is about the writing', async (t) => {
+test('when both present and cleanup fail, the error is about present', async (t) => {
   const { vault, add, dataDir } = await prepared(t);
   const program = join(dataDir, 'broken');
   writeFileSync(program, '#!/bin/sh\necho "cannot $1" >&2\nexit 1\n');
@@ -92,7 +92,7 @@ test('where neither writing nor removing works, the complaint is about the writi
   await assert.rejects(trying, /cannot present/);
 });
 
-test('a domain in none of the zones is refused before anything is written', async (t) => {
+test('a domain outside the zones is rejected before the hook runs', async (t) => {
   const { vault, zone, add, said } = await prepared(t);
   await add('hook', ['example.test']);
   zone.aliases.set('_acme-challenge.www.example.test', 'elsewhere.test');
@@ -106,7 +106,7 @@ test('a domain in none of the zones is refused before anything is written', asyn
   assert.equal(said(), '');
 });
 
-test('what is not complete or not known is refused, and nothing is added', async (t) => {
+test('invalid settings, an unknown type and a duplicate name are rejected, and no provider is added', async (t) => {
   const { vault, add } = await prepared(t);
   await assert.rejects(add('hook', ['example.test'], 'command: relative'), /absolute path/);
   await assert.rejects(add('hook', ['example.test'], 'nothing: here'), /nothing|command/);
@@ -136,7 +136,7 @@ test('a provider is removed with its secret, and a new provider may reuse its na
   );
 });
 
-test('the secret is in the database in no form that can be read', async (t) => {
+test('the secret is not stored in plain text in the provider row or the audit log', async (t) => {
   const { vault, add } = await prepared(t);
   await add('hook', ['example.test'], 'command: [/bin/true, very-secret-token]');
   const row = await vault.db.reader.selectFrom('dns_providers').selectAll().executeTakeFirstOrThrow();

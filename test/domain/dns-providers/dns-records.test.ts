@@ -19,7 +19,7 @@ import { addMemoryProvider, engine, memoryZone } from '../../harness/issuance/en
 import { forever, until } from '../../harness/issuance/renewal-fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
-test('a name belongs to the provider with the longest zone that it is in, after its aliases were followed', async (t) => {
+test('a name belongs to the provider with the longest matching zone after following CNAMEs', async (t) => {
   const { vault, zone } = await engine(t, { certificate: null });
   assert.equal(await placeOf(vault, 'www.example.test', forever), undefined);
   await addMemoryProvider(vault, zone, 'short', 'example.test', 'other.test');
@@ -39,7 +39,7 @@ test('a name belongs to the provider with the longest zone that it is in, after 
   assert.equal(await found('xexample.test'), undefined);
 });
 
-test('aliases in a circle are refused in words that show them', async (t) => {
+test('a CNAME loop is rejected with an error that lists its names', async (t) => {
   const { vault, zone } = await engine(t, { certificate: null, zones: ['example.test'] });
   zone.aliases.set('_acme-challenge.example.test', 'a.test');
   zone.aliases.set('a.test', '_acme-challenge.example.test');
@@ -86,7 +86,7 @@ async function withProvider(t: TestContext, more: (world: World) => Partial<DnsP
   return { vault: own, world, row, ...watched };
 }
 
-test('different names are changed four at a time, one name never twice at once', async (t) => {
+test('changes run for four names concurrently, but one at a time per name', async (t) => {
   const { vault, row, seen, most } = await withProvider(t);
   const names = Array.from({ length: 12 }, (_, index) => at(`n${index}.example.test`));
   await Promise.all([
@@ -97,13 +97,13 @@ test('different names are changed four at a time, one name never twice at once',
   assert.deepEqual(most, { inAll: 4, atOneName: 1 });
 });
 
-test('a provider says how many names at once', async (t) => {
+test('the concurrency of a provider limits concurrent changes', async (t) => {
   const { vault, row, most } = await withProvider(t, () => ({ concurrency: 1 }));
   await presentRecords(vault, row, [at('a.example.test'), at('b.example.test')], forever);
   assert.deepEqual(most, { inAll: 1, atOneName: 1 });
 });
 
-test('a failure is reported, no further operation starts for it, and others get their turn', async (t) => {
+test('a failed change rejects its call and skips its remaining records, and other calls proceed', async (t) => {
   const { vault, row, seen } = await withProvider(t, () => ({ concurrency: 1 }));
   const [failing, other] = await Promise.allSettled([
     presentRecords(vault, row, [at('a.example.test', 'fails'), at('b.example.test')], forever),
@@ -117,7 +117,7 @@ test('a failure is reported, no further operation starts for it, and others get 
   );
 });
 
-test('a wait for a turn ends with the signal, in words that name the provider', async (t) => {
+test('an aborted signal ends the wait for a turn, and the error includes the provider name', async (t) => {
   const { vault, row, world } = await withProvider(t, (world) => ({
     present: async (_, signal) => world.sleep(minute, signal),
     concurrency: 1,
@@ -135,7 +135,7 @@ test('a wait for a turn ends with the signal, in words that name the provider', 
   await first;
 });
 
-test('the deadline of an operation starts with its turn, and its end is reported in seconds', async (t) => {
+test('the timeout of an operation starts with its turn, and the error states it in seconds', async (t) => {
   let begun = 0;
   const { vault, row, world } = await withProvider(t, (world) => ({
     present: async ({ value }, signal) => {
@@ -161,7 +161,7 @@ test('the deadline of an operation starts with its turn, and its end is reported
   await assert.rejects(silent, { message: 'DNS provider mine did not change x.example.test within 120 s' });
 });
 
-test('what can travel together does, fifty at a time, and the wait for the servers is beside other changes', async (t) => {
+test('records are sent in batches of up to 50, and settling does not block other changes', async (t) => {
   const batches: number[] = [];
   const settling = Promise.withResolvers<void>();
   const { vault, row, seen } = await withProvider(t, () => ({
@@ -193,8 +193,8 @@ class CountedTurns extends KeyedMutex {
 }
 
 for (const fails of [false, true]) {
-  const outcome = fails ? 'unless one has failed' : 'so that none is left for hours';
-  test(`removals that have taken twenty minutes go before records to be presented, ${outcome}`, async (t) => {
+  const outcome = fails ? 'unless a removal has failed' : 'if no removal has failed';
+  test(`removals that began 20 minutes ago run before queued records, ${outcome}`, async (t) => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
     const { vault, row, world } = await withProvider(t, () => ({
@@ -244,7 +244,7 @@ for (const fails of [false, true]) {
   });
 }
 
-test('a kind of provider that does not exist is refused with the closest that does', () => {
+test('an unknown provider type is rejected with the closest known type as a hint', () => {
   assert.equal(providerType('rfc2136').type, 'rfc2136');
   assert.throws(() => providerType('rfc2163'), { hint: /rfc2136/ });
 });

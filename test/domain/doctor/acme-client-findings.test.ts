@@ -18,7 +18,7 @@ const create = async (vault: Vault, name: string, others: object = {}) => {
 const said = async (vault: Vault) =>
   (await acmeClientFindings(vault)).map(({ status, message }) => `${status}: ${message}`);
 
-test('clients that expire, expired lately, or name a deleted issuer are reported, revoked ones are not', async (t) => {
+test('expiring clients and clients with a deleted issuer are reported, revoked clients are not', async (t) => {
   const { vault, dataDir } = await testVault(t);
   assert.deepEqual(await said(vault), []);
   await create(vault, 'later', { expires_at: '2027-11-21T12:00:00Z' });
@@ -35,7 +35,7 @@ test('clients that expire, expired lately, or name a deleted issuer are reported
   ]);
 });
 
-test('many findings are shortened', async (t) => {
+test('at most ten client findings are listed, followed by the number of the rest', async (t) => {
   const { vault } = await testVault(t);
   for (let at = 0; at < 12; at += 1) {
     await create(vault, `client-${at}`, { expires_at: '2026-11-30T00:00:00Z' });

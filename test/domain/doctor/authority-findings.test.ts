@@ -10,7 +10,7 @@ const replace = 'Replace it while clients trust it, and install the new root on 
 const tooLate =
   'Clients reject everything that was issued under it. Add a private CA, and install its root on them.\nFix: vault issuer add --type local-ca --name NAME';
 
-test('a root with less than a year is a warning, one with less than 30 days or none left fails, with the command', async (t) => {
+test('a root with less than a year left is a warning; with less than 30 days, or expired, a failure', async (t) => {
   const opened = await testVault(t);
   const end = (await rootExpiry(opened.vault, 'local-ca')).text;
   const cases: [left: number, findings: [status: string, message: string, hint: string][]][] = [
@@ -32,7 +32,7 @@ test('a root with less than a year is a warning, one with less than 30 days or n
   }
 });
 
-test('each private CA has its own finding, and the command names all but the built-in one', async (t) => {
+test('each private CA has its own finding, and the fix command includes --issuer except for local-ca', async (t) => {
   const opened = await testVault(t);
   opened.world.advance(day);
   await addStagingCa(opened.vault);
@@ -47,7 +47,7 @@ test('each private CA has its own finding, and the command names all but the bui
   );
 });
 
-test('a root whose key was exported needs the key before it is rotated', async (t) => {
+test('for an exported root key, the hint is to import the key before rotation', async (t) => {
   const opened = await testVault(t);
   opened.world.advance(6 * 365 * day);
   await exportRoot(opened.vault, 'local-ca');

@@ -22,16 +22,12 @@ async function findingsWith(t: TestContext, ...others: readonly Others[]): Promi
   return (await nodeFindings(vault)).map(({ status, message }) => `${status} ${message}`);
 }
 
-test(
-  'a database that one machine uses has no findings about nodes',
-  ofFiles('servers have nodes'),
-  async (t) => {
-    const { vault } = await testVault(t);
-    assert.deepEqual(await nodeFindings(vault), []);
-  },
-);
+test('an embedded database has no node findings', ofFiles('servers have nodes'), async (t) => {
+  const { vault } = await testVault(t);
+  assert.deepEqual(await nodeFindings(vault), []);
+});
 
-test('nodes that work are one line, which says where the background jobs run', async (t) => {
+test('healthy nodes are one finding that marks the node running the background jobs', async (t) => {
   assert.deepEqual(await findingsWith(t, { host: 'a' }, { host: 'b' }), [
     'ok 2 nodes with version 0.1.0: a (background jobs), b',
   ]);
@@ -75,7 +71,7 @@ test('two adjacent releases work side by side, others do not', async (t) => {
   assert.match(three.join('\n'), /^warning nodes have releases/);
 });
 
-test('a node that was not seen for a minute is named, with the time', async (t) => {
+test('a node not seen for a minute is reported with the time it was last seen', async (t) => {
   const { nodes, advance } = await sharedNodes(t, hour, -hour);
   const [first, second] = nodes;
   const record = ({ vault, id }: (typeof nodes)[0 | 1]) => recordNode(vault, ownNode(id));
@@ -111,7 +107,7 @@ test('a clock more than 30 seconds from that of the database is a warning, which
   );
 });
 
-test('settings that should be the same on all nodes and are not are shown with their hosts', async (t) => {
+test('settings that differ between nodes are reported with their hosts', async (t) => {
   const found = await findingsWith(
     t,
     { public_url: 'https://vault.test', tls_certificate: 'web', listen: { host: '10.0.0.1', port: 443 } },

@@ -13,7 +13,7 @@ const answers: readonly {
   readonly message: RegExp;
 }[] = [
   {
-    what: "a vault's refusal",
+    what: "a vault's 404 response",
     answer: {
       status: 404,
       headers: { 'content-type': 'application/problem+json' },
@@ -23,13 +23,13 @@ const answers: readonly {
     message: /: port 80 leads to a vault$/,
   },
   {
-    what: "another server's refusal",
+    what: "another server's 404 response",
     answer: { status: 404, headers: { 'content-type': 'text/html' }, body: Buffer.from('<h1>not found') },
     status: 'warning',
     message: /: port 80 does not lead to a vault \(status 404\)$/,
   },
   {
-    what: 'a refusal that only says it is a problem',
+    what: 'a 404 response with invalid problem+json',
     answer: { status: 404, headers: { 'content-type': 'application/problem+json' }, body: Buffer.from('{') },
     status: 'warning',
     message: /: port 80 does not lead to a vault/,
@@ -41,7 +41,7 @@ const answers: readonly {
     message: /: port 80 redirects elsewhere/,
   },
   {
-    what: 'no server',
+    what: 'an unreachable server',
     answer: new OutboundError('unreachable', 'web.example.test cannot be reached: connect ECONNREFUSED'),
     status: 'warning',
     message: /^web\.example\.test: web\.example\.test cannot be reached/,
@@ -49,7 +49,7 @@ const answers: readonly {
 ];
 
 for (const { what, answer, status, message } of answers) {
-  test(`${what} on port 80 is ${status}`, async (t) => {
+  test(`${what} on port 80 is reported as ${status}`, async (t) => {
     const { vault } = await testVault(t);
     await silentIssuer(vault, 'ca');
     await makeCertificate(vault, 'web', { issuer: 'ca' });

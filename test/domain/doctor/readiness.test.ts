@@ -40,7 +40,7 @@ test('with another master key the vault is not ready', async (t) => {
   assert.deepEqual(answer, { status: 'not_ready', checks: { ...ok, master_key: 'failed' }, details });
 });
 
-test('with a database that fails the vault is not ready, and only the log says why', async (t) => {
+test('with a failing database the vault is not ready, and only the log contains the error', async (t) => {
   const { vault, dataDir, log } = await testVault(t);
   vault.renewalHeartbeat.beat();
   outside(dataDir, (db) => db.exec('alter table settings rename to gone'));

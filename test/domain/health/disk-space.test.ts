@@ -19,7 +19,7 @@ test('space is low below the setting, and critical below a quarter of it', () =>
   assert.equal(spaceState(0, 0), 'ok', 'nobody wants to know');
 });
 
-test('what is free is what the system says, and a place that is gone raises no alarm', async (t) => {
+test('free space is read from the file system, and a missing directory counts as ok', async (t) => {
   const world = new TestWorld();
   const here = new DiskSpace(`${tempDir(t)}/vault.db`, world, everything);
   assert((await here.free()) > 0);
@@ -29,7 +29,7 @@ test('what is free is what the system says, and a place that is gone raises no a
   assert.equal(nowhere.state(), 'ok');
 });
 
-test('readiness shows it in the details, and notifications when it begins, gets worse and ends', async (t) => {
+test('disk space appears in the readiness details, and notifications are sent on low, critical and recovery', async (t) => {
   const dataDir = tempDir(t);
   const audit = { ...settingsFor(dataDir).audit, lowSpace: everything };
   const { vault, world } = await testVault(t, { dataDir, settings: { audit } });

@@ -5,11 +5,11 @@ import { day, minute } from '../../../src/base/duration.ts';
 import { Heartbeat } from '../../../src/domain/health/heartbeat.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 
-test('before the first beat there is no sign of life', () => {
+test('a heartbeat is not fresh before the first beat', () => {
   assert.equal(new Heartbeat(new TestWorld()).isFresh, false);
 });
 
-test('a beat is a sign of life for less than a minute', () => {
+test('a heartbeat is fresh for less than a minute after a beat', () => {
   const world = new TestWorld();
   const heartbeat = new Heartbeat(world);
   heartbeat.beat();

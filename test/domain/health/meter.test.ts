@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Meter } from '../../../src/domain/health/meter.ts';
 
-test('counts are there before anything has happened, so that the first of them is seen as a rise', () => {
+test('counters exist with the value 0 before the first event', () => {
   const series = new Meter().series();
   for (const name of [
     'vault_downloads_total{artifact="private.key"}',
@@ -17,7 +17,7 @@ test('counts are there before anything has happened, so that the first of them i
   }
 });
 
-test('a time is in its bucket and all above, in the sum and in the count; a clock that was set back counts as zero', () => {
+test('a duration counts in its bucket and all larger ones, in sum and count; a negative one counts as zero', () => {
   const meter = new Meter();
   for (const ms of [1, 3, 20, 60_000, -5]) meter.requested('/api/v1/health', 200, ms);
   const series = meter.series();
@@ -28,7 +28,7 @@ test('a time is in its bucket and all above, in the sum and in the count; a cloc
   assert.equal(series['vault_http_requests_total{route="/api/v1/health",status="200"}'], 5);
 });
 
-test('requests are distinguished by route and status, and their times by kind', () => {
+test('requests are counted by route and status, and durations by kind', () => {
   const meter = new Meter();
   meter.requested('/api/v1/certificates/{name}/private.key', 200, 2);
   meter.requested('/api/v1/certificates/{name}/private.key', 401, 2);
@@ -39,7 +39,7 @@ test('requests are distinguished by route and status, and their times by kind', 
   assert.equal(series['vault_http_requests_total{route="none",status="404"}'], 1);
 });
 
-test('orders are counted by result, client and issuer, up to a number of pairs, and their time to the certificate', () => {
+test('orders are counted by result, client and issuer up to 200 pairs, and durations of issued orders are recorded', () => {
   const meter = new Meter();
   const web = { client: 'web', issuer: 'local-ca' };
   meter.ordered('issued', web, 1500);

@@ -49,7 +49,7 @@ async function opened(t: TestContext, dataDir?: string, allowOutbound?: Settings
   return testVault(t, { ...(dataDir !== undefined && { dataDir }), settings: { allowOutbound } });
 }
 
-test('a vault of before keeps what its records name on this machine, to the port, and no more', async (t) => {
+test('an upgraded vault allows only the local addresses and ports stored before the upgrade', async (t) => {
   const before = await opened(t);
   await fill(before.vault);
   await makeOlder(before.vault);
@@ -87,7 +87,7 @@ test('a vault of before keeps what its records name on this machine, to the port
   assert.equal(isOpen(strict.vault, '127.0.0.1', 53), false);
 });
 
-test('a new vault keeps nothing, whichever objects are added before it is opened again', async (t) => {
+test('a new vault does not allow the local targets of its stored records after it is reopened', async (t) => {
   const first = await opened(t);
   await fill(first.vault);
   await first.close();
@@ -98,7 +98,7 @@ test('a new vault keeps nothing, whichever objects are added before it is opened
   }
 });
 
-test('records that no key opens keep a vault from nothing', async (t) => {
+test('an upgrade skips records that cannot be decrypted and allows the targets of the others', async (t) => {
   const first = await opened(t);
   await fill(first.vault);
   await first.vault.db.write(async (writer) => {
@@ -114,7 +114,7 @@ test('records that no key opens keep a vault from nothing', async (t) => {
   assert.equal(isOpen(vault, '127.0.0.1', 53), false);
 });
 
-test('addresses that were put into the database open nothing, nor does a vault keep its records twice', async (t) => {
+test('a tampered list of allowed targets is rejected with an error, and a removed list is not rebuilt', async (t) => {
   const before = await opened(t);
   await fill(before.vault);
   await makeOlder(before.vault);

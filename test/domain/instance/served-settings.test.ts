@@ -20,7 +20,7 @@ import { testVault } from '../../harness/test-vault.ts';
 const { settings } = ownNode('one', { tls_certificate: 'web' });
 
 test(
-  'the one server of an embedded database is known until it stops, also after a kill',
+  'the settings of the server of an embedded database are kept until that server stops',
   ofFiles('servers have nodes'),
   async (t) => {
     const { vault } = await testVault(t);
@@ -33,7 +33,7 @@ test(
   },
 );
 
-test('each node of a shared database is known by its host, and forgets itself alone', async (t) => {
+test('each node of a shared database is listed by host, and a stopping node removes only its own record', async (t) => {
   const { nodes } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   for (const { vault, id } of nodes) {

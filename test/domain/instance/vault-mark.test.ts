@@ -45,7 +45,7 @@ async function killed(t: TestContext) {
 const opens = async (dir: string) => (await openVault(settingsFor(dir), new TestWorld(), 'refuse')).close();
 
 test(
-  'a vault that was killed opens, whether its mark is behind it or not',
+  'a vault opens after a kill, with a current or an older mark',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { early, late, last } = await killed(t);
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'a mark that is behind opens; one of another vault, an empty and a damaged one say nothing',
+  'a vault opens with an outdated mark, and with a foreign, an empty or a damaged one',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { early, late, last } = await killed(t);
@@ -83,7 +83,7 @@ test(
 );
 
 test(
-  'a database that lost its log is refused, until the mark is emptied',
+  'a database that lost its WAL is rejected until the mark is emptied',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { late } = await killed(t);
@@ -103,7 +103,7 @@ test(
 );
 
 test(
-  'a database that was served and is copied without log and mark is refused; one that was stopped opens',
+  'a copy of a running database without WAL and mark is rejected; a copy of a stopped one opens',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { last, stopped } = await killed(t);
@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'a log and its database open without their mark, and get one before the log is removed',
+  'a database and its WAL open without a mark, and a new mark is created',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { last } = await killed(t);
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'an older database under a newer log is refused before the log touches it',
+  'a database with a foreign WAL is rejected and left unchanged, also through a symlink',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { early, last } = await killed(t);
@@ -159,7 +159,7 @@ test(
 );
 
 test(
-  'a linked database whose file was emptied beside its log is refused, and the log stays',
+  'an emptied database behind a symlink is rejected, and its WAL is kept',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { last } = await killed(t);
@@ -179,7 +179,7 @@ test(
 );
 
 test(
-  'after a restore into the same directory the old mark says nothing',
+  'a mark from before a restore into the same directory is ignored',
   ofFiles('the mark lies beside it'),
   async (t) => {
     const { late } = await killed(t);

@@ -23,7 +23,7 @@ function directory(t: TestContext): string {
 const create = (data: string, ...more: string[]) =>
   runInside(['certificate', 'create', '--name=a', '--domain=a.test', '--data-dir', data, ...more]);
 
-test('a master key in its default place without its database is not a new vault, for any command', async (t) => {
+test('commands fail when the default master key exists without its database, unless --master-key-file is given', async (t) => {
   const data = directory(t);
   const file = join(data, 'master.key');
   writeFileSync(file, key, { mode: 0o600 });
@@ -52,7 +52,7 @@ test('a master key in its default place without its database is not a new vault,
   assert.deepEqual(await namesIn(data), ['a']);
 });
 
-test('a key that was provisioned elsewhere, by a setting or as a credential, begins a new vault', async (t) => {
+test('a master key provisioned by a setting or as a credential creates a new vault', async (t) => {
   const elsewhere = directory(t);
   writeFileSync(join(elsewhere, 'master.key'), key, { mode: 0o600 });
   const named = directory(t);
@@ -66,7 +66,7 @@ test('a key that was provisioned elsewhere, by a setting or as a credential, beg
   assert.equal(existsSync(join(data, 'master.key')), false);
 });
 
-test('a process that is killed after the key and before the database starts again, and leaves nothing behind', async (t) => {
+test('creation that was killed between key and database succeeds on the next run and leaves no temporary files', async (t) => {
   const data = directory(t);
   writeFileSync(join(data, 'master.key'), key, { mode: 0o600 });
   writeFileSync(join(data, 'vault.creating'), '', { mode: 0o600 });
@@ -76,7 +76,7 @@ test('a process that is killed after the key and before the database starts agai
   assert.deepEqual(readdirSync(data).sort(), ['master.key', 'vault.db']);
 });
 
-test('a mark without its database is no new vault; an empty mark and an empty database are nothing', async (t) => {
+test('a mark without its database blocks creation; an empty mark and an empty database do not', async (t) => {
   const data = directory(t);
   writeFileSync(join(data, 'vault.mark'), '{}', { mode: 0o600 });
   assert.match((await create(data)).stderr, /vault\.db is missing, but its mark \S+ exists\n/);
@@ -86,7 +86,7 @@ test('a mark without its database is no new vault; an empty mark and an empty da
 });
 
 test(
-  'the file alone is a vault as soon as it is created, and once its server has stopped',
+  'the database file opens without its WAL right after creation and after the vault is closed',
   ofFiles('it is copied without its log'),
   async (t) => {
     const { dataDir, close } = await testVault(t);

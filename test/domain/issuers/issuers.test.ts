@@ -39,7 +39,7 @@ async function prepared(t: TestContext, options: ScriptedAcmeOptions = {}) {
   return { vault, ca, add, update, stored, names };
 }
 
-test('an issuer is added with what it needs, after a look at its directory', async (t) => {
+test('an issuer is added with its settings and a sealed EAB key after fetching the directory', async (t) => {
   const profiles = { shortlived: 'six days' };
   const { vault, ca, add, stored } = await prepared(t, {
     ...{
@@ -81,7 +81,7 @@ test('an issuer is added with what it needs, after a look at its directory', asy
   });
 });
 
-test('terms that were not accepted are shown, and nothing is added', async (t) => {
+test('an issuer whose terms were not accepted is rejected with the terms URL, and not added', async (t) => {
   const { add, names } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
   await assert.rejects(add({}, { acceptsTerms: false }), {
     message: 'the CA requires you to accept its terms of service: https://ca.test/terms',
@@ -93,26 +93,26 @@ test('terms that were not accepted are shown, and nothing is added', async (t) =
 const refusals: Readonly<
   Record<string, readonly [ScriptedAcmeOptions, object, Partial<IssuerSecrets>, RegExp]>
 > = {
-  'a CA for customers only, without a key': [
+  'a CA that requires EAB, without an EAB key,': [
     { externalAccounts: {} },
     {},
     {},
     /requires external account binding/,
   ],
-  'a key id without its key': [{}, { eab_kid: 'me' }, {}, /needs both a key id and an HMAC key/],
-  'a key without its id': [{}, {}, { eabKey: key }, /needs both a key id and an HMAC key/],
-  'a profile that the CA does not have': [{ profiles: { a: '' } }, { profile: 'b' }, {}, /no profile "b"/],
-  'a profile that every object has': [{ profiles: { a: '' } }, { profile: 'constructor' }, {}, /no profile/],
+  'an EAB key id without a key': [{}, { eab_kid: 'me' }, {}, /needs both a key id and an HMAC key/],
+  'an EAB key without a key id': [{}, {}, { eabKey: key }, /needs both a key id and an HMAC key/],
+  'a profile that the CA does not offer': [{ profiles: { a: '' } }, { profile: 'b' }, {}, /no profile "b"/],
+  'the profile "constructor"': [{ profiles: { a: '' } }, { profile: 'constructor' }, {}, /no profile/],
 };
 for (const [what, [options, input, secrets, message]] of Object.entries(refusals)) {
-  test(`${what} is refused, and nothing is added`, async (t) => {
+  test(`${what} is rejected, and no issuer is added`, async (t) => {
     const { add, names } = await prepared(t, options);
     await assert.rejects(add(input, { ...accepted, ...secrets }), { name: 'OperatorError', message });
     assert.deepEqual(await names(), ['local-ca']);
   });
 }
 
-test('a directory that does not answer, or a CA that is not trusted, is refused, and nothing is added', async (t) => {
+test('an untrusted TLS certificate or a directory with status 404 is rejected, and no issuer is added', async (t) => {
   const { ca, add, names } = await prepared(t, { tls: true });
   await assert.rejects(add(), { name: 'AcmeError', kind: 'network' });
   ca.override('directory', { status: 404, body: 'no' });
@@ -120,7 +120,7 @@ test('a directory that does not answer, or a CA that is not trusted, is refused,
   assert.deepEqual(await names(), ['local-ca']);
 });
 
-test('a name that is taken is refused before the CA is asked', async (t) => {
+test('a duplicate issuer name is rejected before a request to the CA', async (t) => {
   const { ca, add } = await prepared(t);
   await add();
   await assert.rejects(add(), /an issuer named ca already exists/);
@@ -128,7 +128,7 @@ test('a name that is taken is refused before the CA is asked', async (t) => {
   assert.deepEqual(ca.kinds(), ['directory']);
 });
 
-test('what is changed changes, and the rest stays', async (t) => {
+test('an update changes only the given fields; local-ca and unknown issuers are rejected', async (t) => {
   const { vault, add, update, stored } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
   await add({ email: 'old@example.test', preferred_chain: 'Test Root' });
   const before = await stored();
@@ -140,7 +140,7 @@ test('what is changed changes, and the rest stays', async (t) => {
   });
 });
 
-test('another directory needs its own terms to be accepted, and begins without account and pause', async (t) => {
+test('a new directory URL requires accepting its terms, and clears the pause', async (t) => {
   const { vault, add, update, stored } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
   await add();
   await vault.db.write(async (writer) => {
@@ -158,7 +158,7 @@ test('another directory needs its own terms to be accepted, and begins without a
   assert.deepEqual([row?.terms_of_service, row?.paused_until], ['https://other.test/terms', null]);
 });
 
-test('a directory at another host is not trusted by the root of the previous one', async (t) => {
+test('a new directory URL drops the stored CA certificate', async (t) => {
   const { ca, add, update, stored } = await prepared(t, { tls: true });
   await add({}, { ...accepted, ca: ca.ca });
   const other = await scriptedAcme(t);
@@ -166,7 +166,7 @@ test('a directory at another host is not trusted by the root of the previous one
   assert.deepEqual([(await stored())?.directory_url, (await stored())?.ca_pem], [other.directoryUrl, null]);
 });
 
-test('another customer of the CA gets another account; the same customer keeps it', async (t) => {
+test('a new EAB key id creates a new ACME account; another email keeps the account', async (t) => {
   const customers = { one: key.expose(), two: key.expose() };
   const opened = await engine(t, { certificate: null });
   const { vault, world } = opened;
@@ -202,7 +202,7 @@ test('another customer of the CA gets another account; the same customer keeps i
   );
 });
 
-test('an issuer is removed when no certificate uses it any more, also not as its fallback', async (t) => {
+test('an issuer is removed only when no certificate uses it as issuer or fallback', async (t) => {
   const { vault, ca, add, names } = await prepared(t);
   await add();
   await acmeIssuer(vault, 'cb', ca.directoryUrl);

@@ -22,11 +22,11 @@ function keyring(fill: number, t: Parameters<typeof tempDir>[0]): Keyring {
   return new Keyring(join(tempDir(t), 'master.key'), new MasterKey(new Secret(Buffer.alloc(32, fill))));
 }
 
-test('a new database knows no master key yet', async (t) => {
+test('masterKeyFits returns absent for a new database', async (t) => {
   assert.equal(await masterKeyFits(await parts(t)), 'absent');
 });
 
-test('the key that it was bound to fits, and another does not', async (t) => {
+test('the bound master key fits, and another key does not', async (t) => {
   const opened = await parts(t);
   await bindMasterKey(opened);
   assert.equal(await masterKeyFits(opened), 'fits');

@@ -7,7 +7,7 @@ import { certificateNames } from '../../harness/database/backup-fixtures.ts';
 import { makeCertificate } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
-test('a vault opens also where its key file cannot be given its name again', async (t) => {
+test('a vault opens even if its key file cannot be renamed back to master.key', async (t) => {
   const { vault, dataDir, world, close } = await testVault(t);
   await makeCertificate(vault, 'web');
   await close();

@@ -74,7 +74,7 @@ test('a next key whose file was removed before the rotation began does not becom
   assert.deepEqual((await openEverything(vault)).keys, [old]);
 });
 
-test('files that a rotation has moved while their passphrase was looked for are not written over', async (t) => {
+test('sealing key files fails when a rotation moves them meanwhile, and does not overwrite them', async (t) => {
   const { vault, other, dataDir, secrets } = await two(t);
   let to = '';
   const sealing = sealKeyFiles(vault, localCli, undefined, async (file) => {
@@ -86,7 +86,7 @@ test('files that a rotation has moved while their passphrase was looked for are 
   assert.deepEqual((await openEverything(vault)).secrets, secrets);
 });
 
-test('who ends a rotation late does not end the one that has begun meanwhile', async (t) => {
+test('a late end of one rotation does not end a rotation that began meanwhile', async (t) => {
   const { vault, other } = await two(t);
   await assert.rejects(rotateMasterKey(vault, cutOffAt('begun')), /cut off/);
   // One transaction for the files, one for each place, then the one that ends it.
@@ -101,7 +101,7 @@ test('who ends a rotation late does not end the one that has begun meanwhile', a
   assert.deepEqual((await openEverything(vault)).keys, [to]);
 });
 
-test('a given key that is in use, or was, is refused before its file is put there', async (t) => {
+test('a current or retired key is rejected as the new key, and no file is left', async (t) => {
   const { vault, other, dataDir, old } = await two(t);
   const { to } = await rotateMasterKey(vault, { ...order, newKey: someKey(7) });
   const refused = (key: MasterKey | undefined, words: RegExp) =>

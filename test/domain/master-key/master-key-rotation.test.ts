@@ -51,7 +51,7 @@ async function damageProvider({ db }: Vault): Promise<void> {
   });
 }
 
-test('everything opens as before and is sealed by the new key alone', async (t) => {
+test('after a rotation all secrets open and are sealed only with the new key', async (t) => {
   const { vault, dataDir, before } = await filled(t);
   const [old = ''] = before.keys;
   const { from, to, blobs, files, damaged } = await rotateMasterKey(vault, order);
@@ -66,7 +66,7 @@ test('everything opens as before and is sealed by the new key alone', async (t) 
   assert.equal(existsSync(join(dataDir, 'master.key.next')), false);
 });
 
-test('begin and end of a rotation are in the audit log, with names of keys and nothing else', async (t) => {
+test('the begin and end of a rotation are audit events with key ids and counts only', async (t) => {
   const { vault, before } = await filled(t);
   const { to, blobs } = await rotateMasterKey(vault, order);
   const events = await vault.db.reader
@@ -95,7 +95,7 @@ test('begin and end of a rotation are in the audit log, with names of keys and n
   );
 });
 
-test('every column that is called sealed is gone through', async (t) => {
+test('sealedPlaces lists every column with the prefix sealed_', async (t) => {
   const { vault } = await testVault(t);
   const tables = await vault.db.reader.introspection.getTables();
   const columns = tables.flatMap(({ name, columns }) =>
@@ -104,7 +104,7 @@ test('every column that is called sealed is gone through', async (t) => {
   assert.deepEqual(columns.sort(), Object.keys(sealedPlaces).sort());
 });
 
-test('a process that holds the old key seals by the new one, and reads what either has sealed', async (t) => {
+test('a process with the old key seals with the new key after a rotation in another process', async (t) => {
   const { vault: rotating, dataDir, world } = await filled(t);
   const { vault: other } = await testVault(t, { dataDir, world });
   const before = other.keyring.current.name;
@@ -119,7 +119,7 @@ test('a process that holds the old key seals by the new one, and reads what eith
   );
 });
 
-test('a process that works in the middle of a rotation reads both keys, and what it seals stays sealed', async (t) => {
+test('a process reads secrets of both keys during a rotation, and a certificate created meanwhile stays readable', async (t) => {
   const { vault, dataDir, world, before } = await filled(t);
   const { vault: other } = await testVault(t, { dataDir, world });
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
@@ -150,7 +150,7 @@ test('an interrupted rotation is resumed with the same key by another process, w
   assert.deepEqual(readdirSync(dataDir).filter((name) => name.startsWith('master.key')).length, 2);
 });
 
-test('a given key is used; one that was used before, or another than waits there, is refused', async (t) => {
+test('a given key is used; a retired key, or one that differs from master.key.next, is rejected', async (t) => {
   const { vault, dataDir, before } = await filled(t);
   const { to } = await rotateMasterKey(vault, { ...order, newKey: someKey(7) });
   assert.equal(to, someKey(7).name);
@@ -165,7 +165,7 @@ test('a given key is used; one that was used before, or another than waits there
   assert.equal((await rotateMasterKey(vault, order)).to, someKey(8).name, 'the one that waits is next');
 });
 
-test('where the next key cannot be put beside the current one, nothing has begun', async (t) => {
+test('a rotation fails without changes when master.key.next cannot be written', async (t) => {
   const { vault, dataDir, before } = await filled(t);
   const missing = join(dataDir, 'gone');
   Object.defineProperty(vault.keyring, 'path', { value: join(missing, 'master.key') });
@@ -181,7 +181,7 @@ test('where the next key cannot be put beside the current one, nothing has begun
   assert.deepEqual(await openEverything(vault), before);
 });
 
-test('a blob that is damaged is named and left, and does not keep the others from the new key', async (t) => {
+test('a damaged blob is reported and skipped, and all others are resealed', async (t) => {
   const { vault, before } = await filled(t);
   await damageProvider(vault);
   const { damaged, blobs } = await rotateMasterKey(vault, order);
@@ -203,7 +203,7 @@ test('earlier damage does not keep a later rotation from finishing, even if the 
   await makeBackup(next, join(tempDir(t), 'after.backup'));
 });
 
-test('other writers get their turn in the same process while everything is resealed', async (t) => {
+test('a rotation yields to the event loop at least once per sealed column', async (t) => {
   const { vault } = await filled(t);
   let turns = 0;
   let isRotating = true;
@@ -219,7 +219,7 @@ test('other writers get their turn in the same process while everything is resea
   assert(turns >= Object.keys(sealedPlaces).length, `${turns} turns`);
 });
 
-test('without the key that a rotation has not done with, the vault does not start and says which it is', async (t) => {
+test('a vault with an unfinished rotation does not open without the previous key, and the error contains its id', async (t) => {
   const { vault, dataDir, world, before, close } = await filled(t);
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
   await close();
@@ -239,7 +239,7 @@ test('without the key that a rotation has not done with, the vault does not star
   assert.deepEqual((await openEverything(again)).secrets, before.secrets);
 });
 
-test('a backup in the middle of a rotation needs the new key alone', async (t) => {
+test('a backup during a rotation needs only the new key', async (t) => {
   const { vault, dataDir, world, before } = await filled(t);
   await assert.rejects(rotateMasterKey(vault, cutOff), /cut off/);
   const file = join(tempDir(t), 'middle.backup');
@@ -263,7 +263,7 @@ test('a backup in the middle of a rotation needs the new key alone', async (t) =
   );
 });
 
-test('a process that does not know of a rotation backs up for the new key', async (t) => {
+test('a process with an outdated keyring writes backups for the new key', async (t) => {
   const { vault, dataDir, world } = await filled(t);
   const { vault: other } = await testVault(t, { dataDir, world });
   const { from, to } = await rotateMasterKey(vault, order);
@@ -273,7 +273,7 @@ test('a process that does not know of a rotation backs up for the new key', asyn
   assert.deepEqual((await readBackup(file)).manifest.key_ids, [to]);
 });
 
-test('the tags of earlier rows survive a rotation', async (t) => {
+test('the entity tags of existing versions do not change in a rotation', async (t) => {
   const { vault } = await filled(t);
   const tags = () =>
     vault.db.reader

@@ -15,7 +15,7 @@ import { ownNode, type SharedNode, sharedNodes } from '../../harness/database/sh
 const order = { actor: localCli, report: () => undefined };
 const record = ({ vault, id }: SharedNode) => recordNode(vault, ownNode(id, { host: `${id}.test` }));
 
-test('a rotation names the hosts without the next key, and begins when they have it', async (t) => {
+test('a rotation fails with a list of hosts without the next key, and succeeds when all have it', async (t) => {
   const { nodes, during } = await sharedNodes(t, minute, 0, -minute);
   const [first, second, third] = nodes;
   await sealEverything(first.vault);
@@ -51,7 +51,7 @@ test('a rotation names the hosts without the next key, and begins when they have
   }
 });
 
-test('a node that finds the next key within a few seconds does not have to be waited for by hand', async (t) => {
+test('a rotation waits a few seconds for a node to find the next key', async (t) => {
   const { nodes, during, database } = await sharedNodes(t, 0);
   const [node] = nodes;
   await record(node);
@@ -65,7 +65,7 @@ test('a node that finds the next key within a few seconds does not have to be wa
   assert.equal((await rotating).to, node.vault.keyring.current.name);
 });
 
-test('a node that starts without the next key, after all were asked, holds up the rotation', async (t) => {
+test('a node that starts without the next key after the check blocks the rotation', async (t) => {
   const { nodes, during } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   const { vault } = first;
@@ -94,7 +94,7 @@ test('a node that starts without the next key, after all were asked, holds up th
   assert.deepEqual((await openEverything(second.vault)).keys, [next.name]);
 });
 
-test('a node that no longer runs holds up no rotation', async (t) => {
+test('a dead node does not block a rotation', async (t) => {
   const { nodes, advance } = await sharedNodes(t, 0, 0);
   const [first, dead] = nodes;
   await record(dead);
@@ -105,7 +105,7 @@ test('a node that no longer runs holds up no rotation', async (t) => {
   assert.equal((await rotateMasterKey(vault, order)).to, next.name);
 });
 
-test('a rotation by force asks no node', async (t) => {
+test('a forced rotation ignores nodes without the next key', async (t) => {
   const { nodes, during } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   await record(second);

@@ -37,7 +37,7 @@ for (const skew of [-minute, 0, minute]) {
   });
 }
 
-test('a clock that is set meanwhile is noticed at the next measurement', async () => {
+test('a changed machine clock is detected at the next measurement', async () => {
   const { clock, database, world } = machine(0);
   await clock.measure();
   world.advance(minute);
@@ -45,7 +45,7 @@ test('a clock that is set meanwhile is noticed at the next measurement', async (
   assert.deepEqual([clock.ahead, clock.world.now()], [minute, database.now()]);
 });
 
-test('neither the jitter of the network nor a slow answer moves the time', async () => {
+test('network jitter and a slow response do not change the measured offset', async () => {
   const { clock, world, answerTakes } = machine(minute);
   await clock.measure();
   world.advance(90);
@@ -57,14 +57,14 @@ test('neither the jitter of the network nor a slow answer moves the time', async
   assert.equal(clock.ahead, minute);
 });
 
-test('the first answer counts even if it is slow, because nothing better is known', async () => {
+test('the first measurement is used even if the response is slow', async () => {
   const { clock, answerTakes } = machine(minute);
   answerTakes(5 * second);
   await clock.measure();
   assert.equal(clock.ahead, minute);
 });
 
-test('sleeping and random bytes are those of the machine', async () => {
+test('sleep and randomBytes are delegated to the machine', async () => {
   const { clock, world } = machine(minute);
   await clock.measure();
   const slept = clock.world.sleep(second);

@@ -88,7 +88,7 @@ for (const skews of [
   });
 }
 
-test('of nodes that start together one leads', async (t) => {
+test('exactly one node is elected when nodes start at the same time', async (t) => {
   const { nodes, during } = await sharedNodes(t, 0, 0, 0);
   for (let round = 0; round < 10; round += 1) {
     const terms = await during(Promise.all(nodes.map(({ vault, id }) => takeLeadership(vault, id))));
@@ -99,7 +99,7 @@ test('of nodes that start together one leads', async (t) => {
   }
 });
 
-test('after a leader released its lease, another node leads at once', async (t) => {
+test('after a leader releases its lease, another node leads immediately and old writes fail', async (t) => {
   const { nodes } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   const term = await elect(first);
@@ -112,7 +112,7 @@ test('after a leader released its lease, another node leads at once', async (t) 
   );
 });
 
-test('a worker that replaces the leading one of its node leads at once, and the one before writes nothing', async (t) => {
+test('a new worker of the leading node takes over immediately, and writes of the old worker fail', async (t) => {
   const { nodes } = await sharedNodes(t, 0);
   const [node] = nodes;
   const before = leading(node, await elect(node));
@@ -120,7 +120,7 @@ test('a worker that replaces the leading one of its node leads at once, and the 
   await assert.rejects(moveAuditCursor(before.vault, 'file', 1), LeaseLostError);
 });
 
-test('a lease from before the clock of the database was set back holds up no other node', async (t) => {
+test('a lease from before the database clock was set back does not block another node', async (t) => {
   const { nodes, advance } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   const term = await elect(first);
@@ -129,7 +129,7 @@ test('a lease from before the clock of the database was set back holds up no oth
   await assert.rejects(moveAuditCursor(leading(first, term).vault, 'file', 1), LeaseLostError);
 });
 
-test('what several statements would write, and audit events, are refused whole after the lease is lost', async (t) => {
+test('transactions and audit events are rejected as a whole after the lease is lost', async (t) => {
   const { nodes, advance } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   const hung = leading(first, await elect(first));
@@ -156,7 +156,7 @@ test('what several statements would write, and audit events, are refused whole a
   assert.deepEqual(await count(), before);
 });
 
-test('a fenced database reads, checks itself and tells its generation as the database does', async (t) => {
+test('a fenced database delegates check, requireWritable, generation, place and integrity', async (t) => {
   const { nodes } = await sharedNodes(t, 0);
   const [node] = nodes;
   const { db } = leading(node, await elect(node)).vault;

@@ -37,7 +37,7 @@ async function renewingVault(t: Parameters<typeof testVault>[0]) {
   return opened;
 }
 
-test('of all owners, only one with an abandoned lock is dead', async (t) => {
+test('endDeadLeases ends only the lease of an owner with an abandoned lock', async (t) => {
   const { vault, world, dataDir } = await renewingVault(t);
   const peer = new LeaseOwners(dataDir, world);
   const lease_expires_at = world.now() + leaseDuration;
@@ -71,7 +71,7 @@ test('of all owners, only one with an abandoned lock is dead', async (t) => {
   peer.release();
 });
 
-test('a process that takes its lock just after it looked abandoned keeps what it claims', async (t) => {
+test('a process that takes its lock just after a check found it abandoned keeps its claim', async (t) => {
   const { vault, world, dataDir } = await renewingVault(t);
   const slow = new LeaseOwners(dataDir, world);
   const looking = new LeaseOwners(dataDir, world);
@@ -90,7 +90,7 @@ test('a process that takes its lock just after it looked abandoned keeps what it
   slow.release();
 });
 
-test('a process takes its lock with its first name, and keeps it for all others', (t) => {
+test('LeaseOwners creates its lock file with the first owner name and reuses it for later names', (t) => {
   const directory = tempDir(t);
   const owners = new LeaseOwners(directory, new TestWorld());
   assert.deepEqual(readdirSync(directory), []);
@@ -101,13 +101,13 @@ test('a process takes its lock with its first name, and keeps it for all others'
   assert.deepEqual(readdirSync(directory), []);
 });
 
-test('a process that cannot take a lock has a name without one', (t) => {
+test('owner names have no lock suffix when the lock file cannot be created', (t) => {
   const owners = new LeaseOwners(join(tempDir(t), 'missing'), new TestWorld());
   assert.equal(owners.named('worker-1'), 'worker-1');
   owners.release();
 });
 
-test('the renewal of a dead process is claimed at once, and the interruption counts', async (t) => {
+test('the renewal of a dead process is claimed immediately, and its claims are counted', async (t) => {
   const { vault, world, dataDir } = await renewingVault(t);
   const left = await claimRenewal(deadProcess(vault, dataDir), 'worker-1');
   assert.equal(left?.owner, `${dead}/1/1`);
@@ -120,7 +120,7 @@ test('the renewal of a dead process is claimed at once, and the interruption cou
   assert.equal(await endDeadLeases(vault), 0);
 });
 
-test('a renewal whose processes died five times is abandoned, with no lease awaited', async (t) => {
+test('a renewal whose process died five times fails without waiting for leases to expire', async (t) => {
   const { vault, dataDir } = await renewingVault(t);
   for (let n = 1; n <= 5; n += 1) {
     assert.equal((await claimRenewal(deadProcess(vault, dataDir), 'worker-1'))?.renewal.claims, n);
@@ -136,7 +136,7 @@ test('a renewal whose processes died five times is abandoned, with no lease awai
   );
 });
 
-test('leases of this process, of a living one and of version 0.1.0 are left to expire', async (t) => {
+test('leases of this process and of version 0.1.0 are left to expire', async (t) => {
   const { vault, world } = await renewingVault(t);
   const old = Object.assign(new LeaseOwners('/', world), { named: (worker: string) => worker });
   for (const owner of [vault, { ...vault, owners: old }]) {
@@ -147,7 +147,7 @@ test('leases of this process, of a living one and of version 0.1.0 are left to e
   }
 });
 
-test('a notification that a dead process was sending is sent at once', async (t) => {
+test('a notification that a dead process was sending is claimed again immediately', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await addWebhook(vault, 'https://receiver.example.test/');
   await makeCertificate(vault, 'web');

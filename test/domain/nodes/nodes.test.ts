@@ -13,7 +13,7 @@ const record = ({ vault, id }: SharedNode, others: Parameters<typeof ownNode>[1]
 const live = async ({ vault }: SharedNode) => (await liveNodes(vault.db.reader)).map(({ id }) => id);
 const recorded = async ({ vault }: SharedNode) => (await recordedNodes(vault.db.reader)).map(({ id }) => id);
 
-test('a node is recorded in the time of the database, with what its clock is ahead and the keys that it finds', async (t) => {
+test('a node is recorded with database time, its clock offset and its master keys', async (t) => {
   const { nodes, database, advance } = await sharedNodes(t, -minute, minute);
   const [behind, ahead] = nodes;
   const startedAt = database.now();
@@ -36,7 +36,7 @@ test('a node is recorded in the time of the database, with what its clock is ahe
   assert.partialDeepStrictEqual(other, { id: 'node-1', seenAt: startedAt, clockAhead: -minute, masterKeys });
 });
 
-test('a node lives while it is seen within a minute of the others, and is forgotten after ten', async (t) => {
+test('a node is live if seen within a minute of the others, and removed after ten minutes', async (t) => {
   const { nodes, advance } = await sharedNodes(t, minute, -minute);
   const [first, second] = nodes;
   await record(first);
@@ -56,7 +56,7 @@ test('a node lives while it is seen within a minute of the others, and is forgot
   assert.deepEqual(await recorded(first), ['node-2']);
 });
 
-test('nodes that were all killed stay the last known ones', async (t) => {
+test('nodes that all stopped at the same time are still listed as live', async (t) => {
   const { nodes, advance } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   await record(first);
@@ -65,7 +65,7 @@ test('nodes that were all killed stay the last known ones', async (t) => {
   assert.deepEqual(await live(first), ['node-1', 'node-2']);
 });
 
-test('a node that stops is forgotten at once, and the others stay', async (t) => {
+test('a stopped node is removed immediately, and other nodes stay', async (t) => {
   const { nodes } = await sharedNodes(t, 0, 0);
   const [first, second] = nodes;
   await record(first);
@@ -75,7 +75,7 @@ test('a node that stops is forgotten at once, and the others stay', async (t) =>
   assert.deepEqual(await recorded(first), ['node-2']);
 });
 
-test('a database that one machine uses has no nodes', ofFiles('servers have nodes'), async (t) => {
+test('an embedded database has no nodes', ofFiles('servers have nodes'), async (t) => {
   const { vault } = await testVault(t);
   assert.equal(vault.sharedClock, undefined);
   assert.deepEqual(await recordedNodes(vault.db.reader), []);
@@ -91,7 +91,7 @@ test('a node whose key file is gone is recorded with the keys that it has read',
   assert.deepEqual(masterKeys, [node.vault.keyring.current.name]);
 });
 
-test('a node of a vault that writes something else is known by its host alone', async (t) => {
+test('a node record with invalid settings and keys is read with its host only', async (t) => {
   const { nodes } = await sharedNodes(t, 0);
   const [node] = nodes;
   await record(node);

@@ -27,7 +27,7 @@ async function prepared(t: TestContext, channel: Record<string, unknown> = {}) {
 }
 
 suite('a renewal that fails', () => {
-  test('is notified at once with the error, then at growing intervals, and once when it recovers', async (t) => {
+  test('is notified immediately with the error, then at growing intervals, and once when it recovers', async (t) => {
     const { vault, world } = await prepared(t);
     const told: number[] = [];
     const begin = world.now();
@@ -70,7 +70,7 @@ suite('a renewal that fails', () => {
     assert.equal((await toldIn(vault)).at(-1), 'renewal.failed web');
   });
 
-  test('is not notified if the renewal was not finished: both are one transaction', async (t) => {
+  test('is not notified when its transaction is rolled back', async (t) => {
     const { vault } = await prepared(t);
     const attempt = await begunRenewal(vault, 'web');
     const ending = vault.db.write(async (writer) => {
@@ -96,7 +96,7 @@ suite('a renewal that fails', () => {
     assert.equal((await toldIn(vault)).length, 2);
   });
 
-  test('is sent to channels with that event and a matching filter, and to no disabled one', async (t) => {
+  test('is sent to channels with that event and a matching filter, not to disabled channels', async (t) => {
     const { vault } = await prepared(t, { certificates: ['web*'] });
     await addWebhook(vault, nowhere, { name: 'others', certificates: ['mail*'] });
     await addWebhook(vault, nowhere, { name: 'issued', events: ['certificate.issued'] });
@@ -115,7 +115,7 @@ suite('a renewal that fails', () => {
     ]);
   });
 
-  test('is forgotten with its certificate', async (t) => {
+  test('is notified again for a new certificate with the name of a deleted one', async (t) => {
     const { vault } = await prepared(t);
     await failRenewal(vault, 'web', 'no');
     await deleteCertificate(vault, localCli, 'web', { force: false });
@@ -126,7 +126,7 @@ suite('a renewal that fails', () => {
   });
 });
 
-test('each version that an issuer issues is sent to channels with that event, from the first on; an import is not', async (t) => {
+test('every issued version is sent to channels with that event; an imported version is not', async (t) => {
   const { vault } = await testVault(t);
   await addWebhook(vault, nowhere, { events: ['certificate.issued'] });
   await makeCertificate(vault, 'web');

@@ -65,7 +65,7 @@ suite('a channel', () => {
     await assert.rejects(addWebhook(vault, url), /a notification channel named ops already exists/);
   });
 
-  test('shows how the last attempt went, however much waits behind it', async (t) => {
+  test('shows the last delivery while 25 notifications are pending', async (t) => {
     const receiver = await webhookReceiver(t);
     const { vault } = await testVault(t);
     await addWebhook(vault, receiver.url);
@@ -81,7 +81,7 @@ suite('a channel', () => {
     });
   });
 
-  test('brings its own secret if it has one, in YAML, JSON or one line', async (t) => {
+  test('keeps a secret given in YAML settings instead of generating one', async (t) => {
     const { vault } = await testVault(t);
     const input = parseInput(createChannelInput, { name: 'ops', type: 'webhook' });
     const yaml = new Secret(Buffer.from(`url: ${url}\nsecret: ${secret}\n`));
@@ -89,7 +89,7 @@ suite('a channel', () => {
     assert.deepEqual(await settingsOf(vault, 'ops'), { url, secret });
   });
 
-  test('is refused with what is missing or unknown, and nothing is said again', async (t) => {
+  test('with missing, invalid or unknown settings is rejected, and not added', async (t) => {
     const { vault } = await testVault(t);
     const wrong: [type: string, settings: object, message: RegExp][] = [
       ['webhook', {}, /^invalid settings for webhook: url is missing/],
@@ -110,7 +110,7 @@ suite('a channel', () => {
     assert.deepEqual(await viewChannels(vault), []);
   });
 
-  test('is changed in parts, and in its settings as a whole: no credential goes to another place', async (t) => {
+  test('keeps unchanged fields on update, and gets a new secret with new settings', async (t) => {
     const { vault, world, dataDir } = await testVault(t);
     const first = await addWebhook(vault, url, { digest_at: '07:00' });
     const change = (changes: object, settings?: object) =>
@@ -145,7 +145,7 @@ suite('a channel', () => {
     });
   });
 
-  test('is removed with all that waited for it', async (t) => {
+  test('is removed with its pending deliveries', async (t) => {
     const { vault, dataDir } = await testVault(t);
     await addWebhook(vault, url);
     await makeCertificate(vault, 'web');
@@ -158,7 +158,7 @@ suite('a channel', () => {
   });
 });
 
-test('what may be asked of a channel is checked', () => {
+test('invalid channel fields are rejected, and events are sorted and deduplicated', () => {
   const valid = { name: 'ops', type: 'webhook' };
   const wrong: [object, RegExp][] = [
     [{ name: 'a b' }, /name/],

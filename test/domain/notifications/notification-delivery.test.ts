@@ -49,7 +49,7 @@ async function prepared(t: TestContext) {
   return { ...opened, receiver, secret, only };
 }
 
-test('a pager gets no alarm after its recovery, and no recovery after a new alarm, whatever is retried', async (t) => {
+test('PagerDuty gets no retried alarm after its recovery, and no retried recovery after a new alarm', async (t) => {
   const api = await fakeChatApi(t);
   const { vault, world } = await testVault(t);
   const input = parseInput(createChannelInput, { name: 'oncall', type: 'pagerduty' });
@@ -83,7 +83,7 @@ test('a pager gets no alarm after its recovery, and no recovery after a new alar
 });
 
 suite('a delivery', () => {
-  test('is sent once, signed, with words for people and facts for programs', async (t) => {
+  test('is sent once, signed, with readable text and structured data', async (t) => {
     const { vault, world, receiver, secret, only } = await prepared(t);
     assert.equal(await deliverAll(vault), 1);
     const [got] = receiver.received;
@@ -105,7 +105,7 @@ suite('a delivery', () => {
     assert.equal(await deliverAll(vault), 0);
   });
 
-  test('that is not taken is tried again at growing distances with the same id, and given up after three days', async (t) => {
+  test('is retried at growing intervals with the same id, and fails after three days', async (t) => {
     const { vault, world, receiver, only, log } = await prepared(t);
     receiver.answers.push(...Array.from({ length: 20 }, () => status(500)));
     const begin = world.now();
@@ -131,7 +131,7 @@ suite('a delivery', () => {
     assert.equal(retryDelay(1000), day);
   });
 
-  test('is in one hand at a time, and in the next when the first has died', async (t) => {
+  test('is claimed by one worker at a time; a worker with an expired lease does not overwrite the result', async (t) => {
     const { vault, world, receiver, only } = await prepared(t);
     const first = await claimDelivery(vault, 'one', []);
     assert(first);
@@ -169,7 +169,7 @@ suite('a delivery', () => {
     }
   });
 
-  test('that is stopped is given back as it was', async (t) => {
+  test('is queued again without counting the attempt when the worker is stopped', async (t) => {
     const { vault, receiver, only } = await prepared(t);
     const stop = new AbortController();
     receiver.answers.push(() => stop.abort());
@@ -180,7 +180,7 @@ suite('a delivery', () => {
     assert.equal(await deliverAll(vault), 1);
   });
 
-  test('to a receiver that answers 410 is the last: the channel is disabled until someone enables it', async (t) => {
+  test('with a 410 response disables the channel until it is enabled again', async (t) => {
     const { vault, world, receiver, only, dataDir } = await prepared(t);
     receiver.answers.push(status(410));
     await deliverAll(vault);
@@ -200,7 +200,7 @@ suite('a delivery', () => {
     assert.equal(receiver.received.length, 2);
   });
 
-  test('whose settings do not open fails in silence towards others, and is in the log', async (t) => {
+  test('fails with a generic error when the settings cannot be decrypted, and is logged', async (t) => {
     const { vault, receiver, only, log } = await prepared(t);
     const { id } = await requireChannel(vault.db.reader, 'ops');
     await vault.db.write((writer) => updateChannel(writer, id, { sealed_settings: Buffer.alloc(60, 1) }));
@@ -212,7 +212,7 @@ suite('a delivery', () => {
 });
 
 suite('the log of deliveries', () => {
-  test('is kept for thirty days, and what waits is given up in time', async (t) => {
+  test('is kept for 30 days, and pending deliveries expire', async (t) => {
     const { vault, world, only } = await prepared(t);
     await deliverAll(vault);
     world.advance(29 * day);
@@ -231,7 +231,7 @@ suite('the log of deliveries', () => {
     assert.equal((await vault.db.reader.selectFrom('notifications').selectAll().execute()).length, 1);
   });
 
-  test('gives up what could not be sent in time, and never sends it late', async (t) => {
+  test('marks unsent deliveries as failed after three days without sending them', async (t) => {
     const { vault, world, receiver, only } = await prepared(t);
     world.advance(3 * day);
     assert.equal(await deliverAll(vault), 0);
@@ -240,7 +240,7 @@ suite('the log of deliveries', () => {
     assert.equal(receiver.received.length, 0);
   });
 
-  test('has ten thousand lines at most', async (t) => {
+  test('keeps at most 10,000 ended deliveries', async (t) => {
     const { vault, world } = await prepared(t);
     const [first] = await deliveriesOf(vault);
     assert(first);
@@ -269,8 +269,8 @@ suite('the log of deliveries', () => {
   });
 });
 
-suite('the test of a channel', () => {
-  test('sends now, even where the channel is disabled, and is in the log', async (t) => {
+suite('a channel test', () => {
+  test('is sent immediately even if the channel is disabled, and is recorded', async (t) => {
     const { vault, receiver, dataDir } = await prepared(t);
     await changeChannel(vault, localCli, 'ops', { disabled: true });
     await testChannel(vault, localCli, 'ops', forever);
@@ -280,7 +280,7 @@ suite('the test of a channel', () => {
     assert.equal(eventsOf(dataDir, 'notification_channel.test').length, 1);
   });
 
-  test('that was canceled is not sent again', async (t) => {
+  test('is not retried after it was canceled', async (t) => {
     const { vault, world, receiver } = await prepared(t);
     await deliverAll(vault);
     const stop = new AbortController();
@@ -293,7 +293,7 @@ suite('the test of a channel', () => {
     assert.equal(await deliverAll(vault), 0);
   });
 
-  test('is not given up by a tidying-up while it is under way', async (t) => {
+  test('is not expired by pruning while it is being sent', async (t) => {
     const { vault, receiver } = await prepared(t);
     await deliverAll(vault);
     const asked = Promise.withResolvers<ServerResponse>();
@@ -306,7 +306,7 @@ suite('the test of a channel', () => {
     assert.partialDeepStrictEqual((await deliveriesOf(vault)).at(-1), { status: 'delivered', error: null });
   });
 
-  test('says why it was not taken, and is not tried again', async (t) => {
+  test('fails with the reason, and is not retried', async (t) => {
     const { vault, world, receiver } = await prepared(t);
     await deliverAll(vault);
     receiver.answers.push(status(500));

@@ -41,7 +41,7 @@ test('the next digest comes at its time in UTC, today or tomorrow', () => {
 });
 
 suite('a digest', () => {
-  test('tells what was issued, what fails and what ends, once at its time', async (t) => {
+  test('lists issued, failing and expiring objects, and is queued once at its time', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeCertificate(vault, 'web');
@@ -75,7 +75,7 @@ suite('a digest', () => {
     assert.match(text, /^ {2}agent \(id 1\): 2026-12-01T12:00:00Z \(in 9 days\)$/m);
   });
 
-  test('is about the time since the last one, however long that was, and is not sent if it is empty', async (t) => {
+  test('covers the time since the last digest, and is not sent when empty', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeCertificate(vault, 'web', { lifetime: '1000d' });
@@ -94,7 +94,7 @@ suite('a digest', () => {
     assert.deepEqual(await toldIn(vault), ['digest', 'digest']);
   });
 
-  test('leaves out what the filter of the channel does, and the healthy', async (t) => {
+  test('lists only certificates that match the channel filter, and no healthy ones as failing', async (t) => {
     const opened = await prepared(t, { certificates: ['web*'], digest_days: 90 });
     const { vault, world } = opened;
     await makeCertificate(vault, 'web1');
@@ -107,7 +107,7 @@ suite('a digest', () => {
     assert.deepEqual([data.failing, data.expiring], [[], []]);
   });
 
-  test('counts all, though it lists a hundred, and each certificate once', async (t) => {
+  test('counts each certificate once and lists at most 100', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     for (let count = 100; count < 230; count += 1) {
@@ -128,7 +128,7 @@ suite('a digest', () => {
     );
   });
 
-  test('is silent about renewals of what is disabled', async (t) => {
+  test('omits failing renewals of disabled certificates', async (t) => {
     const { vault, world } = await prepared(t);
     await makeCertificate(vault, 'web', { lifetime: '1000d' });
     await failRenewal(vault, 'web', 'the CA says no');
@@ -139,7 +139,7 @@ suite('a digest', () => {
     assert.equal(await queueDigests(vault), 0);
   });
 
-  test('is rescheduled if the clock was ahead, and not sent for that', async (t) => {
+  test('is rescheduled without being sent if the clock was ahead', async (t) => {
     const { vault, world } = await prepared(t);
     await makeCertificate(vault, 'web');
     world.advance(100 * day);

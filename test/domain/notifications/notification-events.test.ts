@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesFilter, subscribedEvent } from '../../../src/domain/notifications/notification-events.ts';
 
-test('a pattern fits a whole name, with * for any characters, even where names have a *', () => {
+test('a pattern matches a whole name, with * for any characters, including a literal *', () => {
   const cases: [pattern: string, name: string, fits: boolean][] = [
     ['web', 'web', true],
     ['web', 'web1', false],
@@ -27,13 +27,13 @@ test('a pattern fits a whole name, with * for any characters, even where names h
   }
 });
 
-test('no pattern takes long, with any number of stars', () => {
+test('patterns with 63 stars match against a name of 127 characters', () => {
   const name = 'a'.repeat(127);
   assert.equal(matchesFilter([`${'a*'.repeat(63)}b`], [name]), false);
   assert.equal(matchesFilter([`${'*a'.repeat(63)}*`], [name]), true);
 });
 
-test('without patterns everything fits, and what is about no certificate always does', () => {
+test('an empty filter matches everything, and every filter matches events without a certificate', () => {
   assert.equal(matchesFilter([], ['web']), true);
   assert.equal(matchesFilter(['mail*'], null), true);
   assert.equal(matchesFilter(['mail*'], ['*']), true);
@@ -42,7 +42,7 @@ test('without patterns everything fits, and what is about no certificate always 
   assert.equal(matchesFilter(['mail*', 'web'], ['web']), true);
 });
 
-test('a channel that gets an alarm is notified of its end', () => {
+test('subscribedEvent maps each recovery to its alarm event', () => {
   assert.equal(subscribedEvent('renewal.recovered'), 'renewal.failed');
   assert.equal(subscribedEvent('certificate.recovered'), 'certificate.expiring');
   assert.equal(subscribedEvent('backup.recovered'), 'backup.overdue');

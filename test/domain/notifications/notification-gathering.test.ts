@@ -69,8 +69,8 @@ const idOf = (text: string) => /^Message-ID: (.*)$/m.exec(text)?.[1];
 /** How long a notice waits for others. */
 const window = 30 * second;
 
-suite('mails about many things at once', () => {
-  test('are one for what fails within half a minute, and later one for all that recovers', async (t) => {
+suite('gathered notices', () => {
+  test('are sent as one mail for failures within 30 seconds, and as one mail for later recoveries', async (t) => {
     const { vault, world, server } = await prepared(t);
     for (let count = 1; count <= 300; count += 1) {
       await fail(vault, count, count);
@@ -92,7 +92,7 @@ suite('mails about many things at once', () => {
     assert.equal(subjectOf(server.mails[1]?.text ?? ''), '300 notices: renewal recovered (300)');
   });
 
-  test('are one message for chats too', async (t) => {
+  test('are sent as one chat message', async (t) => {
     const { vault, world } = await testVault(t);
     const api = await fakeChatApi(t);
     const input = parseInput(createChannelInput, { name: 'ops', type: 'slack' });
@@ -105,7 +105,7 @@ suite('mails about many things at once', () => {
     assert.match(api.calls[0]?.body ?? '', /web1: renewal failed: the CA is down/);
   });
 
-  test('are a few, and a quarter of an hour later one for all the rest, which says what and how many', async (t) => {
+  test('are sent as five separate mails, and 15 minutes later as one mail with types and counts', async (t) => {
     const { vault, world, server } = await prepared(t);
     for (let count = 1; count <= 5; count += 1) {
       await fail(vault, count, count);
@@ -136,7 +136,7 @@ suite('mails about many things at once', () => {
     assert.equal(subjectOf(server.mails.at(-1)?.text ?? ''), 'web501: renewal failed');
   });
 
-  test('that are not taken are tried again as one, with the same id', async (t) => {
+  test('are retried as one mail with the same id', async (t) => {
     const { vault, world, server } = await prepared(t);
     await fail(vault, 1, 3);
     world.advance(window);
@@ -162,7 +162,7 @@ suite('mails about many things at once', () => {
     assert.deepEqual(await states(vault), { delivered: 3 });
   });
 
-  test('are given back when the vault is stopped meanwhile', async (t) => {
+  test('are queued again when the vault is stopped while sending', async (t) => {
     const { vault, world, server } = await prepared(t);
     await fail(vault, 1, 3);
     world.advance(window);
@@ -176,7 +176,7 @@ suite('mails about many things at once', () => {
     assert.equal(server.mails.length, 1);
   });
 
-  test('leave digests alone, and tests neither wait nor keep others waiting', async (t) => {
+  test('do not include digests, and channel tests are neither delayed nor counted', async (t) => {
     const { vault, world, server } = await prepared(t);
     for (let count = 0; count < 6; count += 1) await testChannel(vault, localCli, 'mail', forever);
     await fail(vault, 1, 2);
@@ -209,7 +209,7 @@ test('programs are notified of each event separately, with any number of events'
 });
 
 suite('a channel that failed', () => {
-  test('rests until its delivery is due again instead of trying each of three hundred, and then delivers all', async (t) => {
+  test('pauses until its delivery is due again instead of attempting all 300, and later delivers all', async (t) => {
     const receiver = await webhookReceiver(t);
     const { vault, world } = await testVault(t);
     await addWebhook(vault, receiver.url);
@@ -234,7 +234,7 @@ suite('a channel that failed', () => {
     assert.deepEqual(await states(vault), { delivered: 301 });
   });
 
-  test('rests no longer than five minutes, whatever one message waits for, and no longer than until a success', async (t) => {
+  test('pauses at most five minutes despite Retry-After, and resumes after a successful test', async (t) => {
     const receiver = await webhookReceiver(t);
     const { vault, world } = await testVault(t);
     await addWebhook(vault, receiver.url);
@@ -254,7 +254,7 @@ suite('a channel that failed', () => {
     assert.equal(await deliverAll(vault), 1, 'the test was accepted');
   });
 
-  test('keeps no other channel waiting', async (t) => {
+  test('does not delay other channels', async (t) => {
     const [broken, sound] = [await webhookReceiver(t), await webhookReceiver(t)];
     const { vault } = await testVault(t);
     await addWebhook(vault, broken.url);

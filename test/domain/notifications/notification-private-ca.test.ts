@@ -57,7 +57,7 @@ test('a root is announced a year ahead, then 180, 90, 30 and 7 days before and a
   ]);
 });
 
-test('the message names the CA, the time and the command', async (t) => {
+test('the message contains the CA, the expiry and the fix command', async (t) => {
   const opened = await prepared(t);
   await addStagingCa(opened.vault);
   const end = (await rootExpiry(opened.vault, 'staging-ca')).text;
@@ -146,7 +146,7 @@ test('an intermediate that was renewed while its root lasts ends the alarm', asy
   assert.deepEqual(summary(await opened.arrived()), ['private_ca.recovered local-ca root undefined']);
 });
 
-test('under the root of a company, only the intermediate is announced, with the way to the next one', async (t) => {
+test('under an external root, only the intermediate is announced, with the vault ca csr command', async (t) => {
   const opened = await prepared(t);
   await opened.vault.db.write(async (writer) => {
     const company = { is_external: 1, sealed_private_key: Buffer.alloc(0), not_after: opened.world.now() };
@@ -161,7 +161,7 @@ test('under the root of a company, only the intermediate is announced, with the 
   for (const line of message.text.split('\n')) assert(line.length <= 78, line);
 });
 
-test('certificates that outlive the intermediate of an exported root announce it earlier', async (t) => {
+test('with certificate lifetimes of 900 days, the intermediate of an exported root is announced 900 days ahead', async (t) => {
   const opened = await prepared(t);
   const { vault } = opened;
   await exportRoot(vault, 'local-ca');
@@ -202,7 +202,7 @@ test('each CA has its own alarm, and that of a removed one ends without a messag
   assert.equal(alarms.length, 1);
 });
 
-test('a channel that does not subscribe to it gets nothing, and name patterns do not hide it', async (t) => {
+test('a channel without the event gets no message, and certificate filters do not apply', async (t) => {
   const opened = await prepared(t, { events: ['certificate.expiring'] });
   await untilLeft(opened, 'local-ca', 364 * day);
   assert.deepEqual(await opened.arrived(), []);

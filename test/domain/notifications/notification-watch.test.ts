@@ -48,8 +48,8 @@ async function moments({ vault, world }: Prepared, step: number, steps: number) 
   return told;
 }
 
-suite('the end of a certificate', () => {
-  test('that renews automatically is notified shortly before expiry and after it, at any lifetime', async (t) => {
+suite('the expiry of a certificate', () => {
+  test('with automatic renewal is notified shortly before and at expiry, at any lifetime', async (t) => {
     for (const [lifetime, step] of [
       ['100d', day],
       ['200h', 2 * hour],
@@ -89,7 +89,7 @@ suite('the end of a certificate', () => {
     ]);
   });
 
-  test('that does not renew is notified earlier: in the last quarter, and not before thirty days', async (t) => {
+  test('without automatic renewal is notified in the last quarter, at most 30 days ahead', async (t) => {
     const opened = await prepared(t);
     const { vault } = opened;
     await makeCertificate(vault, 'web', { lifetime: '100d' });
@@ -107,7 +107,7 @@ suite('the end of a certificate', () => {
     );
   });
 
-  test('is told as well where the beginning lies in the future, until that is over', async (t) => {
+  test('is notified as not yet valid while not_before is in the future', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     world.advance(365 * day);
@@ -131,7 +131,7 @@ suite('the end of a certificate', () => {
     assert.deepEqual(await toldIn(vault), ['certificate.expiring web']);
   });
 
-  test('recovers when a new version comes, and starts again with that version', async (t) => {
+  test('recovers with a new version, and is notified again for that version', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeCertificate(vault, 'web', { lifetime: '100d' });
@@ -162,7 +162,7 @@ suite('the end of a certificate', () => {
     assert.equal((await toldIn(vault)).length, 2);
   });
 
-  test('can be watched part by part, and a failed part is read again', async (t) => {
+  test('is checked in batches of ten, and a failed batch is read again', async (t) => {
     const { vault, world } = await prepared(t);
     for (let count = 0; count < 25; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
@@ -180,7 +180,7 @@ suite('the end of a certificate', () => {
     assert.deepEqual([await look(), await look(), await look()], [0, 0, 1]);
   });
 
-  test('of hundreds is notified for each, a hundred in one transaction', async (t) => {
+  test('is notified for each of 130 certificates in two transactions', async (t) => {
     const { vault, world } = await prepared(t);
     for (let count = 0; count < 130; count += 1) await makeCertificate(vault, `web${count}`);
     world.advance(1000 * day);
@@ -193,8 +193,8 @@ suite('the end of a certificate', () => {
   });
 });
 
-suite('the end of an API key', () => {
-  test('is notified in its last quarter, a day before, and when it has come', async (t) => {
+suite('the expiry of an API key', () => {
+  test('is notified in the last quarter (at most 15 days ahead), a day ahead, and at expiry', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await makeKey(vault, { name: 'forever' });
@@ -215,7 +215,7 @@ suite('the end of an API key', () => {
     ]);
   });
 
-  test('is of no matter once the key is revoked, and goes by the filter of its certificates', async (t) => {
+  test('is not notified for a revoked key, and the certificate filter of the channel applies', async (t) => {
     const { vault, world } = await prepared(t, { certificates: ['mail*'] });
     await makeCertificate(vault, 'web');
     await makeCertificate(vault, 'mail1');
@@ -261,7 +261,7 @@ suite('backups', () => {
     assert.equal((await toldIn(vault)).length, told.length + 1);
   });
 
-  test('are not missed by a vault that was away and has just begun, nor found again by it', async (t) => {
+  test('are overdue an hour after a restart at the earliest, and a restart does not end the alarm', async (t) => {
     const { vault, world } = await prepared(t);
     const put = () => vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
     await put();
@@ -282,7 +282,7 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
-  test('are notified at once if one was set aside, however recent the last is, and again when one counts', async (t) => {
+  test('that were set aside are notified immediately and only once, and recover with an accepted backup', async (t) => {
     const { vault, world } = await prepared(t);
     await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
     const since = world.now();
@@ -312,7 +312,7 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
-  test('are ignored if none are scheduled any more', async (t) => {
+  test('are ignored when the schedule is removed', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();
     await notifyBackups(vault, undefined, since);

@@ -44,7 +44,7 @@ test('an apex and its wildcard are validated by two values at one name', async (
   assert(texts.includes(`waiting for ${name} to become visible`));
 });
 
-test('aliases are followed, and the provider with the longest zone is asked', async (t) => {
+test('CNAMEs are followed, and the provider with the longest matching zone presents the record', async (t) => {
   const opened = await lookingEngine(t, { certificate: { domains: ['www.customer.test'] }, zones: ['test'] });
   const { vault, zone } = opened;
   zone.aliases.set('_acme-challenge.www.customer.test', 'www.acme.example.test');
@@ -54,7 +54,7 @@ test('aliases are followed, and the provider with the longest zone is asked', as
   assert(stepsOf(ended).some(({ text }) => text === 'presenting www.acme.example.test through longer'));
 });
 
-test('http-01 is answered by a server of the vault, until the renewal ends', async (t) => {
+test('http-01 challenges are served during the renewal, and return 404 after it', async (t) => {
   const world = hastyWorld();
   const { vault, url } = await testServer(t, { world });
   const { port } = new URL(url);
@@ -90,7 +90,7 @@ test("a name whose validation fails makes the renewal fail with the CA's message
   assert.deepEqual(await challengeRows(vault), []);
 });
 
-test('a provider that is removed at any operation of an order breaks nothing', async (t) => {
+test('a DNS provider removed at any operation of an order leaves no challenge, and a failure is retried', async (t) => {
   for (let number = 2, isOver = false; !isOver; number += 1) {
     const opened = await lookingEngine(t);
     const { vault, zone, world } = opened;
@@ -107,7 +107,7 @@ test('a provider that is removed at any operation of an order breaks nothing', a
   }
 });
 
-test('two certificates for the same name that are renewed at once do not take each other’s record away', async (t) => {
+test('concurrent renewals of three certificates for the same name all succeed and leave no record', async (t) => {
   const opened = await lookingEngine(t, { certificate: null });
   const { vault } = opened;
   for (const name of ['one', 'two', 'three']) {
@@ -121,7 +121,7 @@ test('two certificates for the same name that are renewed at once do not take ea
   assert.deepEqual([...opened.zone.records], []);
 });
 
-test('a worker that lost its lease leaves what it presented to the next one', async (t) => {
+test('a worker that lost its lease leaves its records to the next worker', async (t) => {
   const opened = await lookingEngine(t);
   const { vault, zone } = opened;
   const overtaken = await workerOn(vault, zone, async ({ what, moment }) => {
@@ -139,7 +139,7 @@ test('a worker that lost its lease leaves what it presented to the next one', as
   assert.deepEqual(await challengeRows(vault), []);
 });
 
-test('a person has a day to create a record, though an attempt has an hour', async (t) => {
+test('a manual DNS record can be created 23 hours later, beyond the one-hour attempt timeout', async (t) => {
   const opened = await engine(t, { certificate: null });
   const { vault, world, zone } = opened;
   const input = parseInput(createDnsProviderInput, { name: 'me', type: 'manual', zones: ['example.test'] });

@@ -76,7 +76,7 @@ async function drain(vault: Vault): Promise<void> {
 const update = (input: object) => (vault: Vault, name: string) =>
   changeCertificate(vault, localCli, name, parseInput(updateCertificateInput, input));
 
-test('a certificate that is disabled during an order gets none, unless the request for it had been sent', (t) =>
+test('a certificate disabled during an order is not issued unless the order was already finalized', (t) =>
   walkChanges(
     t,
     update({ disabled: true }),
@@ -92,7 +92,7 @@ test('a certificate that is disabled during an order gets none, unless the reque
     },
   ));
 
-test('a certificate that is deleted during an order takes all with it', (t) =>
+test('deleting a certificate during an order removes its renewals, challenges and records without errors', (t) =>
   walkChanges(
     t,
     (vault, name) => deleteCertificate(vault, localCli, name, { force: true }),
@@ -108,7 +108,7 @@ test('a certificate that is deleted during an order takes all with it', (t) =>
     },
   ));
 
-test('a certificate that is moved to another issuer during an order is then ordered from that one', (t) =>
+test('a certificate moved to another issuer during an order is issued by it unless already finalized', (t) =>
   walkChanges(
     t,
     update({ issuer: 'other' }),
@@ -122,7 +122,7 @@ test('a certificate that is moved to another issuer during an order is then orde
     },
   ));
 
-test('a certificate that gets other names during an order is then ordered for those', async (t) => {
+test('a certificate whose names change during an order is issued for the new names', async (t) => {
   let count = 0;
   await walkChanges(
     t,

@@ -9,15 +9,15 @@ import { fails, issuesAnother, issuesOnce } from '../../harness/issuance/engine-
 import { challengeRows, countOf, engine } from '../../harness/issuance/engine-vault.ts';
 
 const replies: Readonly<Record<string, { readonly reply: ScriptedReply; readonly words: RegExp }>> = {
-  'cut JSON': {
+  'truncated JSON': {
     reply: { headers: { 'Content-Type': 'application/json' }, body: '{"status": "pend' },
     words: /^unexpected response from 127\.0\.0\.1:\d+: expected an order, got invalid or incomplete JSON$/,
   },
-  'JSON that is no order': {
+  'JSON that is not an order': {
     reply: { body: { status: 'wonderful' } },
     words: /expected an order, got an invalid one: status/,
   },
-  'another type': {
+  'an HTML response': {
     reply: { headers: { 'Content-Type': 'text/html' }, body: '<p>Hello</p>' },
     words: /expected an order, got text\/html$/,
   },
@@ -29,14 +29,14 @@ const replies: Readonly<Record<string, { readonly reply: ScriptedReply; readonly
     reply: { status: 302, headers: { Location: 'https://elsewhere.test/' } },
     words: /responded with a redirect \(302\); redirects are not followed$/,
   },
-  'a refusal': {
+  'a problem document': {
     reply: problem('rejectedIdentifier', 'We do not do that'),
     words: /^We do not do that$/,
   },
 };
 
 for (const [what, { reply, words }] of Object.entries(replies)) {
-  test(`${what} in place of the order, at any step, fails the renewal with words that say so`, async (t) => {
+  test(`${what} in place of the order, at any step, fails the renewal with a matching error`, async (t) => {
     for (const kind of ['newOrder', 'order', 'finalize'] satisfies AcmeKind[]) {
       const opened = await engine(t);
       opened.ca.override(kind, reply);
@@ -49,7 +49,7 @@ for (const [form, header] of [
   ['seconds', '1800'],
   ['a date', new Date(Date.parse('2026-11-21T12:30:00Z')).toUTCString()],
 ] as const) {
-  test(`a CA that is too busy until a time, as ${form}, is heeded by certificate and issuer`, async (t) => {
+  test(`a 503 response with Retry-After as ${form} delays the certificate and pauses the issuer`, async (t) => {
     const opened = await engine(t);
     const { vault, world, ca } = opened;
     ca.override(
@@ -78,7 +78,7 @@ test('an issuer is paused for an hour at most, its certificate for as long as th
 });
 
 for (const kind of ['order', 'authorization', 'challenge', 'finalize', 'certificate'] satisfies AcmeKind[]) {
-  test(`a CA that is too busy for a moment at ${kind} is waited for within the attempt`, async (t) => {
+  test(`a short Retry-After at ${kind} is waited for within the attempt`, async (t) => {
     const opened = await engine(t);
     const busy = problem('serverInternal', 'busy', { status: 503, headers: { 'Retry-After': '7' } });
     opened.ca.override(kind, busy, busy);
@@ -104,7 +104,7 @@ for (const kind of ['order', 'authorization', 'challenge', 'finalize', 'certific
   });
 }
 
-test('a CA that is too busy for an hour ends the attempt, and the issuer is left alone', async (t) => {
+test('a Retry-After of an hour at finalize ends the attempt', async (t) => {
   const opened = await engine(t);
   opened.ca.override(
     'finalize',
@@ -113,7 +113,7 @@ test('a CA that is too busy for an hour ends the attempt, and the issuer is left
   await fails(opened, /^busy$/);
 });
 
-test('an order that is processed for long is waited for', async (t) => {
+test('an order that stays in processing is waited for, and its steps are recorded', async (t) => {
   const opened = await engine(t, { processing: 100 });
   const ended = await issuesOnce(opened);
   assert.deepEqual(
@@ -130,7 +130,7 @@ test('an order that is processed for long is waited for', async (t) => {
   );
 });
 
-test('an order that never ends is given up after an hour, with what was waited for', async (t) => {
+test('an order stuck in processing times out after an hour, and the last step is recorded', async (t) => {
   const opened = await engine(t, { processing: Number.POSITIVE_INFINITY, zones: ['example.test'] });
   const before = opened.world.now();
   const { ended } = await fails(opened, /^Timed out after 1 h: waiting for the CA was canceled/);
@@ -153,7 +153,7 @@ test('an order that takes more than an hour is continued by the next renewal, wh
   assert.deepEqual([before?.sealed_private_key, before?.order_url], [null, null]);
 });
 
-test('an authorization that never ends is given up after an hour, and its record is taken down', async (t) => {
+test('a pending authorization times out after an hour, and its record is removed', async (t) => {
   const opened = await engine(t, {
     zones: ['example.test'],
     validate: () => new Promise(() => undefined),

@@ -96,10 +96,10 @@ async function walkKills(t: TestContext, moment: 'lost' | 'unanswered') {
 test('kill -9 before any request of an order reaches the CA: the next process continues the order', (t) =>
   walkKills(t, 'lost'));
 
-test('kill -9 when the CA has heard any request of an order: the next process asks for no second certificate', (t) =>
+test('kill -9 after the CA processed any request of an order: the next process issues no second certificate', (t) =>
   walkKills(t, 'unanswered'));
 
-test('three processes on one database carry every renewal out once', async (t) => {
+test('three processes on one database run every renewal exactly once', async (t) => {
   const opened = await shared(t);
   const { vault, ca, dataDir } = opened;
   const workers = await Promise.all([1, 2, 3].map(() => workerProcess(t, dataDir)));

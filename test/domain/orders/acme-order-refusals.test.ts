@@ -10,7 +10,7 @@ import { problem } from '../../harness/ca/scripted-acme.ts';
 import { fails, issuesOnce } from '../../harness/issuance/engine-outcomes.ts';
 import { engine } from '../../harness/issuance/engine-vault.ts';
 
-test('a replaced certificate that has been replaced already is ordered as a new one', async (t) => {
+test('an alreadyReplaced error is followed by an order without replaces', async (t) => {
   const opened = await engine(t);
   const { vault, ca, work } = opened;
   await issuesOnce(opened);
@@ -24,7 +24,7 @@ test('a replaced certificate that has been replaced already is ordered as a new 
   assert.equal([...ca.state.orders.values()].at(-1)?.replaces, undefined);
 });
 
-test('a certificate for another key, and one whose chain does not connect, are not taken', async (t) => {
+test('a certificate for another key and one with an unrelated chain are rejected', async (t) => {
   const chain = await makeChain();
   const other = await makeChain();
   const pem = (...ders: readonly Buffer[]) => ders.map((der) => encodePem('CERTIFICATE', der)).join('');
@@ -45,7 +45,7 @@ test('a certificate for another key, and one whose chain does not connect, are n
   await fails(second, /chain|signed|issued/);
 });
 
-test('an order that became invalid tells each identifier and what was wrong with it', async (t) => {
+test('an invalid order fails with the error of each identifier', async (t) => {
   const opened = await engine(t, {
     processing: 5,
     certificate: { domains: ['a.example.test', 'b.example.test'] },
@@ -74,7 +74,7 @@ test('an order that became invalid tells each identifier and what was wrong with
   );
 });
 
-test('a page that a person has to visit is shown', async (t) => {
+test('a userActionRequired error includes the URL to visit', async (t) => {
   const opened = await engine(t);
   const instance = 'https://ca.example/terms/2';
   opened.ca.override(
@@ -84,7 +84,7 @@ test('a page that a person has to visit is shown', async (t) => {
   await fails(opened, /^The terms have changed Visit https:\/\/ca\.example\/terms\/2$/);
 });
 
-test('a network that is down before there is an order fails the attempt at once, and it is tried by the back-off', async (t) => {
+test('a connection cut at newOrder fails the attempt within a second', async (t) => {
   const opened = await engine(t);
   const { ca, world } = opened;
   const cut = { cutAfter: 0 };

@@ -14,7 +14,7 @@ import { countOf, engine } from '../../harness/issuance/engine-vault.ts';
 import { forever, makeCertificate, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 
 for (const seen of ['open', 'finalized'] as const) {
-  test(`two certificates of the same names and one order, which the second sees ${seen}, both succeed at once`, async (t) => {
+  test(`two concurrent renewals that get the same order, ${seen} for the second, both succeed`, async (t) => {
     const { vault, ca } = await engine(t, { certificate: null });
     const domains = ['www.example.test'];
     await makeCertificate(vault, 'ec', { issuer: 'ca', domains, key_type: 'ec256' });
@@ -66,7 +66,7 @@ for (const seen of ['open', 'finalized'] as const) {
   });
 }
 
-test('a certificate for a key that is never ours is refused after a few orders', async (t) => {
+test('a CA that always returns a certificate for another key fails the renewal after four orders', async (t) => {
   const { vault, ca, work } = await engine(t);
   const other = await engine(t);
   assert.equal((await other.work()).status, 'succeeded');
@@ -83,7 +83,7 @@ test('a certificate for a key that is never ours is refused after a few orders',
   assert.equal((await rowOf(vault, 'www')).failed_attempts, 1);
 });
 
-test('a worker that was overtaken leaves the record that its successor uses', async (t) => {
+test('a worker that lost its lease leaves the DNS record to its successor', async (t) => {
   const { vault, world, zone } = await lookingEngine(t);
   const claimed = await claimRenewal(vault, 'first');
   assert(claimed);

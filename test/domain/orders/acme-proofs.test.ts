@@ -102,11 +102,11 @@ function authorizationOf(name: string, types: readonly string[]): AcmeAuthorizat
 for (const { name, wish, offered = usual, zones = [], drafts = false, outcome } of cases) {
   const circumstances = [
     `offered ${offered.join(', ') || 'nothing'}`,
-    wish === undefined ? [] : `wished ${wish}`,
+    wish === undefined ? [] : `requested ${wish}`,
     zones.length === 0 ? [] : `a provider has ${zones.join()}`,
     drafts ? 'drafts are allowed' : [],
   ].flat();
-  const what = typeof outcome === 'string' ? `is proven by ${outcome}` : `is refused: ${outcome.source}`;
+  const what = typeof outcome === 'string' ? `is validated by ${outcome}` : `is rejected: ${outcome.source}`;
   test(`${name} ${what} (${circumstances.join('; ')})`, async (t) => {
     const { vault } = await engine(t, { zones });
     const claimed = await claimRenewal(vault, 'worker');
@@ -131,7 +131,7 @@ for (const [name, outcome] of [
   ['www.example.test', /failed to look up the CNAME of _acme-challenge\.www\.example\.test: .* SERVFAIL$/],
   ['*.corp.test', /failed to look up the CNAME of _acme-challenge\.corp\.test: .* SERVFAIL$/],
 ] as const) {
-  test(`a CNAME that cannot be looked up: ${name} ${typeof outcome === 'string' ? `is validated by ${outcome}` : 'fails'}`, async (t) => {
+  test(`with a failing CNAME lookup, ${name} ${typeof outcome === 'string' ? `is validated by ${outcome}` : 'fails'}`, async (t) => {
     const { vault, zone, log } = await engine(t, { zones: ['example.test'] });
     t.mock.method(zone.resolver, 'cname', unanswered);
     const claimed = await claimRenewal(vault, 'worker');

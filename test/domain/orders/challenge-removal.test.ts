@@ -11,7 +11,7 @@ import {
 } from '../../../src/domain/orders/challenge-removal.ts';
 import { challengeRows, engine } from '../../harness/issuance/engine-vault.ts';
 
-test('a record that two need is taken down by the second', async (t) => {
+test('a record shared by two challenges is removed with the second challenge', async (t) => {
   const { vault, zone } = await engine(t, { zones: ['example.test'] });
   const provider = await findDnsProvider(vault.db.reader, 'memory');
   const name = '_acme-challenge.www.example.test';
@@ -43,7 +43,7 @@ test('a record that two need is taken down by the second', async (t) => {
   assert.deepEqual(await challengeRows(vault), []);
 });
 
-test('a record that cannot be removed with the others does not keep them, and is tried again', async (t) => {
+test('a record whose removal fails does not block the others, and is retried', async (t) => {
   const { vault, zone, log } = await engine(t, { zones: ['example.test'] });
   const provider = await findDnsProvider(vault.db.reader, 'memory');
   assert(provider);

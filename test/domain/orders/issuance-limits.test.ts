@@ -71,7 +71,7 @@ async function holdOf(vault: Vault, name: string) {
   return open && ([open.held_until, open.hold_reason] as const);
 }
 
-test('the fifth certificate for a set of names in a week is the last, in any order of the names', async (t) => {
+test('a sixth certificate for a set of names within 7 days is held, in any order of the names', async (t) => {
   const { vault, world, issued } = await prepared(t);
   const start = world.now();
   await issued('a', ['www.example.com', 'example.com']);
@@ -102,7 +102,7 @@ test('the fifth certificate for a set of names in a week is the last, in any ord
   assert.equal(await claimed(vault), undefined);
 });
 
-test('certificates that the version before issued for a set of names count too', async (t) => {
+test('renewals stored without name_set by the previous version count toward the limit per set of names', async (t) => {
   const { vault, world, issued } = await prepared(t);
   const start = world.now();
   await issued('a', ['www.example.com', 'example.com']);
@@ -126,7 +126,7 @@ test('certificates that the version before issued for a set of names count too',
   assert.equal(await claimed(vault), (await rowOf(vault, 'twin')).id);
 });
 
-test('the fiftieth new certificate of a registered domain in a week is the last, but what was there is renewed', async (t) => {
+test('the 51st new certificate of a registered domain within 7 days is held, renewals are not', async (t) => {
   const { vault, world, issued } = await prepared(t);
   for (let n = 1; n <= 50; n += 1) await issued(`c${n}`, [`w${n}.example.co.uk`]);
   await makeCertificate(vault, 'next', { issuer: 'ca', domains: ['x.y.example.co.uk', 'elsewhere.test'] });
@@ -141,7 +141,7 @@ test('the fiftieth new certificate of a registered domain in a week is the last,
   assert.equal(await claimed(vault), (await rowOf(vault, 'c1')).id);
 });
 
-test('an order that replaces a certificate of its CA (RFC 9773) is exempt from all limits but failures', async (t) => {
+test('an order that replaces a certificate of its CA (RFC 9773) is exempt from the limit per set of names', async (t) => {
   const { vault, world, issued } = await prepared(t);
   await issued('a', ['www.example.com']);
   for (let n = 1; n < 5; n += 1) {
@@ -153,7 +153,7 @@ test('an order that replaces a certificate of its CA (RFC 9773) is exempt from a
   assert.equal(await claimed(vault), (await rowOf(vault, 'a')).id);
 });
 
-test('orders of an account stop below the limit, and continue as the window moves', async (t) => {
+test('orders are held at 300 per account within 3 hours, and continue as the window moves', async (t) => {
   const { vault, world, issuer } = await prepared(t);
   const most = limits?.ordersPerAccount.count ?? 0;
   const account = await vault.db.write(async (writer) => {
@@ -190,7 +190,7 @@ test('orders of an account stop below the limit, and continue as the window move
   assert.equal(await claimed(vault), (await rowOf(vault, 'b')).id);
 });
 
-test('after five failed validations within an hour a certificate waits, however often people ask', async (t) => {
+test('after five failed validations within an hour a certificate is held despite renewal requests', async (t) => {
   const { vault, world } = await prepared(t);
   await makeCertificate(vault, 'a', { issuer: 'ca', domains: ['a.example'] });
   const first = world.now();
@@ -258,7 +258,7 @@ test('a limit on a registered domain delays only its own certificates', async (t
   assert.equal((await workOn(vault)).status, 'succeeded');
 });
 
-test('a limit that names an unrelated domain applies to the one certificate', async (t) => {
+test('a rateLimited error about an unrelated domain does not delay certificates of that domain', async (t) => {
   const { vault, ca } = await engine(t, { certificate: null });
   await makeCertificate(vault, 'a', { issuer: 'ca', domains: ['a.example.com'] });
   ca.override(
@@ -270,7 +270,7 @@ test('a limit that names an unrelated domain applies to the one certificate', as
   assert.equal((await workOn(vault)).status, 'succeeded');
 });
 
-test('one certificate that is limited delays no other; unrelated ones refused in a row pause the CA, until one succeeds', async (t) => {
+test('the issuer is paused when orders of three unrelated domains in a row are rate-limited, until one succeeds', async (t) => {
   const { vault, ca, world } = await engine(t, { certificate: null });
   const limited = ca.overrideAll('newOrder', tooMany('slow down'));
   const pause = async () =>
@@ -302,7 +302,7 @@ test('one certificate that is limited delays no other; unrelated ones refused in
   assert.equal((await statusesOf(vault)).at(-1), 'failed');
 });
 
-test('certificates that the CA refuses again pause it for no others', async (t) => {
+test('repeated rate-limited renewals of the same certificates do not extend the pause of the issuer', async (t) => {
   const { vault, ca, world } = await engine(t, { certificate: null });
   ca.overrideAll('newOrder', tooMany('slow down'));
   const pause = async () =>

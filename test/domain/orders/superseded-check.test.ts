@@ -34,19 +34,19 @@ async function changedWhileWaiting(t: TestContext, change: (vault: Vault) => Pro
 const update = (input: object) => (vault: Vault) =>
   changeCertificate(vault, localCli, 'www', parseInput(updateCertificateInput, input));
 
-test('disabled: it ends, and nothing is queued', async (t) => {
+test('a renewal waiting for its record ends when the certificate is disabled, and is not queued again', async (t) => {
   const { vault, ended } = await changedWhileWaiting(t, update({ disabled: true }));
   assert.equal(ended?.error, 'the certificate was disabled');
   assert.deepEqual(await statusesOf(vault), ['failed']);
 });
 
-test('other names: it ends, and the next is queued at once', async (t) => {
+test('a renewal waiting for its record ends when the names change, and a new one is queued', async (t) => {
   const { vault, ended } = await changedWhileWaiting(t, update({ domains: ['right.example.test'] }));
   assert.equal(ended?.error, 'the names or the key type were changed');
   assert.deepEqual(await statusesOf(vault), ['failed', 'queued']);
 });
 
-test('deleted: it ends with its certificate', async (t) => {
+test('a renewal waiting for its record is deleted with its certificate', async (t) => {
   const { vault, ended } = await changedWhileWaiting(t, (opened) =>
     deleteCertificate(opened, localCli, 'www', { force: true }),
   );
@@ -54,7 +54,7 @@ test('deleted: it ends with its certificate', async (t) => {
   assert.deepEqual(await statusesOf(vault), []);
 });
 
-test('deleted while its record is presented: the record is removed', async (t) => {
+test('a record presented while its certificate is deleted is removed', async (t) => {
   const { vault, zone, ca } = await engine(t, { zones: ['example.test'] });
   const { present } = zone.provider;
   const presentAndDelete: typeof present = async (record, signal) => {

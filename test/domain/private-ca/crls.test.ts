@@ -75,7 +75,7 @@ async function verified(t: TestContext, vault: Vault, crls: Crls, name: string):
 }
 
 test(
-  'a revoked certificate is refused by openssl at the next request; others are not',
+  'openssl rejects a revoked certificate with the next CRL, and accepts others',
   needs('openssl'),
   async (t) => {
     const { vault } = await testVault(t);
@@ -212,7 +212,7 @@ test('a CRL is signed again after a day, is not signed before, and is never serv
 });
 
 test(
-  'a clock that was a year ahead takes nothing off the CRL, and leaves none from the future',
+  'a clock that was a year ahead removes no entry from the CRL, and the next CRL has the current date',
   needs('openssl'),
   async (t) => {
     const { vault, world } = await testVault(t);
@@ -285,7 +285,7 @@ test('a deleted, purged or restored certificate stays on the CRL until a CRL aft
   assert.equal(Number(count), 0);
 });
 
-test('a long CRL is encoded in portions, between which others are served, and has every entry', async (t) => {
+test('a CRL of 1235 entries yields to the event loop three times and has every entry', async (t) => {
   const { vault, world } = await testVault(t);
   await create(vault, 'one');
   await revoke(vault, 'one');
@@ -307,7 +307,7 @@ test('a long CRL is encoded in portions, between which others are served, and ha
   for (const serial of serials) assert(body.includes(Buffer.from(serial, 'hex')), serial);
 });
 
-test('the number grows also after a backup with an older one was restored', async (t) => {
+test('the CRL number grows although the stored CRLs were deleted', async (t) => {
   const { vault, world } = await testVault(t);
   const before = await new Crls(vault).current();
   await vault.db.write((writer) => writer.deleteFrom('crls').execute());

@@ -43,7 +43,7 @@ function assertWorkload({ leaf }: { readonly leaf: X509Certificate }): void {
   assert.deepEqual(leaf.keyUsage, [clientAuth]);
 }
 
-test('they are in the certificate, and renewal, update, deletion and restoring keep them', async (t) => {
+test('usage, URIs, emails and subject are in the certificate and survive renewal, update, deletion and restore', async (t) => {
   const { vault } = await testVault(t);
   await createCertificate(vault, localCli, input(workload));
   const first = await current(vault);
@@ -65,7 +65,7 @@ test('they are in the certificate, and renewal, update, deletion and restoring k
   assert.deepEqual({ usage, uris, emails, subject }, { ...workload, usage: 'server', subject: [] });
 });
 
-test('the usual certificate is for both sides, and its first domain is the subject', async (t) => {
+test('a certificate with usage both has server and client auth, and its first domain as CN', async (t) => {
   const { vault } = await testVault(t);
   await createCertificate(vault, localCli, input({ domains: ['a.example', 'b.example'], usage: 'both' }));
   const { leaf } = await current(vault);
@@ -75,7 +75,7 @@ test('the usual certificate is for both sides, and its first domain is the subje
   assert.deepEqual({ usage, uris, emails, subject }, { usage: 'both', uris: [], emails: [], subject: [] });
 });
 
-test('a desired certificate with them is created once, changes nothing again, and clears what it leaves out', async (t) => {
+test('ensureCertificate creates once, does nothing when unchanged, and resets omitted settings', async (t) => {
   const { vault } = await testVault(t);
   const ensure = async (settings: object) => {
     const wanted = { ...input(settings), auto_renew: true, disabled: false };
@@ -91,7 +91,7 @@ test('a desired certificate with them is created once, changes nothing again, an
   assert.equal((await current(vault)).leaf.subjectAltName, 'DNS:one.example');
 });
 
-test('what contradicts itself, and what a public CA would not issue, is refused', async (t) => {
+test('contradictory settings and settings that ACME CAs do not issue are rejected', async (t) => {
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   const refusals: [settings: object, path: string][] = [

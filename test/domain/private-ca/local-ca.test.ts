@@ -63,7 +63,7 @@ test('a short lifetime is kept, and is not shortened by the backdating', async (
   assert.equal(world.now() - leaf.validFromDate.getTime(), 180_000);
 });
 
-test('the CA that is there is left alone', async (t) => {
+test('ensureLocalCa keeps an existing CA', async (t) => {
   const { vault } = await testVault(t);
   const before = await rootPem(vault);
   await ensureLocalCa(vault);
@@ -71,7 +71,7 @@ test('the CA that is there is left alone', async (t) => {
   assert.deepEqual(await authorities(vault), ['root', 'intermediate']);
 });
 
-test('while the intermediate lasts long enough no other is issued', async (t) => {
+test('the intermediate is reused while it outlives new certificates', async (t) => {
   const { vault, world } = await testVault(t);
   const first = await issue(vault);
   world.advance(4 * 365 * day);
@@ -92,7 +92,7 @@ test('a new intermediate is issued when the old one expires too early, and is us
   assert.deepEqual(await authorities(vault), ['root', 'intermediate', 'intermediate']);
 });
 
-test('a lifetime that is longer than the intermediate lasts gets one that lasts as long', async (t) => {
+test('a lifetime beyond the expiry of the intermediate issues a longer intermediate', async (t) => {
   const { vault } = await testVault(t);
   const { leaf, intermediate } = await issue(vault, 7 * 365 * day);
   assert.equal(leaf.validToDate.getTime() - leaf.validFromDate.getTime(), 7 * 365 * day);
@@ -111,7 +111,7 @@ test('no certificate outlives the root', async (t) => {
   assert.equal((await issue(vault)).leaf.validTo, root.validTo);
 });
 
-test('an expired CA issues nothing and says so', async (t) => {
+test('issuing from an expired CA fails with an error', async (t) => {
   const { vault, world } = await testVault(t);
   world.advance(rootLifetime);
   await assert.rejects(issue(vault), /the private CA has expired/);
@@ -126,7 +126,7 @@ const opener = `
   process.stdout.write('done');
 `;
 
-test('processes that open a new vault at once make one CA', async (t) => {
+test('three processes that open a new vault at the same time create one CA', async (t) => {
   const dataDir = tempDir(t);
   const args = [
     sourceUrl('cli/runtime/open-vault.ts'),

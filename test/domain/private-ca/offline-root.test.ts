@@ -90,7 +90,7 @@ function opensslDir(t: TestContext, files: Readonly<Record<string, string | Buff
 }
 
 test(
-  'the file opens with openssl and has the key of the root, which the vault no longer has',
+  'the exported file opens with openssl and contains the root key, which is removed from the vault',
   needs('openssl'),
   async (t) => {
     const { vault } = await testVault(t);
@@ -108,7 +108,7 @@ test(
   },
 );
 
-test('no two files under one passphrase are alike', async (t) => {
+test('two exports with the same passphrase differ but contain the same key', async (t) => {
   const { vault } = await testVault(t);
   const first = await exported(vault);
   await imported(vault, first);
@@ -146,7 +146,7 @@ test('a file that reads back wrong leaves the key in the vault', async (t) => {
   assert.deepEqual(await events(vault), []);
 });
 
-test('the private CA issues without the key of its root until its intermediate expires, and then says what it needs', async (t) => {
+test('the private CA issues without its root key until the intermediate expires, and again after the key is imported', async (t) => {
   const { vault, world } = await testVault(t);
   const { intermediate } = await issue(vault);
   const file = await exported(vault);
@@ -166,7 +166,7 @@ test('the private CA issues without the key of its root until its intermediate e
   assert(renewed.intermediate.verify(new X509Certificate(await rootPem(vault)).publicKey));
 });
 
-test('an intermediate that expires within four years is replaced before the key leaves', async (t) => {
+test('an intermediate that expires within four years is replaced before the root key is exported', async (t) => {
   const { vault, world } = await testVault(t);
   world.advance(2 * 365 * day);
   await exported(vault);
@@ -175,7 +175,7 @@ test('an intermediate that expires within four years is replaced before the key 
   assert(intermediate.validToDate.getTime() > world.now() + 4 * 365 * day);
 });
 
-test('other constraints need the key of the root', async (t) => {
+test('changed constraints require the root key', async (t) => {
   const { vault } = await testVault(t);
   const file = await exported(vault);
   const { id } = await localCa(vault.db.reader);
@@ -251,7 +251,7 @@ test('a CRL that a server signs during the export does not replace the last one'
   assert.equal((await keyLengths(vault))[0], 0);
 });
 
-test('a second export and a second import are refused', async (t) => {
+test('a second export and a second import are rejected', async (t) => {
   const { vault } = await testVault(t);
   const file = await exported(vault);
   await assert.rejects(exported(vault), {
@@ -266,7 +266,7 @@ test('a second export and a second import are refused', async (t) => {
   ]);
 });
 
-test('of two exports at the same time, one removes the key and the other says so', async (t) => {
+test('of two concurrent exports, one succeeds and the other fails with an error', async (t) => {
   const { vault } = await testVault(t);
   const outcomes = await Promise.allSettled([exported(vault), exported(vault)]);
   const failed = outcomes.flatMap((outcome) =>
@@ -277,7 +277,7 @@ test('of two exports at the same time, one removes the key and the other says so
   assert.equal((await events(vault)).length, 1);
 });
 
-test('a file that does not fit is refused with the reason, and the vault stays without the key', async (t) => {
+test('importing a wrong or damaged key file is rejected with the reason, and the vault stays without the key', async (t) => {
   const { vault } = await testVault(t);
   const file = await exported(vault);
   const { privateKey: other } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
@@ -300,7 +300,7 @@ test('a file that does not fit is refused with the reason, and the vault stays w
   assert.equal((await keyLengths(vault))[0], 0);
 });
 
-test('a master key rotation passes over the key that is not there', async (t) => {
+test('a master key rotation skips an exported root key', async (t) => {
   const { vault } = await testVault(t);
   await exported(vault);
   assert.deepEqual((await resealAll(vault)).damaged, []);
@@ -308,7 +308,7 @@ test('a master key rotation passes over the key that is not there', async (t) =>
   await issue(vault);
 });
 
-test('doctor says a year before when the key of the root is needed, and names the command', async (t) => {
+test('doctor warns a year before an exported root key is needed, with the import command', async (t) => {
   const { vault, world } = await testVault(t);
   assert.deepEqual(await authorityFindings(vault), []);
   const file = await exported(vault);
@@ -336,7 +336,7 @@ test('doctor says a year before when the key of the root is needed, and names th
   assert.match(message, /^local-ca: the key of its root was exported; its intermediate issues until /);
 });
 
-test('doctor warns of lifetimes that the intermediate cuts', async (t) => {
+test('doctor warns of certificate lifetimes that exceed the intermediate', async (t) => {
   const { vault, world } = await testVault(t);
   const input = { name: 'web', domains: ['www.example.com'], lifetime: '900d' };
   await createCertificate(vault, localCli, parseInput(createCertificateInput, input));

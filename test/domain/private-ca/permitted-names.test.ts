@@ -15,14 +15,14 @@ const permitted = {
 
 const within: Readonly<Record<string, CertifiedNames>> = {
   'a permitted domain': { domains: ['staging.example'] },
-  'a name far below one': { domains: ['a.b.c.staging.example'] },
-  'a wildcard directly below one': { domains: ['*.staging.example'] },
+  'a deep subdomain': { domains: ['a.b.c.staging.example'] },
+  'a wildcard of a permitted domain': { domains: ['*.staging.example'] },
   'a name below a top-level domain': { domains: ['db.internal'] },
-  'addresses of the networks': { domains: ['10.255.0.1', '2001:db8:7fff::1'] },
+  'addresses in the networks': { domains: ['10.255.0.1', '2001:db8:7fff::1'] },
   'email addresses': { emails: ['a@staging.example', 'b@mail.staging.example'] },
   'a SPIFFE ID': { uris: ['spiffe://staging.example/web'] },
   'a URI with a port': { uris: ['https://api.staging.example:8443/x?y'] },
-  'fields that name no host': { subject: ['O=www.example.com', 'CN=Alice Example'] },
+  'subject fields that are not hosts': { subject: ['O=www.example.com', 'CN=Alice Example'] },
   'a login as the common name of a client': { subject: ['CN=alice'], usage: 'client' },
 };
 
@@ -34,20 +34,20 @@ for (const [title, names] of Object.entries(within)) {
 
 const outside: Readonly<Record<string, CertifiedNames>> = {
   'another domain': { domains: ['www.example.com'] },
-  'the domain above': { domains: ['example'] },
-  'a wildcard above': { domains: ['*.example'] },
-  'a domain that only ends alike': { domains: ['notstaging.example'] },
+  'a parent domain': { domains: ['example'] },
+  'a wildcard of a parent domain': { domains: ['*.example'] },
+  'a domain with only the same suffix': { domains: ['notstaging.example'] },
   'an address of another network': { domains: ['11.0.0.1'] },
   'an IPv6 address of another network': { domains: ['2001:db8:8000::1'] },
-  'an IPv4 address of a network in the form of IPv6': { domains: ['::ffff:a00:1'] },
-  'an email address elsewhere': { emails: ['a@example.com'] },
-  'a SPIFFE ID elsewhere': { uris: ['spiffe://prod.example/web'] },
+  'a permitted IPv4 address mapped to IPv6': { domains: ['::ffff:a00:1'] },
+  'an email address at another domain': { emails: ['a@example.com'] },
+  'a SPIFFE ID of another domain': { uris: ['spiffe://prod.example/web'] },
   'a URI without a host': { uris: ['urn:staging.example:1'] },
   'a URI with a permitted domain as its user': { uris: ['https://staging.example@example.com/'] },
   'a URI with a user': { uris: ['https://a@b.staging.example/'] },
   'a URI with a permitted domain in its query': { uris: ['https://example.com?x.staging.example/'] },
   'a URI with a permitted domain in its fragment': { uris: ['https://a.staging.example#b.staging.example'] },
-  'a URI of an address': { uris: ['https://10.0.0.1/'] },
+  'a URI with an IP address': { uris: ['https://10.0.0.1/'] },
   'a common name that is a host': { subject: ['CN=www.example.com'] },
   'a common name that OpenSSL takes for a host': { subject: ['CN=a_b.example.com'] },
   'a common name that is an address': { subject: ['CN=192.0.2.1'] },
@@ -64,7 +64,7 @@ for (const [title, names] of Object.entries(outside)) {
   });
 }
 
-test('the name that is not permitted is found among permitted ones', () => {
+test('forbiddenName returns the forbidden name among permitted ones', () => {
   const found = forbiddenName(permitted, { domains: ['a.internal', 'b.internal', 'c.example.com'] });
   assert.equal(found?.name, 'c.example.com');
 });
@@ -77,7 +77,7 @@ test('a CA for networks permits no domain, and a CA for domains no address', () 
   assert.equal(forbiddenName(domains, { domains: ['a.internal', '10.0.0.1'] })?.name, '10.0.0.1');
 });
 
-test('constraints are narrower if all they permit was permitted', () => {
+test('isNarrower is true only if the outer lists permit everything in the inner lists', () => {
   const any: PermittedLists = { permitDomains: [], permitIps: [] };
   const cases: [PermittedLists, PermittedLists, boolean][] = [
     [any, any, true],

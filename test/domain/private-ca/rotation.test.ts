@@ -70,7 +70,7 @@ function verify(
 }
 
 test(
-  'what is issued under either root is valid with its CRLs, until the last certificate of the former one has expired',
+  'certificates of both roots verify with their CRLs until the last certificate of the former root expires',
   needs('openssl'),
   async (t) => {
     const { vault, world, ca, rotate } = await prepared(t);
@@ -97,7 +97,7 @@ test(
   },
 );
 
-test('a root that issued nothing is not needed any longer', async (t) => {
+test('a former root without certificates is dropped immediately after rotation', async (t) => {
   const { vault, rotate, world } = await prepared(t);
   const before = await rootPem(vault);
   const { formerUntil } = await rotate();
@@ -107,7 +107,7 @@ test('a root that issued nothing is not needed any longer', async (t) => {
 });
 
 test(
-  'clients that trust only the former root accept what is issued until it expires',
+  'clients that trust only the former root accept new certificates until that root expires',
   needs('openssl'),
   async (t) => {
     const { vault, world, ca, rotate } = await prepared(t);
@@ -128,7 +128,7 @@ test(
   },
 );
 
-test('a root whose key was exported signs its successor once the key is back', async (t) => {
+test('a root whose key was exported is rotated only after the key is imported', async (t) => {
   const { vault, ca, rotate } = await prepared(t);
   const passphrase = new Secret('several words in a row');
   let file = Buffer.alloc(0);
@@ -159,7 +159,7 @@ test('an expired root is not rotated', async (t) => {
   assert.deepEqual(await rowsOf(vault), before);
 });
 
-test('of two rotations at once, one changes nothing', async (t) => {
+test('of two concurrent rotations, one fails and changes nothing', async (t) => {
   const { vault, ca, rotate } = await prepared(t);
   await issue(vault, ca);
   const outcomes = await Promise.allSettled([rotate(), rotate()]);
@@ -178,7 +178,7 @@ test('of two rotations at once, one changes nothing', async (t) => {
 });
 
 test(
-  'certificates that are issued while the root is replaced are valid under one of the roots to trust',
+  'certificates issued during a root rotation verify with the published roots',
   needs('openssl'),
   async (t) => {
     const { vault, world, ca, rotate } = await prepared(t);
@@ -193,7 +193,7 @@ test(
 );
 
 test(
-  'a root of version 0.1.0 permits one CA below it, so its successor has its name, and programs that know the RFC accept the link',
+  'a rotated root of version 0.1.0 keeps its subject, and certificates verify with the former and both roots',
   needs('openssl'),
   async (t) => {
     const { vault, world } = await testVault(t);

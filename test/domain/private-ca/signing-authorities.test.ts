@@ -14,7 +14,7 @@ function rows({ db }: Vault): Promise<CaCertificateRow[]> {
   return db.reader.selectFrom('ca_certificates').selectAll().orderBy('id').execute();
 }
 
-test('a CA certificate that was read again is the open one, and each has its own', async (t) => {
+test('signingAuthority returns the same opened CA for a row that is read again, and one per CA certificate', async (t) => {
   const { vault } = await testVault(t);
   const [first, again] = [await rows(vault), await rows(vault)];
   const opened = first.map((row) => signingAuthority(vault, row));
@@ -22,7 +22,7 @@ test('a CA certificate that was read again is the open one, and each has its own
   for (const [at, row] of again.entries()) assert.equal(signingAuthority(vault, row), opened[at]);
 });
 
-test('one that was sealed anew is opened again, and one that was altered is refused', async (t) => {
+test('signingAuthority reopens a resealed key, and rejects a foreign or altered key', async (t) => {
   const { vault } = await testVault(t);
   const [row] = await rows(vault);
   assert(row);

@@ -130,7 +130,7 @@ test('a worker that lost its lease issues no second version when it continues', 
   assert.equal((await requireRenewal(vault, 'www1', first.renewal.id)).status, 'succeeded');
 });
 
-test('a worker that lost its lease leaves the one that has it alone', async (t) => {
+test('a worker that lost its lease does not change the renewal of the new owner', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'first');
   const { goOn } = await runUntilKeyIsStored(vault, first);
@@ -144,7 +144,7 @@ test('a worker that lost its lease leaves the one that has it alone', async (t) 
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
-test('the same worker that claims again after its lease expired does not count as the previous one', async (t) => {
+test('a worker that reclaims a renewal after lease expiry is a new owner; its previous attempt stores nothing', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'worker');
   const { goOn } = await runUntilKeyIsStored(vault, first);
@@ -156,7 +156,7 @@ test('the same worker that claims again after its lease expired does not count a
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
-test('a renewal that was interrupted five times is given up', async (t) => {
+test('a renewal that was interrupted five times fails as abandoned', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   for (let n = 0; n < 5; n += 1) {
     await claim(vault, 'dying');
@@ -194,7 +194,7 @@ test('a lease is kept fresh while the work continues, and no longer', async (t) 
   assert(await claimRenewal(vault, 'second'));
 });
 
-test('a lease that cannot be written is retried until it runs out, and only then lost', async (t) => {
+test('keepLease retries failed writes until the lease expires, and only then reports it lost', async (t) => {
   const { vault, world, log } = await vaultWithRenewals(t);
   const claimed = await claim(vault, 'first');
   const begun = world.now();
@@ -230,7 +230,7 @@ test('a lease that cannot be written is retried until it runs out, and only then
   assert(failures() > 20);
 });
 
-test('a lease that was lost is not taken back', async (t) => {
+test('keepLease ends without writing when another worker has the lease', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const claimed = await claim(vault, 'first');
   const keeping = keepLease(vault, claimed, new AbortController().signal);
@@ -243,7 +243,7 @@ test('a lease that was lost is not taken back', async (t) => {
   assert.deepEqual([renewal.lease_owner, renewal.lease_expires_at], ['second', 1]);
 });
 
-test('a renewal that is given back is as it was, and its claim is not held against it', async (t) => {
+test('a released renewal is queued again, and its claims are not counted', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   for (let n = 0; n < 10; n += 1) {
     const claimed = await claim(vault, 'stopping');
@@ -258,7 +258,7 @@ test('a renewal that is given back is as it was, and its claim is not held again
   assert.deepEqual(await versionsOf(vault), [1, 2]);
 });
 
-test('a worker that lost a renewal does not return it for the worker that has it', async (t) => {
+test('a worker that lost its lease cannot release the renewal of the new owner', async (t) => {
   const { vault, world } = await vaultWithRenewals(t);
   const first = await claim(vault, 'first');
   world.advance(leaseDuration);
@@ -309,14 +309,14 @@ test('an issuer that is paused is skipped until its pause ends, and delays no ot
   assert.deepEqual(await ids(), [1, 3, 5]);
 });
 
-test('issuers that have all they can take are passed over', async (t) => {
+test('renewals of issuers at their limit are skipped', async (t) => {
   const { issuers, ids } = await twoIssuers(t);
   assert.deepEqual(await ids(except(...issuers)), [7]);
   assert.deepEqual(await ids(except(issuers[1])), [1, 3, 5]);
   assert.deepEqual(await ids(except()), [2, 4, 6]);
 });
 
-test('a renewal whose issuer was removed is claimed all the same, to be ended', async (t) => {
+test('a renewal whose issuer was removed is claimed even when all issuers are at their limit', async (t) => {
   const { vault, issuers, ids } = await twoIssuers(t);
   await vault.db.write((writer) =>
     writer.updateTable('renewals').set({ issuer_id: null }).where('id', '=', 1).execute(),
@@ -324,7 +324,7 @@ test('a renewal whose issuer was removed is claimed all the same, to be ended', 
   assert.deepEqual(await ids(except(...issuers)), [1, 7]);
 });
 
-test('a single renewal can be claimed by a waiting process, and only while no other has it', async (t) => {
+test('claimRenewal with only claims that renewal unless it is claimed, paused or over the limit', async (t) => {
   const { vault, world, issuers, ids } = await twoIssuers(t);
   assert.deepEqual(await ids({ only: 4 }), [4]);
   assert.deepEqual(await ids({ only: 4 }), []);

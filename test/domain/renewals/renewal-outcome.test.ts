@@ -52,7 +52,7 @@ async function underWay(t: TestContext) {
   return { ...opened, attempt, failWith, row, renewal, pause, failures };
 }
 
-test('a failure is notified, counted and recorded, and the next attempt is scheduled', async (t) => {
+test('a failure is counted and recorded, and the next attempt is scheduled', async (t) => {
   const { world, failWith, row, renewal, pause, failures } = await underWay(t);
   await failWith({ reason: 'the CA said no' });
   const { last_error, failed_attempts, last_attempt_at, retry_after, next_renewal_at } = await row();
@@ -65,7 +65,7 @@ test('a failure is notified, counted and recorded, and the next attempt is sched
   assert.deepEqual(await failures(), [{ renewal: 1, error: 'the CA said no' }]);
 });
 
-test('a wait that the CA asks for is heeded for this certificate, and forgotten by the next failure', async (t) => {
+test('a Retry-After delays the certificate without pausing the issuer, and is cleared by the next failure', async (t) => {
   const { vault, world, attempt, failWith, row, pause } = await underWay(t);
   await failWith({ retryAfterMs: 2 * day });
   assert.equal((await row()).next_renewal_at, world.now() + 2 * day);
@@ -77,7 +77,7 @@ test('a wait that the CA asks for is heeded for this certificate, and forgotten 
   assert.deepEqual([retry_after, next_renewal_at], [null, world.now() + 10 * minute]);
 });
 
-test('a retry time of the fallback leaves that of the primary issuer alone, and one of the DNS provider applies to both', async (t) => {
+test('a Retry-After of the fallback keeps that of the primary issuer; one of a DNS provider applies to both', async (t) => {
   const { vault, world, attempt, failWith, row } = await underWay(t);
   const fallback = await silentIssuer(vault, 'fallback');
   await change(vault, 'www', { fallback_issuer_id: fallback });
@@ -100,23 +100,23 @@ test('a retry time of the fallback leaves that of the primary issuer alone, and 
 });
 
 for (const [what, retryAfterMs, paused] of [
-  ['as long as it says', 20 * minute, 20 * minute],
-  ['an hour at most', 30 * day, hour],
+  ['its Retry-After', 20 * minute, 20 * minute],
+  ['at most an hour', 30 * day, hour],
 ] as const) {
-  test(`a CA that is too busy is left alone for ${what}`, async (t) => {
+  test(`a service limit pauses the issuer for ${what}`, async (t) => {
     const { world, failWith, pause } = await underWay(t);
     await failWith({ retryAfterMs, limit: { scope: 'service' } });
     assert.equal(await pause(), world.now() + paused);
   });
 }
 
-test('a CA that is too busy and gives no time is not paused', async (t) => {
+test('a service limit without Retry-After does not pause the issuer', async (t) => {
   const { failWith, pause } = await underWay(t);
   await failWith({ limit: { scope: 'service' } });
   assert.equal(await pause(), null);
 });
 
-test('a superseded renewal is not a failure of the certificate, which is scheduled by its current settings', async (t) => {
+test('a superseded renewal of a disabled certificate is not counted as a failure and not scheduled', async (t) => {
   const { vault, world, attempt, row, renewal, failures } = await underWay(t);
   await change(vault, 'www', { disabled_at: world.now() });
   await vault.db.write((writer) => supersede(vault, writer, attempt, 'it was disabled'));
@@ -126,7 +126,7 @@ test('a superseded renewal is not a failure of the certificate, which is schedul
   assert.deepEqual(await failures(), []);
 });
 
-test('what is superseded and still wanted is queued again in the same moment', async (t) => {
+test('a superseded renewal of an active certificate is queued again in the same transaction', async (t) => {
   const { vault, attempt, row, renewal } = await underWay(t);
   await vault.db.write((writer) => supersede(vault, writer, attempt, 'other names are wanted'));
   assert.equal((await renewal())?.status, 'failed');

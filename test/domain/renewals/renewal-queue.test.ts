@@ -44,7 +44,7 @@ async function prepared(
   return { ...opened, primary, second, asked, pause };
 }
 
-test('while there is time the primary issuer is asked, however often it failed', async (t) => {
+test('far from expiry the primary issuer is used after any number of failures', async (t) => {
   const { asked } = await prepared(t, { lifetime: 90 * day });
   for (let failures = 0; failures < 8; failures += 1) assert.equal(await asked(failures), 'primary');
 });
@@ -53,7 +53,7 @@ for (const [name, lifetime, left] of [
   ['90 days', 90 * day, 15 * day],
   ['160 hours', 160 * hour, 40 * hour],
 ] as const) {
-  test(`${name}: near the end, once the primary has failed twice, the two take turns`, async (t) => {
+  test(`${name}: near expiry, primary and fallback alternate after two failures`, async (t) => {
     const { asked, world } = await prepared(t, { lifetime });
     world.advance(lifetime - left);
     const whom = [];
@@ -63,7 +63,7 @@ for (const [name, lifetime, left] of [
   });
 }
 
-test('where nothing was ever issued, the two take turns after three failures', async (t) => {
+test('without a version, primary and fallback alternate after three failures', async (t) => {
   const { asked } = await prepared(t, {});
   const whom = [];
   for (let failures = 0; failures < 7; failures += 1) whom.push(await asked(failures));
@@ -71,7 +71,7 @@ test('where nothing was ever issued, the two take turns after three failures', a
   assert.deepEqual(whom, turns);
 });
 
-test('near the end a primary that is paused is not waited for', async (t) => {
+test('near expiry a paused primary issuer is replaced by the fallback', async (t) => {
   const { asked, pause, world } = await prepared(t, { lifetime: 90 * day });
   world.advance(76 * day);
   await pause(world.now() + hour);
@@ -80,20 +80,20 @@ test('near the end a primary that is paused is not waited for', async (t) => {
   assert.equal(await asked(0), 'primary');
 });
 
-test('with time left a primary that is paused is waited for', async (t) => {
+test('far from expiry a paused primary issuer is kept', async (t) => {
   const { asked, pause, world } = await prepared(t, { lifetime: 90 * day });
   await pause(world.now() + hour);
   assert.equal(await asked(0), 'primary');
 });
 
-test('a fallback that is paused is not waited for either', async (t) => {
+test('near expiry a paused fallback is replaced by the primary issuer', async (t) => {
   const { asked, pause, world, second } = await prepared(t, { lifetime: 90 * day });
   world.advance(76 * day);
   await pause(world.now() + hour, second);
   assert.deepEqual([await asked(0), await asked(2)], ['primary', 'primary']);
 });
 
-test('without a fallback there is only the one', async (t) => {
+test('without a fallback the primary issuer is used even when paused near expiry', async (t) => {
   const { asked, pause, world } = await prepared(t, { lifetime: 90 * day, fallback: false });
   world.advance(89 * day);
   await pause(world.now() + hour);
@@ -130,7 +130,7 @@ test('an open renewal stays as it was queued, regardless of later changes', asyn
   assert.deepEqual([again.id, again.issuer_id], [first.id, primary]);
 });
 
-test('a renewal that waits for a paused issuer is given to the fallback once the end is near, and not before', async (t) => {
+test('a renewal waiting for a paused issuer moves to the fallback near expiry, not before', async (t) => {
   const { vault, world, primary, second, pause } = await prepared(t, { lifetime: 90 * day });
   const certificate = await rowOf(vault, 'a');
   await vault.db.write((writer) => queueRenewal(vault, writer, system, certificate));

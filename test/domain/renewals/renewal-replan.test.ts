@@ -21,7 +21,7 @@ const year = 365 * day;
 
 const next = async (vault: Vault, name: string) => (await rowOf(vault, name)).next_renewal_at;
 
-test('moments that are right stay, and nothing is written', async (t) => {
+test('replanAll keeps correct times and writes nothing', async (t) => {
   const { vault } = await testVault(t);
   await makeCertificate(vault, 'a');
   const before = await rowOf(vault, 'a');
@@ -31,7 +31,7 @@ test('moments that are right stay, and nothing is written', async (t) => {
   assert.deepEqual(await rowOf(vault, 'a'), before);
 });
 
-test('failures of a clock that was a year ahead are tried again soon once it is right', async (t) => {
+test('a failure recorded by a clock a year ahead is retried within minutes after the clock is corrected', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   world.advance(year);
@@ -46,7 +46,7 @@ test('failures of a clock that was a year ahead are tried again soon once it is 
   assert.equal(await next(vault, 'a'), world.now() + 10 * minute);
 });
 
-test('however often a vault is restarted after that, the attempt is not postponed again', async (t) => {
+test('repeated replanning does not postpone an attempt again after the clock was corrected', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   const last_attempt_at = world.now() + year;
@@ -76,7 +76,7 @@ test('a version issued while the clock was a year ahead is renewed in time, howe
   }
 });
 
-test('what is due stays due, at the moment at which it became so', async (t) => {
+test('a due certificate stays due at its original time', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'a');
   await change(vault, 'a', { changed_at: world.now(), next_renewal_at: world.now() });
@@ -87,7 +87,7 @@ test('what is due stays due, at the moment at which it became so', async (t) => 
   assert.equal(await queueDueRenewals(vault, 100), 1);
 });
 
-test('what a clock that was ahead called due is not due any more, and the other way round', async (t) => {
+test('certificates wrongly due or wrongly postponed by a wrong clock are rescheduled', async (t) => {
   const { vault, world } = await testVault(t);
   await makeCertificate(vault, 'early');
   await makeCertificate(vault, 'late');
@@ -109,7 +109,7 @@ test('certificates that do not renew are left alone, and disabled ones are not s
   assert.deepEqual([await next(vault, 'manual'), await next(vault, 'disabled')], [1, null]);
 });
 
-test('a CA that a clock from the future put off is asked about its window at once', async (t) => {
+test('a renewal window check scheduled by a clock a year ahead becomes due immediately', async (t) => {
   const { vault, world } = await testVault(t);
   for (const name of ['far', 'usual']) await makeCertificate(vault, name);
   await change(vault, 'far', { ari_check_at: world.now() + year });
@@ -196,7 +196,7 @@ async function fill(vault: Vault, count: number): Promise<void> {
   });
 }
 
-test('ten thousand are scheduled in transactions of a few hundred, between which others write', async (t) => {
+test('replanAll schedules 10,000 certificates in transactions of at most 200 changes with turns between them', async (t) => {
   const { vault, world } = await testVault(t);
   await fill(vault, 10_000);
   const original = vault.db.write.bind(vault.db);

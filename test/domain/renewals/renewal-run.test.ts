@@ -95,7 +95,7 @@ test('a certificate that keeps its key has the same key in every version', async
   assert.notEqual(three?.certificate_etag, two?.certificate_etag);
 });
 
-test('a failure leaves the old version current and says what failed, when, and when it is tried again', async (t) => {
+test('a failure keeps the old version current and records the error, its time and the next attempt', async (t) => {
   const { vault, world, log, refuseVersions } = await vaultWith(t);
   refuseVersions();
   world.advance(hour);
@@ -119,7 +119,7 @@ test('a failure leaves the old version current and says what failed, when, and w
   assert(log.lines.some((line) => line.includes('broken') && line.includes('renewal failed')));
 });
 
-test('a database that fails meanwhile interrupts a renewal, which goes on with its key and counts as no failure', async (t) => {
+test('a database error interrupts a renewal, which later continues with the same key and counts no failure', async (t) => {
   const { vault, world, log } = await vaultWith(t);
   const { id } = await requestRenewal(vault, localCli, 'www');
   const claimed = await claimRenewal(vault, 'worker');
@@ -149,7 +149,7 @@ test('a database that fails meanwhile interrupts a renewal, which goes on with i
   assert.equal((await requireRenewal(vault, 'www', id)).status, 'succeeded');
 });
 
-test('failures are tried again ever later, and a success forgets them', async (t) => {
+test('failures are retried after 1, 10, 100 minutes, then daily, and a success resets the count', async (t) => {
   const { vault, world, refuseVersions } = await vaultWith(t);
   const refused = refuseVersions();
   for (const wait of [1, 10, 100, 24 * 60, 24 * 60]) {

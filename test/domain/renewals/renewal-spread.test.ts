@@ -34,7 +34,7 @@ async function made(vault: Vault, issuer: string, ...names: string[]): Promise<v
   await endAll(vault);
 }
 
-test('each CA gets one renewal a minute, and the private CA all at once', async (t) => {
+test('renewals are spread to one per minute for each ACME CA, and not spread for the private CA', async (t) => {
   const { vault } = await testVault(t);
   for (const name of ['one', 'two']) await silentIssuer(vault, name);
   await made(vault, 'one', 'a', 'b', 'c');
@@ -56,7 +56,7 @@ test('each CA gets one renewal a minute, and the private CA all at once', async 
   assert.deepEqual(await waits(vault), expected);
 });
 
-test('a later request goes on after the renewals of the first that still wait', async (t) => {
+test('a later request continues the spread after renewals that are still waiting', async (t) => {
   const { vault, world } = await testVault(t);
   await silentIssuer(vault, 'ca');
   await made(vault, 'ca', 'a', 'b', 'c', 'd');
@@ -66,7 +66,7 @@ test('a later request goes on after the renewals of the first that still wait', 
   assert.deepEqual(await waits(vault), { a: 0, b: 30, c: 90, d: 150 });
 });
 
-test('no renewal waits longer than its schedule, and the request of one certificate ends its wait', async (t) => {
+test('no renewal waits beyond its scheduled time, and a request for a single certificate ends its wait', async (t) => {
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   await made(vault, 'ca', 'a', 'b', 'c', 'd');
@@ -79,7 +79,7 @@ test('no renewal waits longer than its schedule, and the request of one certific
   assert.deepEqual(await waits(vault), { a: 0, b: 0, c: 70, d: 0 });
 });
 
-test('more than a day of minutes is spread over one day', async (t) => {
+test('more than 1440 renewals are spread over one day', async (t) => {
   const { vault } = await testVault(t);
   await silentIssuer(vault, 'ca');
   await made(vault, 'ca', 'first', 'last');

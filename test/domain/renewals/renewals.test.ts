@@ -58,7 +58,7 @@ test('a requested renewal is queued, recorded, and wakes the worker', async (t) 
   ]);
 });
 
-test('asking many times at once is one renewal with one event', async (t) => {
+test('ten concurrent requests create one renewal with one audit event', async (t) => {
   const { vault } = await vaultWith(t, 'a');
   const asked = await Promise.all(Array.from({ length: 10 }, () => requestRenewal(vault, actor, 'a')));
   assert.deepEqual(new Set(asked.map(({ id }) => id)), new Set([1]));
@@ -66,7 +66,7 @@ test('asking many times at once is one renewal with one event', async (t) => {
 });
 
 for (const status of ['queued', 'running'] as const) {
-  test(`while a renewal is ${status}, asking again answers with it`, async (t) => {
+  test(`a request while a renewal is ${status} returns that renewal`, async (t) => {
     const { vault } = await vaultWith(t, 'a');
     const { id } = await requestRenewal(vault, actor, 'a');
     await vault.db.write((writer) => updateRenewal(writer, id, { status }));
@@ -75,7 +75,7 @@ for (const status of ['queued', 'running'] as const) {
 }
 
 for (const status of ['succeeded', 'failed'] as const) {
-  test(`after a renewal has ${status}, asking again is a new one`, async (t) => {
+  test(`a request after a renewal has ${status} creates a new one`, async (t) => {
     const { vault } = await vaultWith(t, 'a');
     const { id } = await requestRenewal(vault, actor, 'a');
     await vault.db.write((writer) => updateRenewal(writer, id, { status }));
@@ -83,7 +83,7 @@ for (const status of ['succeeded', 'failed'] as const) {
   });
 }
 
-test('every certificate has renewals of its own', async (t) => {
+test('requireRenewal finds a renewal only under its own certificate', async (t) => {
   const { vault } = await vaultWith(t, 'a', 'b');
   const [a, b] = [await requestRenewal(vault, actor, 'a'), await requestRenewal(vault, actor, 'b')];
   assert.notEqual(a.id, b.id);
@@ -93,7 +93,7 @@ test('every certificate has renewals of its own', async (t) => {
   await rejects(requireRenewal(vault, 'c', a.id), 'certificate_not_found');
 });
 
-test('what was imported, or does not exist, cannot be renewed, and nothing is queued', async (t) => {
+test('requests for imported and missing certificates are rejected, and nothing is recorded', async (t) => {
   const { vault } = await vaultWith(t);
   const imported = { name: 'i', domains: '[]', key_type: 'x', issuer_id: null, created_at: 1 };
   await vault.db.write((writer) => insertCertificate(writer, { ...imported, auto_renew: 0, reuse_key: 0 }));
@@ -102,7 +102,7 @@ test('what was imported, or does not exist, cannot be renewed, and nothing is qu
   assert.deepEqual(await requests(vault), []);
 });
 
-test('nothing is queued a moment before it is due, and everything at it', async (t) => {
+test('a renewal is queued when due, and not a millisecond before', async (t) => {
   const { vault, world } = await vaultWith(t, 'a');
   world.advance((await dueAt(vault, 'a')) - world.now() - 1);
   assert.equal(await queueDueRenewals(vault, 100), 0);
@@ -111,7 +111,7 @@ test('nothing is queued a moment before it is due, and everything at it', async 
   assert.deepEqual(await requests(vault), [{ actor: 'system', resource: 'certificate:a', ip: null }]);
 });
 
-test('what is due is queued once while its renewal is open', async (t) => {
+test('a due certificate is queued only once while its renewal is open', async (t) => {
   const { vault, world } = await vaultWith(t, 'a', 'b');
   world.advance(Math.max(await dueAt(vault, 'a'), await dueAt(vault, 'b')) - world.now());
   const { id } = await requestRenewal(vault, actor, 'a');

@@ -15,7 +15,7 @@ const never = Number.NEGATIVE_INFINITY;
 
 for (const [title, record, looks] of [
   [
-    'a clock that runs is believed, also after a suspension of two days',
+    'a steady clock is trusted, also after a suspension of two days',
     undefined,
     [
       [start, start],
@@ -24,7 +24,7 @@ for (const [title, record, looks] of [
     ],
   ],
   [
-    'after a jump forward, renewals go by the clock from before for an hour',
+    'after a jump forward, renewals follow the previous clock for an hour',
     undefined,
     [
       [start, start],
@@ -35,7 +35,7 @@ for (const [title, record, looks] of [
     ],
   ],
   [
-    'a clock that was ahead for a minute is believed when it is back',
+    'a clock that was ahead for a minute is trusted when it is corrected',
     undefined,
     [
       [start, start],
@@ -55,7 +55,7 @@ for (const [title, record, looks] of [
     ],
   ],
   [
-    'a server that starts a year after the last look waits for an hour, too',
+    'a server that starts a year after its last run waits for an hour',
     steady,
     [
       [start + year, start],

@@ -32,7 +32,7 @@ const version: PlannedVersion = {
   source: 'local-ca',
 };
 
-test('each fact comes from its own column', () => {
+test('renewalFacts reads each fact from its own column', () => {
   const row = {
     ...certificate,
     changed_at: 1,
@@ -68,7 +68,7 @@ for (const nothing of [undefined, null]) {
   });
 }
 
-test('the moment is the one of the policy', () => {
+test('nextRenewalAt returns the time of the policy', () => {
   assert.equal(nextRenewalAt(certificate, version, now), renewAt(renewalFacts(certificate, version, now)));
   const failed = { ...certificate, failed_attempts: 1, last_attempt_at: now };
   assert.equal(nextRenewalAt(failed, version, now), now + minute);
@@ -77,7 +77,7 @@ test('the moment is the one of the policy', () => {
   assert.equal(nextRenewalAt({ ...certificate, changed_at: now }, version, now), now);
 });
 
-test('near the end a primary issuer that asks to wait does not keep the fallback from being asked', () => {
+test('near expiry a Retry-After of the primary issuer does not delay the fallback', () => {
   const late = version.not_after - 10 * day;
   const failed = { ...certificate, last_attempt_at: late, retry_after: late + 6 * day };
   const next = (failed_attempts: number, fallback_issuer_id: number | null, at = late) =>
@@ -96,13 +96,13 @@ test('near the end a primary issuer that asks to wait does not keep the fallback
 
 const withoutPlan: Readonly<Record<string, Partial<PlannedCertificate>>> = {
   'has no issuer': { issuer_id: null },
-  'is not to be renewed by itself': { auto_renew: 0 },
+  'does not renew automatically': { auto_renew: 0 },
   'is disabled': { disabled_at: now },
   'was imported': neverRenewed,
 };
 
 for (const [what, changes] of Object.entries(withoutPlan)) {
-  test(`a certificate that ${what} has no moment, however urgent it would be`, () => {
+  test(`a certificate that ${what} has no renewal time, even if due or changed`, () => {
     const urgent = { ...certificate, changed_at: now, ari_renew_at: now - day, failed_attempts: 1 };
     assert.equal(nextRenewalAt({ ...certificate, ...changes }, version, now), null);
     assert.equal(nextRenewalAt({ ...urgent, ...changes }, undefined, now), null);

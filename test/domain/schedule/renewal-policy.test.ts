@@ -65,7 +65,7 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     );
   });
 
-  test(`${name}: never due at once after it was issued, although it begins a little in the past`, () => {
+  test(`${name}: never due immediately after issuance, although notBefore is slightly in the past`, () => {
     const issuedAt = notBefore + Math.min(5 * minute, lifetime / 20);
     for (const seed of ['', 'a', 'b', 'c']) {
       const at = renewAt(facts(lifetime, { now: issuedAt, current: { seed, madeAt: issuedAt } }));
@@ -92,27 +92,27 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     }
   });
 
-  test(`${name}: a window of the CA that has passed means now, whenever that is`, () => {
+  test(`${name}: a past ARI window makes the certificate due now`, () => {
     const now = notBefore + lifetime / 2;
     for (const ariMoment of [now - 1, notBefore - year, 0]) {
       assert(renewAt(facts(lifetime, { now, ariMoment })) <= now);
     }
   });
 
-  test(`${name}: with a twentieth left it is renewed, however late the CA's moment is`, () => {
+  test(`${name}: renewal is due with a twentieth of the lifetime left, even if the CA suggests later`, () => {
     for (const ariMoment of [emergency + 1, notAfter, notAfter + year, Number.MAX_SAFE_INTEGER]) {
       assert.equal(renewAt(facts(lifetime, { ariMoment })), Math.floor(emergency));
     }
   });
 
-  test(`${name}: a window that changes moves the moment, and one that is taken back gives the vault's own`, () => {
+  test(`${name}: a changed ARI window moves the renewal, and a withdrawn one restores the vault's own time`, () => {
     const [first, second] = [own + lifetime / 100, own - lifetime / 10].map(Math.floor);
     assert.equal(renewAt(facts(lifetime, { ariMoment: first ?? 0 })), first);
     assert.equal(renewAt(facts(lifetime, { ariMoment: second ?? 0 })), second);
     assert.equal(renewAt(facts(lifetime, { ariMoment: null })), own);
   });
 
-  test(`${name}: changed settings make it due now, regardless of what the CA says of the old version`, () => {
+  test(`${name}: changed settings make the certificate due now, regardless of its ARI window`, () => {
     for (const now of [notBefore, notBefore + lifetime / 2, notAfter + year]) {
       for (const ariMoment of [null, now + day]) {
         assert.equal(renewAt(facts(lifetime, { now, changed: true, ariMoment })), now);
@@ -120,7 +120,7 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     }
   });
 
-  test(`${name}: a clock that is a year ahead makes it due once, and then not within a twentieth`, () => {
+  test(`${name}: a clock a year ahead makes the certificate due once, and not again within a twentieth`, () => {
     const now = notBefore + lifetime / 2 + Math.max(year, lifetime);
     assert(renewAt(facts(lifetime, { now })) <= now);
     // The CA, whose clock is right, gave another one; by this clock that has ended long ago.
@@ -139,14 +139,14 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     assert.equal(renewAt(facts(lifetime, { now: own - 1, current: { madeAt: behind } })), own);
   });
 
-  test(`${name}: a version that was got while the clock was a year ahead is renewed when it is time`, () => {
+  test(`${name}: a version issued while the clock was a year ahead is renewed at its usual time`, () => {
     const madeAt = notAfter + year;
     for (const now of [notBefore, notBefore + lifetime / 2, own - 1, own, own + 1, notAfter]) {
       assert.equal(renewAt(facts(lifetime, { now, current: { madeAt } })), own);
     }
   });
 
-  test(`${name}: an attempt that failed while the clock was a year ahead is tried again as if it had just been`, () => {
+  test(`${name}: an attempt that failed while the clock was a year ahead is retried as if it had just failed`, () => {
     const now = notBefore + lifetime / 2;
     const at = renewAt(facts(lifetime, { now, failedAttempts: 1, lastAttemptAt: now + year }));
     assert.equal(at, now + minute);
@@ -154,20 +154,20 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
     assert.equal(daily, now + Math.min(day, lifetime / 20));
   });
 
-  test(`${name}: an attempt that failed while the clock was a year behind is long ago`, () => {
+  test(`${name}: an attempt that failed while the clock was a year behind is retried immediately`, () => {
     const now = notBefore + lifetime / 2;
     const far = Math.max(year, lifetime);
     assert(renewAt(facts(lifetime, { now, failedAttempts: 9, lastAttemptAt: now - far })) <= now);
   });
 
-  test(`${name}: a moment of the CA in another year than the clock is due at once, or with a twentieth left`, () => {
+  test(`${name}: an ARI time a year ago is due immediately, one a year ahead with a twentieth left`, () => {
     const now = notBefore + lifetime / 2;
     const far = Math.max(year, lifetime);
     assert(renewAt(facts(lifetime, { now, ariMoment: now - far })) <= now);
     assert.equal(renewAt(facts(lifetime, { now, ariMoment: now + far })), Math.floor(emergency));
   });
 
-  test(`${name}: an issuer that asks to wait is obeyed until a twentieth is left, and for a week at most`, () => {
+  test(`${name}: a Retry-After is respected until a twentieth is left, and for at most a week`, () => {
     const lastAttemptAt = notBefore + lifetime / 2;
     const failed = { failedAttempts: 1, lastAttemptAt };
     const after = (retryAfter: number) =>
@@ -182,9 +182,9 @@ for (const [name, lifetime, latestLeft] of lifetimes) {
 }
 
 for (const [title, isOwn, ahead, isDue] of [
-  ['the private CA dated by a clock that was ahead is due now', true, 30 * day, true],
-  ['the private CA dated a few minutes ahead is not', true, 5 * minute, false],
-  ['another CA dated shows that the clock is behind, and is not', false, 30 * day, false],
+  ['the private CA issued with a clock 30 days ahead is due now', true, 30 * day, true],
+  ['the private CA issued with a clock five minutes ahead is not due', true, 5 * minute, false],
+  ['another CA issued 30 days ahead of the clock is not due', false, 30 * day, false],
 ] as const) {
   test(`a version that ${title}`, () => {
     const now = notBefore - ahead;
@@ -193,7 +193,7 @@ for (const [title, isOwn, ahead, isDue] of [
   });
 }
 
-test('the time is the same however often it is computed', () => {
+test('the renewal time is deterministic and does not change between releases', () => {
   assert.equal(renewAt(facts(90 * day)), renewAt(facts(90 * day)));
   // Frozen: a jitter that changed with an upgrade would move the renewals of a whole fleet at once.
   assert.equal(new Date(renewAt(facts(90 * day))).toISOString(), '2027-01-19T12:28:27.674Z');
@@ -213,16 +213,16 @@ test('a thousand certificates that were issued together are not renewed together
   for (const count of tenths.values()) assert(count > 60 && count < 140, String(count));
 });
 
-test('a success forgets the failures before it', () => {
+test('without failures the last attempt does not change the renewal time', () => {
   const lastAttemptAt = notBefore + 60 * day;
   assert.equal(renewAt(facts(90 * day, { lastAttemptAt })), renewAt(facts(90 * day)));
 });
 
-test('a failure without a known end is retried at the scheduled time', () => {
+test('failures without a last attempt time do not change the renewal time', () => {
   assert.equal(renewAt(facts(90 * day, { failedAttempts: 3 })), renewAt(facts(90 * day)));
 });
 
-test('with a twentieth left, and after the expiry, failures are retried every hour, and not all at one moment', () => {
+test('with a twentieth left and after expiry, failures are retried hourly with jitter', () => {
   for (const days of [85.5, 86, 89.9, 90, 100, 1000]) {
     const lastAttemptAt = notBefore + days * day;
     const waits = Array.from({ length: 100 }, (_, seed) => {
@@ -243,7 +243,7 @@ test('with a twentieth left, and after the expiry, failures are retried every ho
   );
 });
 
-test('daylight saving does not exist: no moment is nearer or farther because it lies between, or on such a day', () => {
+test('daylight saving time does not shift renewal times in any time zone', () => {
   // The nights of 2026 and 2027 in which clocks are set in Europe and in America, both ways.
   const nights = ['2026-10-25', '2026-11-01', '2027-03-14', '2027-03-28', '2027-10-31', '2027-11-07'];
   const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe'];
@@ -300,7 +300,7 @@ const anyFacts: fc.Arbitrary<RenewalFacts> = fc.record({
   retryAfter: maybe(anyTime),
 });
 
-test('the time is a whole number that a database can hold, for any facts', () => {
+test('for any facts, the renewal time is a safe integer', () => {
   fc.assert(fc.property(anyFacts, (some) => Number.isSafeInteger(renewAt(some))));
 });
 
@@ -327,7 +327,7 @@ test('for any facts, no version is due by age alone within a twentieth after it 
   );
 });
 
-test('for any clock, a vault that retries again and again issues at most twenty times per lifetime', () => {
+test('for any clock offset, a vault issues at most 21 times per lifetime', () => {
   fc.assert(
     fc.property(anyTime, anyTime, fc.integer({ min: 2, max: 90 * 24 }), (truth, wrong, hours) => {
       const lifetime = hours * hour;
@@ -349,7 +349,7 @@ test('for any clock, a vault that retries again and again issues at most twenty 
   );
 });
 
-test('an earlier time from the CA never makes it later, and neither does a shorter Retry-After', () => {
+test('an earlier ARI time or a shorter Retry-After never makes the renewal later', () => {
   fc.assert(
     fc.property(anyFacts, anyTime, anyTime, (some, one, other) => {
       const [early, late] = [Math.min(one, other), Math.max(one, other)];
@@ -402,13 +402,13 @@ for (const [name, lifetime] of lifetimes) {
   const left = lifetime < 10 * day ? lifetime / 4 : lifetime / 6;
   const end = notBefore + lifetime;
 
-  test(`${name}: the end is near with ${(left / hour).toFixed(1)} hours left`, () => {
+  test(`${name}: expiry is near with ${(left / hour).toFixed(1)} hours left`, () => {
     const near = (now: number) => isNearExpiry(facts(lifetime, { now }));
     assert.deepEqual([notBefore, end - left - 1].map(near), [false, false]);
     assert.deepEqual([Math.ceil(end - left), end, end + year].map(near), [true, true, true]);
   });
 
-  test(`${name}: the fallback is asked near the end only, after two failures, and then every other time`, () => {
+  test(`${name}: the fallback is used only near expiry, after two failures, and then every other time`, () => {
     for (const [failedAttempts, asked] of turnsNearTheEnd.entries()) {
       const at = (now: number) => turnOf(facts(lifetime, { now, failedAttempts, fallback }));
       assert.equal(at(end - left - 1), 'primary');
@@ -418,7 +418,7 @@ for (const [name, lifetime] of lifetimes) {
     }
   });
 
-  test(`${name}: with a twentieth left, an issuer that asked to wait is tried again, once an hour at most`, () => {
+  test(`${name}: with a twentieth left, an issuer is retried hourly despite its Retry-After`, () => {
     const lastAttemptAt = Math.ceil(end - lifetime / 20);
     for (const failedAttempts of [1, 2, 3, 4, 9]) {
       const wish = lastAttemptAt + 7 * day;
@@ -462,7 +462,7 @@ for (const [name, lifetime] of lifetimes) {
     assert.equal(turnOf(facts(lifetime, { ...failed, now: near - 2 })), 'primary');
   });
 
-  test(`${name}: the less time is left, the sooner it is started, unless it keeps failing`, () => {
+  test(`${name}: urgentAt is earlier for requested and changed renewals, and later after three failures`, () => {
     const early = facts(lifetime, { now: notBefore + lifetime / 2 });
     const nearEnd = Math.floor(end - left);
     assert.equal(urgentAt(early, 'schedule'), nearEnd);
@@ -474,7 +474,7 @@ for (const [name, lifetime] of lifetimes) {
   });
 }
 
-test('where nothing was ever issued no end is near, and the fallback is asked after three failures, in turns', () => {
+test('without a version, expiry is never near, and the fallback alternates after three failures', () => {
   assert.equal(isNearExpiry(nothingYet()), false);
   for (const [failedAttempts, asked] of turnsBeforeTheFirst.entries()) {
     assert.equal(turnOf(nothingYet({ failedAttempts, fallback })), asked, `${failedAttempts} failures`);

@@ -52,7 +52,7 @@ async function prepared(t: TestContext, options: { renewalInfo?: boolean } = {})
   return { ...opened, ca, row, renew, setWindow, ask, asked, issuedAt };
 }
 
-test('after it was issued the CA is asked, a moment in its window is chosen, and asked again as it says', async (t) => {
+test('a renewal time within the ARI window is chosen, and the window is requested again after 6 hours', async (t) => {
   const { world, row, setWindow, ask, asked, issuedAt } = await prepared(t);
   const [start, end] = [issuedAt + 40 * day, issuedAt + 42 * day];
   await setWindow(start, end);
@@ -70,7 +70,7 @@ test('after it was issued the CA is asked, a moment in its window is chosen, and
   assert.equal((await row()).ari_renew_at, ari_renew_at);
 });
 
-test('a window that changes gives another moment, even at once, and the order tells what it replaces', async (t) => {
+test('a window changed to the past makes the renewal due immediately, and the order specifies replaces', async (t) => {
   const { vault, world, ca, row, renew, setWindow, ask } = await prepared(t);
   await ask();
   world.advance(day);
@@ -85,7 +85,7 @@ test('a window that changes gives another moment, even at once, and the order te
   assert.match(replaced[1] ?? '', /^[\w-]+\.[\w-]+$/);
 });
 
-test('a CA whose windows have always passed gets one order in a twentieth of the lifetime', async (t) => {
+test('a CA whose windows are always in the past gets one order per twentieth of the lifetime', async (t) => {
   const { vault, world, ca, row, renew, setWindow, ask, issuedAt } = await prepared(t);
   const versionMadeAt = async () => {
     const query = vault.db.reader.selectFrom('certificate_versions').select('created_at');
@@ -105,7 +105,7 @@ test('a CA whose windows have always passed gets one order in a twentieth of the
   assert.equal(ca.state.orders.size, 4);
 });
 
-test('after its expiry a certificate is not asked about any more', async (t) => {
+test('the window of an expired certificate is not requested', async (t) => {
   const { world, row, ask, asked } = await prepared(t);
   world.advance(lifetime);
   assert.equal(await ask(), 1);
@@ -137,7 +137,7 @@ async function withOtherCa(t: TestContext, { vault, world, row }: Awaited<Return
   return { other, round };
 }
 
-test('a CA that does not answer is asked about one certificate an hour, and delays the windows of no other', async (t) => {
+test('a CA that fails window requests gets at most four per hour, and does not delay other CAs', async (t) => {
   const opened = await prepared(t);
   const { vault, world, ca, row, ask } = opened;
   const { other, round } = await withOtherCa(t, opened);
@@ -156,7 +156,7 @@ test('a CA that does not answer is asked about one certificate an hour, and dela
   assert.equal(ca.kinds().filter((kind) => kind === 'renewalInfo').length, 1);
 });
 
-test('a CA that takes long to answer is asked about few certificates an hour', async (t) => {
+test('a CA that takes 15 s per window request gets at most eight requests per round', async (t) => {
   const opened = await prepared(t);
   const { world, row } = opened;
   const { other, round } = await withOtherCa(t, opened);
@@ -170,7 +170,7 @@ test('a CA that takes long to answer is asked about few certificates an hour', a
   assert.equal(await round(), asked, 'nothing is due');
 });
 
-test('a window that lies after the end is not waited for', async (t) => {
+test('a window after expiry is ignored, and renewal is due with a twentieth left', async (t) => {
   const { row, setWindow, ask, issuedAt } = await prepared(t);
   await setWindow(issuedAt + lifetime + day, issuedAt + lifetime + 2 * day);
   await ask();
@@ -206,7 +206,7 @@ test('an unavailable window leaves the renewal time that was chosen before', asy
   assert.equal(after.ari_check_at, world.now() + hour);
 });
 
-test('a CA without windows is asked again a day later, in case it gets them', async (t) => {
+test('a CA without ARI support is checked again a day later', async (t) => {
   const { world, row, ask, asked } = await prepared(t, { renewalInfo: false });
   const { next_renewal_at } = await row();
   await ask();
@@ -215,7 +215,7 @@ test('a CA without windows is asked again a day later, in case it gets them', as
   assert.equal(asked(), 0);
 });
 
-test('a new version forgets the window of the previous one', async (t) => {
+test('a new version clears the window of the previous one', async (t) => {
   const { vault, world, row, renew, ask } = await prepared(t);
   await ask();
   const { next_renewal_at } = await row();

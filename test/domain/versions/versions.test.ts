@@ -93,7 +93,7 @@ test('equal content has equal entity tags, different content different ones', as
   assert.equal(otherCertificate.chain_etag, first.chain_etag);
 });
 
-test('the entity tags of another vault are others, so that they tell nothing about a guessed key', async (t) => {
+test('the private key entity tag of the same content differs between vaults', async (t) => {
   const [one, two] = [await testVault(t), await testVault(t)];
   const rows = [
     await add(one.vault, await newCertificate(one.vault, 'a')),
@@ -124,7 +124,7 @@ test('a key opens for its own version only', async (t) => {
   }
 });
 
-test('the row contains nothing of a private key', async (t) => {
+test('the version row contains no private key in plain text', async (t) => {
   const { vault } = await testVault(t);
   const key = Buffer.from('-----BEGIN PRIVATE KEY-----');
   const row = await add(vault, await newCertificate(vault, 'a'));
@@ -132,7 +132,7 @@ test('the row contains nothing of a private key', async (t) => {
   assert.equal(JSON.stringify({ ...row, sealed_private_key: '' }).includes('PRIVATE KEY'), false);
 });
 
-test('a version sets the moment of the next renewal if there is an issuer, and clears what had failed', async (t) => {
+test('a new version schedules the next renewal only with an issuer, and clears failures', async (t) => {
   const { vault, world } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   await vault.db.write((writer) =>
@@ -162,14 +162,14 @@ test('a version sets the moment of the next renewal if there is an issuer, and c
   assert.equal((await findCertificateById(vault.db.reader, id))?.next_renewal_at, null);
 });
 
-test('bytes that are no certificate make no version', async (t) => {
+test('addVersion rejects invalid certificate bytes and stores no version', async (t) => {
   const { vault } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   await assert.rejects(add(vault, id, { leaf: Buffer.from('no'), privateKey: new Secret(Buffer.of(1)) }));
   assert.equal(await findVersion(vault.db.reader, id, 1), undefined);
 });
 
-test('a version is selected by number, or is the current one', async (t) => {
+test('requireVersion returns the given or the current version, and rejects missing ones', async (t) => {
   const { vault } = await testVault(t);
   const id = await newCertificate(vault, 'a');
   const require = (current_version: number | null, number?: number) =>

@@ -96,7 +96,11 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.remove(record, signal);
     assert.deepEqual(fake.values(here), [another.value]);
   },
-  'without a zone, the error names it and says what to check': async ({ fake, provider, signal }) => {
+  'the error for a missing zone contains the configured zone and what to check': async ({
+    fake,
+    provider,
+    signal,
+  }) => {
     const elsewhere = { ...record, name: '_acme-challenge.example.org', zone: 'example.org' };
     for (const work of [provider.present, provider.remove]) {
       const { message } = await refused(work(elsewhere, signal));
@@ -159,7 +163,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
       world.advance(Date.parse('2026-11-21T12:00:07Z') - world.now());
     }
   },
-  'a long Retry-After is passed on': async ({ api, fake, provider, world, signal }) => {
+  'a long Retry-After is returned with the error': async ({ api, fake, provider, world, signal }) => {
     const { headers, ...limited } = api.error(429, 'slow down');
     fake.interrupt({ ...limited, headers: { ...headers, 'Retry-After': '120' } }, isChange(api));
     const error = await refused(provider.present(record, signal));
@@ -253,7 +257,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     await assert.rejects(promise, DnsProviderError);
     assert.deepEqual(fake.records, []);
   },
-  'the error for an unreachable server names it': async ({ api, made, world, signal }) => {
+  'the error for an unreachable server contains its address': async ({ api, made, world, signal }) => {
     const error = await refused(made(api.config('http://127.0.0.1:1')).present(record, signal));
     assertKept(inspect(error, { depth: 20 }), api.secrets);
     assert.match(error.message, /failed to .+: cannot connect to 127\.0\.0\.1:1: connection refused/);

@@ -58,7 +58,7 @@ const wrong: Readonly<Record<string, readonly [type: string, changes: Changes]>>
   'a nonce': ['malformed', { header: { nonce: 'x' } }],
   'kid in place of jwk': ['malformed', { header: { jwk: undefined, kid: 'x' } }],
   'the signature of another key': ['malformed', { signer: await newKey('ES384') }],
-  'another algorithm than its key has': [
+  'an algorithm that does not match its key': [
     'badSignatureAlgorithm',
     { header: { alg: 'ES256' }, signer: other },
   ],
@@ -98,7 +98,7 @@ suite('the key of an account', () => {
     });
   }
 
-  test('is not replaced by the key of another account, whose URL is in the answer', async (t) => {
+  test('is not replaced by the key of another account, whose URL is in the 409 response, nor by itself', async (t) => {
     const { server, watch, external, client } = await opened(t);
     const neighbor = await AcmeTestClient.registered(server.url, external, { watch });
     const answer = await client.post(client.directory.keyChange, await takeover(client, neighbor.key));
@@ -108,7 +108,7 @@ suite('the key of an account', () => {
     assertProblem(itself, 'malformed', 409);
   });
 
-  test('is replaced once by two messages at the same time', async (t) => {
+  test('is replaced only once by two concurrent requests', async (t) => {
     const { client } = await opened(t);
     const { keyChange } = client.directory;
     const bodies = [await takeover(client, next), await takeover(client, other)];
@@ -116,7 +116,7 @@ suite('the key of an account', () => {
     assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400]);
   });
 
-  test('is worth nothing where it was put into the database from outside', async (t) => {
+  test('is rejected if it was written to the database outside the vault', async (t) => {
     const { server, client } = await opened(t);
     if (testedEngine !== 'sqlite') return t.skip('the file is changed with SQLite');
     const jwk = JSON.stringify({ crv: 'P-256', kty: 'EC', x: other.jwk.x, y: other.jwk.y });

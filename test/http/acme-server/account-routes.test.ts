@@ -34,12 +34,12 @@ const unauthorized = /no ACME client with this kid, or its HMAC key is another o
 
 const bindings: Readonly<Record<string, BindingCase>> = {
   'is missing': async () => ({ binding: undefined, type: 'externalAccountRequired' }),
-  'is no JWS': async () => ({ binding: 'eab', type: 'malformed' }),
+  'is not a JWS': async () => ({ binding: 'eab', type: 'malformed' }),
   'has an unknown kid': async ({ key, directory }, external) => ({
     binding: await bindingFor(key.jwk, directory.newAccount, { ...external, kid: 'unknown' }),
     ...{ type: 'unauthorized', detail: unauthorized },
   }),
-  'has another MAC key': async ({ key, directory }, external) => ({
+  'is signed with another MAC key': async ({ key, directory }, external) => ({
     binding: await bindingFor(key.jwk, directory.newAccount, { ...external, hmacKey: Buffer.alloc(32, 7) }),
     ...{ type: 'unauthorized', detail: unauthorized },
   }),
@@ -55,7 +55,7 @@ const bindings: Readonly<Record<string, BindingCase>> = {
     binding: await bindingFor((await newKey()).jwk, directory.newAccount, external),
     type: 'malformed',
   }),
-  'has a payload that is no key': async ({ directory }, { kid, hmacKey }) => ({
+  'has a payload that is not a key': async ({ directory }, { kid, hmacKey }) => ({
     binding: await sign([], { alg: 'HS256', kid, url: directory.newAccount }, new Uint8Array(hmacKey)),
     type: 'malformed',
   }),
@@ -78,7 +78,7 @@ const bindings: Readonly<Record<string, BindingCase>> = {
 };
 
 suite('a new account', () => {
-  test('is bound to its client with each algorithm of MACs, and with each type of key', async (t) => {
+  test('is bound to its ACME client with each MAC algorithm and each key type', async (t) => {
     const { server, watch, external } = await opened(t);
     for (const [alg, mac] of [
       ['ES256', 'HS256'],
@@ -111,7 +111,7 @@ suite('a new account', () => {
   });
 
   for (const [what, makeCase] of Object.entries(bindings)) {
-    test(`is refused if its binding ${what}`, async (t) => {
+    test(`is rejected if its external account binding ${what}`, async (t) => {
       const { server, client, external } = await opened(t);
       const { binding, type, detail = /./ } = await makeCase(client, external);
       const payload = { ...(binding !== undefined && { externalAccountBinding: binding }) };
@@ -121,7 +121,7 @@ suite('a new account', () => {
     });
   }
 
-  test('is the existing one for a known key, also without a binding, and none is created if only that is asked for', async (t) => {
+  test('is not created with onlyReturnExisting or for a known key, which returns the existing account with 200', async (t) => {
     const { client, external } = await opened(t);
     const { newAccount } = client.directory;
     const search = () => client.post(newAccount, { onlyReturnExisting: true }, { withJwk: true });
@@ -134,7 +134,7 @@ suite('a new account', () => {
     assertProblem(await client.post(newAccount, { onlyReturnExisting: true }), 'malformed', 400);
   });
 
-  test('that is requested twice at once is created once', async (t) => {
+  test('is created once by three concurrent requests', async (t) => {
     const { client, external } = await opened(t);
     const externalAccountBinding = await bindingFor(client.key.jwk, client.directory.newAccount, external);
     const answers = await Promise.all(
@@ -146,7 +146,7 @@ suite('a new account', () => {
     assert.equal(new Set(answers.map(({ headers }) => headers.get('Location'))).size, 1);
   });
 
-  test('needs the key that its client got last, while older accounts stay', async (t) => {
+  test('needs the current HMAC key of its client after a rotation, while existing accounts stay valid', async (t) => {
     const { server, client, external, watch } = await opened(t);
     await client.register(external);
     const { key } = await rotateAcmeClient(server.vault, localCli, external.id);
@@ -157,7 +157,7 @@ suite('a new account', () => {
     assert.equal((await client.post(client.account ?? '')).status, 200);
   });
 
-  test('is not created, and an account changes nothing, once its client has changed too much', async (t) => {
+  test('is rejected with 429, as is an order, once its client exceeds the change limit, while reads and other clients go on', async (t) => {
     const server = await checkedServer(t);
     const external = await makeAcmeClient(server.vault);
     const client = await AcmeTestClient.registered(server.url, external);
@@ -175,7 +175,7 @@ suite('a new account', () => {
     assert.equal((await unconcerned.register(await makeAcmeClient(server.vault))).status, 201);
   });
 
-  test('must agree to the terms of service where there are some', async (t) => {
+  test('must agree to the terms of service if they are configured', async (t) => {
     const termsOfService = 'https://ca.example.test/terms';
     const server = await checkedServer(t, { termsOfService });
     const directory = (await (await server.get('/acme/local-ca/directory')).json()) as { meta: object };
@@ -191,7 +191,7 @@ suite('a new account', () => {
     assert.equal(found.status, 200, 'one that exists has agreed');
   });
 
-  test('belongs to one directory', async (t) => {
+  test('is valid only in the directory of its issuer, and only if its client may use that issuer', async (t) => {
     const { server, watch } = await opened(t);
     await addStagingCa(server.vault);
     const external = await makeAcmeClient(server.vault, { issuers: ['local-ca', 'staging-ca'] });
@@ -210,7 +210,7 @@ suite('a new account', () => {
 });
 
 suite('an account', () => {
-  test('gets other contacts, ignores what is unknown, and is shown as it is', async (t) => {
+  test('updates its contacts, ignores unknown members, and rejects unsupported contacts and statuses', async (t) => {
     const { server, client, external } = await opened(t);
     await client.register(external, { contact: ['mailto:a@example.test'] });
     const url = client.account ?? '';
@@ -227,7 +227,7 @@ suite('an account', () => {
     assert.equal(eventsOf(server.dataDir, 'acme_client.account_update').length, 1);
   });
 
-  test('that was deactivated is refused with 401, also for its key', async (t) => {
+  test('is rejected with 401 once deactivated, also when its key registers again', async (t) => {
     const { server, client, external } = await opened(t);
     await client.register(external);
     const url = client.account ?? '';
@@ -239,7 +239,7 @@ suite('an account', () => {
     assert.equal(eventsOf(server.dataDir, 'acme_client.account_deactivate').length, 1);
   });
 
-  test('does not see those of others, nor whether they exist', async (t) => {
+  test('gets the same 404 for accounts of others and for missing ones', async (t) => {
     const { server, client, external, watch } = await opened(t);
     await client.register(external);
     const other = await AcmeTestClient.registered(server.url, external, { watch });

@@ -15,7 +15,7 @@ const certificatesIn = (pem: string) =>
 const alternatesIn = (headers: Headers) =>
   [...(headers.get('Link') ?? '').matchAll(/<([^>]*)>;rel="alternate"/g)].map(([, url]) => url ?? '');
 
-test('after a rotation, an alternate chain is without the link to the former root', async (t) => {
+test('after a CA rotation, an alternate chain omits the link certificate to the former root', async (t) => {
   const server = await checkedServer(t);
   const watch = apiChecker(server.document);
   const external = await makeAcmeClient(server.vault);

@@ -11,7 +11,7 @@ import { issueOwned } from '../../harness/acme/owned-certificate.ts';
 import { checkedServer } from '../../harness/http/checked.ts';
 import { forever } from '../../harness/issuance/renewal-fixtures.ts';
 
-test('a client finds the window of its certificate, and after a revocation one in the past', async (t) => {
+test('renewal info has a future window for a valid certificate, and a past window after its revocation', async (t) => {
   const { url, vault, world, get } = await checkedServer(t);
   const owned = await issueOwned(vault, ['www.example.com']);
   const id = renewalInfoId(owned.leaf) ?? '';
@@ -26,7 +26,7 @@ test('a client finds the window of its certificate, and after a revocation one i
   assert.deepEqual([answer.status, answer.headers.get('Retry-After')], [200, '21600']);
 });
 
-test('an unknown certificate is not found, and what identifies none is malformed', async (t) => {
+test('renewal info returns 404 for an unknown certificate or issuer, and 400 for a malformed certificate id', async (t) => {
   const { get } = await checkedServer(t);
   for (const [id, status] of [
     ['aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE', 404],

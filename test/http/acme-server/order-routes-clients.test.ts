@@ -62,7 +62,7 @@ test('changes, rotations and revocations of a client apply at its next request, 
   assert.match(dead.json.detail, /was revoked/);
 });
 
-test('a client whose row was forged is refused, also with an account from before', async (t) => {
+test('an ACME client whose row was modified outside the vault is rejected, even with an existing account', async (t) => {
   const server = await checkedServer(t);
   const external = await makeAcmeClient(server.vault, { domains: ['a.example.test'] });
   const client = await AcmeTestClient.at(server.url);

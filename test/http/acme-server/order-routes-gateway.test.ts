@@ -67,7 +67,7 @@ function countsOf({ meter }: Vault): Record<string, number> {
   return Object.fromEntries(counts.filter(([result]) => result !== undefined));
 }
 
-test('an order becomes one at the CA with the CSR of the client, and the certificate belongs to the client', async (t) => {
+test('an order is placed at the CA with the CSR of the client, and the certificate belongs to the client', async (t) => {
   const { server, vault, ca, zone, client, external, finalize, work } = await gateway(t);
   const names = [www, '*.example.test'];
   const csr = await csrFor(names);
@@ -102,8 +102,8 @@ test('an order becomes one at the CA with the CSR of the client, and the certifi
     );
 });
 
-suite('an error of the CA', () => {
-  test('is passed on in its words, with its subproblems, and is no failure of the certificate', async (t) => {
+suite('an error during an order', () => {
+  test('from the CA is passed on with its detail and subproblems, and the certificate gets no error, alert or retry', async (t) => {
     const { vault, ca, client, finalize, work } = await gateway(t);
     await addWebhook(vault, 'http://127.0.0.1:1/');
     const subproblems = [
@@ -134,7 +134,7 @@ suite('an error of the CA', () => {
     assert.deepEqual(countsOf(vault), { failed: 1, issued: 1 });
   });
 
-  test('that is a rate limit is told to the client before the CA is asked again', async (t) => {
+  test('from the CA of type rateLimited rejects new orders until its Retry-After, without a request to the CA', async (t) => {
     const { advance, ca, client, finalize, work } = await gateway(t);
     const limited = problem('rateLimited', 'too many certificates', { headers: { 'Retry-After': '7200' } });
     ca.override('newOrder', limited);
@@ -150,7 +150,7 @@ suite('an error of the CA', () => {
     assert.equal((await finalize()).answer.json.status, 'processing');
   });
 
-  test('of the vault itself says where its administrator finds it, and nothing more', async (t) => {
+  test('from the vault itself reports the id of the renewal, but not its cause', async (t) => {
     const { zone, client, finalize, work } = await gateway(t);
     zone.failure = 'the password of the provider is wrong';
     const { url } = await finalize();
@@ -162,7 +162,7 @@ suite('an error of the CA', () => {
   });
 });
 
-test('a client in a loop waits longer after each failure, and the CA is not asked meanwhile', async (t) => {
+test('a client that repeats a failing order waits longer after each failure, without requests to the CA', async (t) => {
   const { advance, ca, client, finalize, work } = await gateway(t);
   const release = ca.overrideAll('newOrder', problem('rejectedIdentifier', 'no'));
   const waits: number[] = [];
@@ -190,8 +190,8 @@ test('a client in a loop waits longer after each failure, and the CA is not aske
   assert.equal((await client.order([www])).status, 201);
 });
 
-suite('one order for a set of names at a time', () => {
-  test('a second one with the same CSR joins the first, and both get its certificate', async (t) => {
+suite('concurrent orders for the same names', () => {
+  test('share one order at the CA and its certificate if they have the same CSR', async (t) => {
     const { ca, client, finalize, work } = await gateway(t);
     const csr = await csrFor([www]);
     const orders = [await finalize([www], csr), await finalize([www], csr)];
@@ -206,7 +206,7 @@ suite('one order for a set of names at a time', () => {
     assert.equal(urls.size, 1);
   });
 
-  test('a second one with another CSR waits, also that of another client or of the vault', async (t) => {
+  test('are rejected with 429 if their CSR, profile or client differs, or if the vault itself orders', async (t) => {
     const { server, vault, client, finalize, work } = await gateway(t);
     const csr = await csrFor([www]);
     await finalize([www], csr);
@@ -238,7 +238,7 @@ test('while the CA is paused no order is accepted', async (t) => {
   assert.equal(waitOf(refused.headers), 600);
 });
 
-test('what the CA cannot do is refused before it is asked: dates, and wildcards without a DNS provider', async (t) => {
+test('orders with dates, or with names without a DNS provider, are rejected without a request to the CA', async (t) => {
   const { server, vault, ca, client } = await gateway(t);
   const dates = { notAfter: '2026-12-01T00:00:00Z' };
   assert.match(assertProblem(await client.order([www], dates), 'malformed', 400), /The CA chooses/);
@@ -250,7 +250,7 @@ test('what the CA cannot do is refused before it is asked: dates, and wildcards 
   assert.equal(countOf(ca, 'newOrder'), 0);
 });
 
-test('a process that dies during the order leaves it to the next, which continues it at the CA', async (t) => {
+test('an order interrupted by a shutdown is continued at the CA by the next worker', async (t) => {
   const { vault, advance, ca, client, finalize } = await gateway(t);
   const { url } = await finalize();
   const stop = new AbortController();
@@ -266,7 +266,7 @@ test('a process that dies during the order leaves it to the next, which continue
   assert.equal((await client.post(url)).json.status, 'valid');
 });
 
-test('nothing is ordered for a client that was revoked meanwhile', async (t) => {
+test('a pending order fails without a request to the CA after its client was revoked', async (t) => {
   const { vault, ca, external, finalize, work } = await gateway(t);
   await finalize();
   await revokeAcmeClient(vault, localCli, external.id);
@@ -288,7 +288,7 @@ test('an order whose certificate an administrator deletes is invalid', async (t)
   assert.match(json.error.detail, /the certificate was deleted/);
 });
 
-test('the renewal window of the CA is passed on, and asked for at most once an hour', async (t) => {
+test('the renewal window of the CA is passed on, cached, and kept when the CA fails', async (t) => {
   const { server, ca, client, advance, finalize, work } = await gateway(t);
   const { url } = await finalize();
   await work();
@@ -311,7 +311,7 @@ test('the renewal window of the CA is passed on, and asked for at most once an h
   assert.equal(countOf(ca, 'renewalInfo'), 2);
 });
 
-test('a client revokes its certificate at the CA, whose refusal is passed on', async (t) => {
+test('a client revokes its certificate at the CA, whose error is passed on', async (t) => {
   const { server, vault, ca, client, external, finalize, work } = await gateway(t);
   const { url } = await finalize();
   await work();

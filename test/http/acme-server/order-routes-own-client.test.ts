@@ -21,7 +21,7 @@ import { identifier } from '../../harness/ca/private-chain.ts';
 import { clientOf, forever } from '../../harness/ca/scripted-acme-fixtures.ts';
 import { testServer } from '../../harness/http/test-server.ts';
 
-test('the ACME client of the vault gets, replaces the key of, and revokes what the ACME server of a vault issues', async (t) => {
+test('the ACME client of the vault registers, orders, rolls over its key and revokes at the ACME server of a vault', async (t) => {
   const server = await testServer(t);
   const external = await makeAcmeClient(server.vault, { domains: ['*.example.test', '192.0.2.0/24'] });
   const directoryUrl = `${server.url}/acme/local-ca/directory`;

@@ -9,7 +9,7 @@ import { checkedServer } from '../../harness/http/checked.ts';
 
 const names = ['www.example.test'];
 
-test('an order replaces a certificate of its client once, unless it is given up', async (t) => {
+test('a certificate is replaced by one order only, unless an authorization of that order was deactivated', async (t) => {
   const server = await checkedServer(t);
   const watch = apiChecker(server.document);
   const external = await makeAcmeClient(server.vault);
@@ -27,7 +27,7 @@ test('an order replaces a certificate of its client once, unless it is given up'
   assertProblem(await client.order(names, { replaces }), 'alreadyReplaced', 409);
 });
 
-test('two orders at once replace a certificate once', async (t) => {
+test('three concurrent orders replace a certificate once', async (t) => {
   const server = await checkedServer(t);
   const client = await AcmeTestClient.registered(server.url, await makeAcmeClient(server.vault));
   const replaces = renewalInfoId(new X509Certificate((await client.issue(names)).pem).raw) ?? '';
@@ -35,7 +35,7 @@ test('two orders at once replace a certificate once', async (t) => {
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [201, 409, 409]);
 });
 
-test('an order replaces neither the certificates of others, nor those with other names, nor what is none', async (t) => {
+test('an order is rejected if it replaces a certificate of another client, with other names or with an invalid id', async (t) => {
   const server = await checkedServer(t);
   const watch = apiChecker(server.document);
   const client = await AcmeTestClient.registered(server.url, await makeAcmeClient(server.vault), { watch });

@@ -50,7 +50,7 @@ suite('a certificate', () => {
     assert.deepEqual(event?.detail, { version: 1, reason: 'superseded' });
   });
 
-  test('is revoked by another account of its client, and twice at once only once', async (t) => {
+  test('is revoked by another account of its client, and only once by concurrent requests', async (t) => {
     const { server, watch, external, certificate } = await issued(t);
     const other = await AcmeTestClient.registered(server.url, external, { watch });
     const revoke = () => other.post(other.directory.revokeCert, { certificate, reason: 0 });
@@ -106,7 +106,7 @@ suite('a certificate', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.revoke'), []);
   });
 
-  test('is not revoked for a reason that only CAs have, nor if it is no certificate or has expired', async (t) => {
+  test('is not revoked for a reason reserved for CAs, by a malformed request or after its expiry', async (t) => {
     const { server, client, certificate } = await issued(t);
     const url = client.directory.revokeCert;
     for (const reason of [2, 6, 7, 8, 9, 10, 11, -1]) {

@@ -68,7 +68,7 @@ async function opened(
 }
 
 suite('an order whose names are validated', () => {
-  test('is pending, then ready, and leads to a certificate', async (t) => {
+  test('is pending until its challenge is valid, then ready, and issues a certificate', async (t) => {
     const { client, respond, idle, web } = await opened(t);
     const ordered = await client.order(['www.example.test']);
     assert.equal(ordered.json.status, 'pending');
@@ -109,7 +109,7 @@ suite('an order whose names are validated', () => {
     assert.equal((await client.post(order)).json.status, 'ready');
   });
 
-  test('is invalid once one of its names is, with the reason', async (t) => {
+  test('is invalid, with the reason, once the validation of one of its names fails', async (t) => {
     const { client, respond, idle, answering, server } = await opened(t);
     const { json, headers } = await client.order(['www.example.test', 'a.example.test']);
     answering((_, response) => response.writeHead(404).end());
@@ -138,7 +138,7 @@ suite('an order whose names are validated', () => {
     );
   });
 
-  test('offers the challenges of its client, as far as they fit the name', async (t) => {
+  test('offers the challenge types of its client that are possible for each name', async (t) => {
     const { client } = await opened(t, ['http-01', 'tls-alpn-01', 'dns-01']);
     const { json } = await client.order(['www.example.test', '*.example.test', '127.0.0.1']);
     const offered = [];
@@ -151,7 +151,7 @@ suite('an order whose names are validated', () => {
     assertProblem(await other.client.order(['*.example.test']), 'rejectedIdentifier', 400);
   });
 
-  test('for a wildcard is validated by the TXT record of its base', async (t) => {
+  test('for a wildcard is validated by the TXT record of its base domain', async (t) => {
     const { client, dns, idle } = await opened(t, ['dns-01']);
     const { json, headers } = await client.order(['*.example.test']);
     const authorization = (await client.post(json.authorizations[0])).json;
@@ -163,7 +163,7 @@ suite('an order whose names are validated', () => {
     assert.equal((await client.post(headers.get('Location') ?? '')).json.status, 'ready');
   });
 
-  test('is refused for a name that leads to the vault itself, unless a setting allows it', async (t) => {
+  test('fails validation if a name resolves to a loopback address that no setting allows', async (t) => {
     const { client, respond, idle, web } = await opened(t, ['http-01'], { allowed: [] });
     const { json } = await client.order(['www.example.test']);
     await respond(json.authorizations[0]);
@@ -179,7 +179,7 @@ suite('an order whose names are validated', () => {
 });
 
 suite('a challenge', () => {
-  test('is validated once, however often its client asks', async (t) => {
+  test('is validated once while its client repeats the request', async (t) => {
     const { client, respond, idle, web, answering, served } = await opened(t);
     const waiting = Promise.withResolvers<void>();
     answering((request, response) => {
@@ -198,7 +198,7 @@ suite('a challenge', () => {
   });
 
   for (const asked of ['order', 'authorization', 'challenge'] as const) {
-    test(`whose validation was lost with its process is validated again when the client looks at the ${asked}`, async (t) => {
+    test(`is validated again after its process died, when the client requests the ${asked}`, async (t) => {
       const { client, server, idle, respond, answering, web, served } = await opened(t);
       const { json, headers } = await client.order(['www.example.test']);
       const order = headers.get('Location') ?? '';
@@ -241,7 +241,7 @@ suite('a challenge', () => {
     });
   }
 
-  test('has no verdict when the vault stops during its validation', async (t) => {
+  test('stays processing if the vault stops during its validation', async (t) => {
     const { client, server, respond, answering } = await opened(t);
     const { promise: asked, resolve } = Promise.withResolvers<void>();
     answering(() => resolve());
@@ -253,7 +253,7 @@ suite('a challenge', () => {
     assert.deepEqual([status, challenges[0].status], ['pending', 'processing']);
   });
 
-  test('is not decided any more after its authorization was deactivated', async (t) => {
+  test('leaves its authorization deactivated if its validation completes after the deactivation', async (t) => {
     const { client, respond, idle, answering, served } = await opened(t);
     const waiting = Promise.withResolvers<void>();
     answering((request, response) => {
@@ -285,7 +285,7 @@ suite('CAA records', () => {
   const caaIdentities = ['ca.example.test'];
   const forbidding = { ...records, 'CAA example.test': [{ flags: 0, tag: 'issue', value: 'other.test' }] };
 
-  test('forbid a validation where a setting names the CA', async (t) => {
+  test('for another CA fail the validation if a setting specifies the identity of this CA', async (t) => {
     const { client, dns, respond, idle } = await opened(t, ['http-01'], { caaIdentities });
     dns.records = forbidding;
     const { json } = await client.order(['www.example.test']);
@@ -295,7 +295,7 @@ suite('CAA records', () => {
     assert.equal(challenges[0].error.type, 'urn:ietf:params:acme:error:caa');
   });
 
-  test('forbid to issue to a client whose names are not validated', async (t) => {
+  test('for another CA reject finalization by a client whose names are not validated', async (t) => {
     const { client, dns } = await opened(t, [], { caaIdentities });
     const { json } = await client.order(['www.example.test', 'a.example.test', '127.0.0.1']);
     assert.equal(json.status, 'ready');

@@ -38,7 +38,7 @@ async function opened(t: TestContext, others: Readonly<Record<string, unknown>> 
 const leafOf = (pem: string) => new X509Certificate(pem);
 
 suite('an order', () => {
-  test('leads from a directory to a certificate, and each answer is as the API document says', async (t) => {
+  test('is created, finalized and downloaded with responses as the API document declares', async (t) => {
     const { server, client, external } = await opened(t);
     const ordered = await client.order(['www.example.test', '*.example.test', 'WWW.example.test']);
     assert.equal(ordered.status, 201, ordered.text);
@@ -82,13 +82,13 @@ suite('an order', () => {
     );
   });
 
-  test('for addresses gets a certificate with them (RFC 8738)', async (t) => {
+  test('for IP addresses issues a certificate with them (RFC 8738)', async (t) => {
     const { client } = await opened(t, { domains: ['192.0.2.0/24', '2001:db8::/32'] });
     const { pem } = await client.issue(['192.0.2.7', '2001:db8::1']);
     assert.equal(leafOf(pem).subjectAltName, 'IP Address:192.0.2.7, IP Address:2001:DB8:0:0:0:0:0:1');
   });
 
-  test('has the dates that it asks for', async (t) => {
+  test('issues a certificate with the requested dates, and is rejected if they are too late or have passed', async (t) => {
     const { server, client } = await opened(t);
     const at = (ms: number) => new Date(server.world.now() + ms).toISOString().replace(/\.\d+/, '');
     const [notBefore, notAfter] = [at(60_000), at(3_600_000)];
@@ -109,7 +109,7 @@ suite('an order', () => {
     assert.match(assertProblem(await client.post(late.json.finalize, { csr }), 'malformed', 400), /notAfter/);
   });
 
-  test('has the profile that it asks for, if the issuer has it and the client may use it', async (t) => {
+  test('has the requested profile if the issuer has it and the client may use it', async (t) => {
     const { server, client, watch } = await opened(t);
     const profile = (name: string, more: object) =>
       addProfile(server.vault, localCli, 'local-ca', parseInput(createProfileInput, { name, ...more }));
@@ -134,7 +134,7 @@ suite('an order', () => {
     assertProblem(await other.order(['a.inside.example.test'], { profile: 'inside' }), 'invalidProfile', 400);
   });
 
-  test('is refused for names that its client may not order, with a subproblem for each, and that is recorded', async (t) => {
+  test('is rejected for names that its client may not order, with a subproblem for each and an audit event', async (t) => {
     const { server, client, external } = await opened(t);
     const answer = await client.order(['www.example.test', 'www.example.com', '192.0.2.1']);
     assertProblem(answer, 'rejectedIdentifier', 400);
@@ -157,7 +157,7 @@ suite('an order', () => {
     'an empty list': { identifiers: [] },
     'a date that is a number': { identifiers: [{ type: 'dns', value: 'www.example.test' }], notAfter: 7 },
   };
-  test('is malformed without what it needs', async (t) => {
+  test('is rejected as malformed for missing or invalid identifiers and dates', async (t) => {
     const { client } = await opened(t);
     for (const [what, payload] of Object.entries(malformed)) {
       const answer = await client.post(client.directory.newOrder, payload);
@@ -167,7 +167,7 @@ suite('an order', () => {
     assertProblem(await client.post(client.directory.newOrder, []), 'malformed', 400);
   });
 
-  test('is refused with a pause beyond the rate of its client', async (t) => {
+  test('is rejected with 429 and Retry-After beyond the hourly rate of its client', async (t) => {
     const { server, client } = await opened(t, { rate: 2 });
     for (const _ of [1, 2]) assert.equal((await client.order(['www.example.test'])).status, 201);
     server.world.advance(600_000);
@@ -179,7 +179,7 @@ suite('an order', () => {
     assert.equal((await client.order(['www.example.test'])).status, 201);
   });
 
-  test('that was not finalized in time is invalid', async (t) => {
+  test('is invalid if it was not finalized before it expired', async (t) => {
     const { server, client } = await opened(t);
     const { json, headers } = await client.order(['www.example.test']);
     server.world.advance(86_400_000);
@@ -236,8 +236,8 @@ suite('an order', () => {
 suite('finalizing an order', () => {
   /** Programs in which the names or the key of the CSR are wrong. */
   const requests: Readonly<Record<string, readonly [type: string, csr: () => Promise<string> | string]>> = {
-    'no base64url': ['badCSR', () => 'a b'],
-    'no CSR': ['badCSR', () => Buffer.from('csr').toString('base64url')],
+    'text that is not base64url': ['badCSR', () => 'a b'],
+    'bytes that are not a CSR': ['badCSR', () => Buffer.from('csr').toString('base64url')],
     PEM: ['badCSR', async () => Buffer.from('-----BEGIN CERTIFICATE REQUEST-----').toString('base64url')],
     'another name': ['badCSR', () => csrFor(['a.example.test'])],
     'one more name': ['badCSR', () => csrFor(['www.example.test', 'a.example.test'])],
@@ -251,7 +251,7 @@ suite('finalizing an order', () => {
     ],
   };
   for (const [what, [type, csr]] of Object.entries(requests)) {
-    test(`is refused with ${type} for ${what}, and the order stays ready`, async (t) => {
+    test(`is rejected with ${type} for ${what}, and the order stays ready`, async (t) => {
       const { server, client } = await opened(t);
       const { json, headers } = await client.order(['www.example.test']);
       assertProblem(await client.post(json.finalize, { csr: await csr() }), type, 400);
@@ -261,7 +261,7 @@ suite('finalizing an order', () => {
   }
 
   test(
-    'is refused for what OpenSSL puts into a CSR and no certificate may have',
+    'is rejected for an OpenSSL CSR with a forbidden key, name, extension or signature',
     needs('openssl'),
     async (t) => {
       const { client } = await opened(t);
@@ -281,7 +281,7 @@ suite('finalizing an order', () => {
     },
   );
 
-  test('is refused for the key of an account', async (t) => {
+  test('is rejected for a CSR with the key of an account', async (t) => {
     const { client } = await opened(t);
     const { json } = await client.order(['www.example.test']);
     const pkcs8 = client.key.privateKey.export({ format: 'der', type: 'pkcs8' });
@@ -292,7 +292,7 @@ suite('finalizing an order', () => {
     );
   });
 
-  test('is refused for names that the client may no longer order', async (t) => {
+  test('is rejected for names that the client may no longer order', async (t) => {
     const { server, client, external } = await opened(t);
     const { json } = await client.order(['www.example.test']);
     const input = parseInput(updateAcmeClientInput, { domains: ['other.example.test'] });
@@ -301,7 +301,7 @@ suite('finalizing an order', () => {
     assertProblem(await client.post(json.finalize, { csr }), 'rejectedIdentifier', 400);
   });
 
-  test('again, and at several workers at once, leads to one certificate', async (t) => {
+  test('again and concurrently at two workers issues one certificate', async (t) => {
     const { server, client } = await opened(t);
     const context = serverContext(server.vault, { version: '0', publicUrl: server.url });
     // A worker has locks of its own.
@@ -336,7 +336,7 @@ suite('finalizing an order', () => {
 });
 
 suite('resources of orders', () => {
-  test('are not there for other accounts and directories, as if they did not exist', async (t) => {
+  test('return 404 to other accounts and directories, as if they did not exist', async (t) => {
     const { server, client, external, watch } = await opened(t);
     await addStagingCa(server.vault);
     const { order, certificate } = await client.issue(['www.example.test']);
@@ -374,7 +374,7 @@ suite('resources of orders', () => {
     assertProblem(await same.post(order), 'malformed', 404);
   });
 
-  test('are only read without a payload', async (t) => {
+  test('reject a read with a payload', async (t) => {
     const { client } = await opened(t);
     const { order, certificate } = await client.issue(['www.example.test']);
     for (const url of [order, certificate, `${client.account}/orders`]) {

@@ -133,7 +133,7 @@ const spoiledKeys: Readonly<Record<string, unknown>> = {
 };
 
 suite('hostile requests', () => {
-  test('of every kind to every resource are refused, and leave no row', async (t) => {
+  test('with malformed signed bodies are rejected by every resource and leave no database row', async (t) => {
     const { server, client } = await opened(t);
     const { json, headers } = await client.order(['www.example.test']);
     const order = headers.get('Location') ?? '';
@@ -158,7 +158,7 @@ suite('hostile requests', () => {
     assert.equal((await client.post(order)).status, 200, 'the client itself goes on');
   });
 
-  test('with keys of every kind are refused, and create no account', async (t) => {
+  test('with an invalid jwk are rejected and create no account', async (t) => {
     const { server, client } = await opened(t);
     const key = await newKey();
     const before = await allRows(server);
@@ -169,7 +169,7 @@ suite('hostile requests', () => {
     assert.deepEqual(await allRows(server), before);
   });
 
-  test('that are too large or of another type are refused without being read', async (t) => {
+  test('are rejected with 413 if too large and with 415 for another content type', async (t) => {
     const { client } = await opened(t);
     const { newOrder } = client.directory;
     assertProblem(await client.send(newOrder, `{"payload":"${'A'.repeat(2_000_000)}"}`), 'malformed', 413);
@@ -178,7 +178,7 @@ suite('hostile requests', () => {
     }
   });
 
-  test('that come byte by byte are ended, while others are answered', async (t) => {
+  test('with unfinished bodies get 408, while an order at the same time is created', async (t) => {
     const { server, client } = await opened(t, {}, { connectionLimits: { headersMs: 200, requestMs: 400 } });
     const { pathname, host } = new URL(client.directory.newOrder);
     const start = `POST ${pathname} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/jose+json\r\nContent-Length: 500\r\n\r\n{`;
@@ -196,7 +196,7 @@ suite('hostile requests', () => {
 });
 
 suite('replayed nonces', () => {
-  test('are accepted once, of a hundred requests at the same time', async (t) => {
+  test('are accepted only once among 100 concurrent requests', async (t) => {
     const { server, client } = await opened(t);
     const { newOrder } = client.directory;
     const identifiers = [{ type: 'dns', value: 'www.example.test' }];
@@ -210,7 +210,7 @@ suite('replayed nonces', () => {
 });
 
 suite('orders', () => {
-  test('that stay open are limited for each client, and those of others go on', async (t) => {
+  test('beyond 1000 open ones of a client are rejected with 429, while other clients go on', async (t) => {
     const { server, client, watch } = await opened(t);
     assert.equal((await client.order(['www.example.test'])).status, 201);
     const row = await server.vault.db.reader
@@ -239,7 +239,7 @@ suite('orders', () => {
     );
   });
 
-  test('of others are not there for any request', async (t) => {
+  test('reject every request of another client and stay unchanged', async (t) => {
     const { server, client, watch } = await opened(t);
     const { order, certificate } = await client.issue(['www.example.test']);
     const { json } = await client.order(['a.example.test']);
@@ -258,7 +258,7 @@ suite('orders', () => {
     assert.equal((await client.post(json.finalize, { csr })).json.status, 'valid');
   });
 
-  test('are not finalized with requests for something else, however many', async (t) => {
+  test('are not finalized with malformed CSRs or CSRs for other names', async (t) => {
     const { server, client } = await opened(t);
     const { json } = await client.order(['www.example.test', 'a.example.test']);
     const right = await csrFor(['www.example.test', 'a.example.test']);
@@ -288,7 +288,7 @@ suite('orders', () => {
     assert.equal((await client.post(json.finalize, { csr: right })).json.status, 'valid');
   });
 
-  test('for names of every kind are refused, and leave no row', async (t) => {
+  test('with malformed or unauthorized identifiers are rejected and leave no database row', async (t) => {
     const { server, client } = await opened(t);
     const { newOrder } = client.directory;
     const before = await allRows(server);

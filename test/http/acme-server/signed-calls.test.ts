@@ -42,11 +42,11 @@ type Bad = readonly [
 const other = await newKey();
 
 const bad: Readonly<Record<string, Bad>> = {
-  'no JSON': ['malformed', 400, { change: () => 'signed' }],
-  'a list': ['malformed', 400, { change: () => [] }],
+  'a body that is not JSON': ['malformed', 400, { change: () => 'signed' }],
+  'a JSON array': ['malformed', 400, { change: () => [] }],
   'an empty object': ['malformed', 400, { change: () => ({}) }],
   'no signature': ['malformed', 400, { change: ({ signature: _, ...rest }) => rest }],
-  'a signature that is no text': ['malformed', 400, { change: (body) => ({ ...body, signature: 1 }) }],
+  'a signature that is not a string': ['malformed', 400, { change: (body) => ({ ...body, signature: 1 }) }],
   'a signature with padding': [
     'malformed',
     400,
@@ -55,19 +55,27 @@ const bad: Readonly<Record<string, Bad>> = {
   'a payload with spaces': ['malformed', 400, { change: (body) => ({ ...body, payload: 'e30 ' }) }],
   'a changed payload': ['malformed', 400, { change: (body) => ({ ...body, payload: 'e30' }) }],
   'an empty signature': ['malformed', 400, { change: (body) => ({ ...body, signature: '' }) }],
-  'headers without a signature': ['malformed', 400, { change: (body) => ({ ...body, header: {} }) }],
-  'the general form': ['malformed', 400, { change: (body) => ({ ...body, signatures: [] }) }],
-  'headers that are no JSON': ['malformed', 400, { change: (body) => ({ ...body, protected: 'e30x' }) }],
-  'the compact form': ['malformed', 400, { change: (b) => `${b.protected}.${b.payload}.${b.signature}` }],
+  'an unprotected header': ['malformed', 400, { change: (body) => ({ ...body, header: {} }) }],
+  'the general JSON serialization': ['malformed', 400, { change: (body) => ({ ...body, signatures: [] }) }],
+  'a protected header that is not JSON': [
+    'malformed',
+    400,
+    { change: (body) => ({ ...body, protected: 'e30x' }) },
+  ],
+  'the compact serialization': [
+    'malformed',
+    400,
+    { change: (b) => `${b.protected}.${b.payload}.${b.signature}` },
+  ],
   'no algorithm': ['malformed', 400, { change: (body) => ({ ...body, protected: 'e30' }) }],
   'the algorithm none': ['badSignatureAlgorithm', 400, { change: (body) => withAlgorithm(body, 'none') }],
   'a symmetric algorithm': ['badSignatureAlgorithm', 400, { change: (body) => withAlgorithm(body, 'HS256') }],
-  'an algorithm of another key': [
+  'an algorithm that does not match the key': [
     'badSignatureAlgorithm',
     400,
     { change: (body) => withAlgorithm(body, 'RS256') },
   ],
-  'another key': ['malformed', 400, { key: other }],
+  'the signature of another key': ['malformed', 400, { key: other }],
   'jwk in place of kid': ['malformed', 400, { withJwk: true }],
   'jwk beside kid': ['malformed', 400, { header: { jwk: other.jwk } }],
   'neither jwk nor kid': ['malformed', 400, { header: { kid: undefined } }],
@@ -76,12 +84,12 @@ const bad: Readonly<Record<string, Bad>> = {
     400,
     { header: { kid: 'http://vault.test/acme/local-ca/account/1' } },
   ],
-  'an account that is no URL': ['accountDoesNotExist', 400, { header: { kid: '1' } }],
-  'an account that never was': [
+  'a kid that is not a URL': ['accountDoesNotExist', 400, { header: { kid: '1' } }],
+  'an account that never existed': [
     ...(['accountDoesNotExist', 400] as const),
     async ({ account }) => ({ header: { kid: `${account}999` } }),
   ],
-  'an account with zeros': [
+  'an account URL with a leading zero': [
     ...(['accountDoesNotExist', 400] as const),
     async ({ account = '' }) => ({ header: { kid: account.replace(/(\d+)$/, '0$1') } }),
   ],
@@ -92,12 +100,16 @@ const bad: Readonly<Record<string, Bad>> = {
   ],
   'no URL': ['malformed', 400, { header: { url: undefined } }],
   'no nonce': ['badNonce', 400, { nonce: undefined }],
-  'a nonce of nobody': ['badNonce', 400, { nonce: 'A'.repeat(43) }],
-  'a nonce that is no base64url': ['malformed', 400, { nonce: 'a nonce!' }],
-  'JSON as its type': ['malformed', 415, { contentType: 'application/json' }],
-  'no type': ['malformed', 415, { contentType: 'text/plain' }],
-  'too long a body': ['malformed', 413, { change: (body) => ({ ...body, more: 'x'.repeat(65_536) }) }],
-  'a payload where there must be none': [
+  'a nonce that the server did not issue': ['badNonce', 400, { nonce: 'A'.repeat(43) }],
+  'a nonce that is not base64url': ['malformed', 400, { nonce: 'a nonce!' }],
+  'the content type application/json': ['malformed', 415, { contentType: 'application/json' }],
+  'the content type text/plain': ['malformed', 415, { contentType: 'text/plain' }],
+  'a body that is too long': [
+    'malformed',
+    413,
+    { change: (body) => ({ ...body, more: 'x'.repeat(65_536) }) },
+  ],
+  'an account update with an invalid contact': [
     ...(['malformed', 400] as const),
     async (client) => ({ change: () => client.signed(client.account ?? '', { contact: 7 }) }),
   ],
@@ -111,7 +123,7 @@ function withAlgorithm(body: Record<string, unknown>, alg: string): unknown {
 
 suite('a request', () => {
   for (const [what, [type, status, options]] of Object.entries(bad)) {
-    test(`is refused with ${type} for ${what}`, async () => {
+    test(`is rejected with ${type} for ${what}`, async () => {
       const { client } = await common();
       const given = typeof options === 'function' ? await options(client) : options;
       const url = client.account ?? '';
@@ -129,7 +141,7 @@ suite('a request', () => {
     });
   }
 
-  test('is refused with crit, b64 and keys that are elsewhere', async () => {
+  test('is rejected with crit and b64, jku or x5u in its protected header', async () => {
     const { client } = await common();
     for (const header of [
       { crit: ['b64'], b64: true },
@@ -140,7 +152,7 @@ suite('a request', () => {
     }
   });
 
-  test('is accepted once, and answered with the nonce of the next one', async () => {
+  test('is accepted once, and its replay gets badNonce with a usable Replay-Nonce', async () => {
     const { client } = await common();
     const url = client.account ?? '';
     const body = await client.signed(url, '');
@@ -159,7 +171,7 @@ suite('a request', () => {
     );
   });
 
-  test('with GET where there is only POST is answered with the methods, as a problem', async () => {
+  test('with GET to a resource that only allows POST gets 405 with Allow and a problem', async () => {
     const { server } = await common();
     for (const path of ['new-account', 'order/1', 'account/1', 'authorization/1/0', 'certificate/1/1']) {
       const response = await server.get(`/acme/local-ca/${path}`);
@@ -173,7 +185,7 @@ suite('a request', () => {
     }
   });
 
-  test('finds no directory of an issuer that does not exist', async () => {
+  test('to the directory or new-nonce of an unknown issuer gets 404', async () => {
     const { server } = await common();
     for (const path of ['directory', 'new-nonce']) {
       const response = await server.get(`/acme/nobody/${path}`);
@@ -185,7 +197,7 @@ suite('a request', () => {
     }
   });
 
-  test('for a nonce is answered with 200 to HEAD and 204 to GET, and never from a cache', async () => {
+  test('for a nonce gets 200 for HEAD and 204 for GET, with Cache-Control: no-store', async () => {
     const { server } = await common();
     for (const [method, status] of [
       ['HEAD', 200],
@@ -215,7 +227,7 @@ suite('an account', () => {
     return { server, second, external, client: await AcmeTestClient.registered(server.url, external) };
   }
 
-  test('cannot repeat a request that changed something at another worker, whose nonces it may use', async (t) => {
+  test('cannot replay a request at another worker, but may use a nonce of that worker', async (t) => {
     const { client, second } = await workers(t);
     const url = client.directory.newOrder;
     const there = url.replace(/^http:\/\/[^/]+/, second.url);
@@ -228,7 +240,7 @@ suite('an account', () => {
     assert.equal((await client.send(url, await client.signed(url, payload, { nonce }))).status, 201);
   });
 
-  test('of a client that is revoked or expires is refused at its next request, and that is recorded', async (t) => {
+  test('is rejected at its next request after its client was revoked, which is recorded, or has expired', async (t) => {
     const { server, client, external } = await workers(t);
     assert.equal((await client.post(client.account ?? '')).status, 200);
     await revokeAcmeClient(server.vault, localCli, external.id);
@@ -243,14 +255,14 @@ suite('an account', () => {
     assert.match(assertProblem(await later.post(later.account ?? ''), 'unauthorized', 403), /expired/);
   });
 
-  test('of a client that is confined to networks or issuers is refused elsewhere', async (t) => {
+  test('is not created from an address outside the networks of its client', async (t) => {
     const server = await testServer(t);
     const elsewhere = await makeAcmeClient(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     const client = await AcmeTestClient.at(server.url);
     assert.match(assertProblem(await client.register(elsewhere), 'unauthorized', 403), /from 127\.0\.0\.1/);
   });
 
-  test('signs for the URL that clients see: the public one, or that of the request', async (t) => {
+  test('must sign for the public URL of the vault, not for the address of the server', async (t) => {
     const server = await testServer(t, { publicUrl: 'https://vault.example.test' });
     const directory = (await (await server.get('/acme/local-ca/directory')).json()) as Record<string, string>;
     assert.equal(directory.newAccount, 'https://vault.example.test/acme/local-ca/new-account');

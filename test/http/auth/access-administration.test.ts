@@ -8,7 +8,7 @@ import { eventsOf } from '../../harness/http/fixtures.ts';
 
 const guarded = routes.filter(({ access }) => access.kind === 'administrator');
 
-test('every endpoint for administrators lets one in, and then looks at what was sent', async (t) => {
+test('every administrator endpoint accepts an administrator and then validates the body and query', async (t) => {
   const server = await checkedServer(t, { administrators: alice.administrators });
   const places = guarded.map(({ method, path, body, query }) => ({
     method: method === 'GET' ? 'HEAD' : method,
@@ -43,7 +43,7 @@ test('a body is not read before its sender is authorized', async (t) => {
   }
 });
 
-test('no answer about administration may be kept by a cache', async (t) => {
+test('GET endpoints for administrators respond with Cache-Control: no-store', async (t) => {
   const server = await checkedServer(t, { administrators: alice.administrators });
   for (const { method, path } of guarded.filter((route) => route.method === 'GET')) {
     const { headers } = await server.raw('HEAD', path.replaceAll(/\{\w+\}/g, '1'), [alice.line]);

@@ -28,8 +28,8 @@ async function prepared(
   return { server, ask, exhaust, refusals };
 }
 
-suite('keys that do not count', () => {
-  test('get 429 after too many of them, with a time to come again that is enough', async (t) => {
+suite('invalid API keys', () => {
+  test('get 429 after too many failures, with a Retry-After that suffices', async (t) => {
     const { server, ask, exhaust } = await prepared(t);
     await exhaust(unknown);
     const refused = await ask(unknown);
@@ -45,7 +45,7 @@ suite('keys that do not count', () => {
     assert.equal((await ask(unknown)).status, 401);
   });
 
-  test('never keep one out that counts, from the same address, before, between and after', async (t) => {
+  test('do not block a valid key from the same address', async (t) => {
     const { server, ask, exhaust } = await prepared(t);
     const { raw } = await makeKey(server.vault);
     await exhaust(unknown);
@@ -58,7 +58,7 @@ suite('keys that do not count', () => {
     assert.equal((await ask(raw)).status, 200, 'even while this key is being guessed');
   });
 
-  test('are counted by address, of IPv6 by the first 64 bits', async (t) => {
+  test('are counted by IPv4 address and by the first 64 bits of an IPv6 address', async (t) => {
     const { ask, exhaust } = await prepared(t);
     await exhaust(unknown, '192.0.2.1');
     assert.equal((await ask(unknown, '192.0.2.1')).status, 429);
@@ -68,7 +68,7 @@ suite('keys that do not count', () => {
     assert.equal((await ask(unknown, '2001:db8:1:3::1')).status, 401);
   });
 
-  test('are counted at endpoints for administrators too', async (t) => {
+  test('get 429 at administrator endpoints too after too many failures', async (t) => {
     const { ask, exhaust } = await prepared(t);
     await exhaust(unknown);
     for (const { method, path } of administratorEndpoints(1)) {
@@ -76,13 +76,13 @@ suite('keys that do not count', () => {
     }
   });
 
-  test('are not those of callers without any, who guess at nothing', async (t) => {
+  test('requests without a key do not count as failed attempts', async (t) => {
     const { server } = await prepared(t);
     for (let count = 0; count < failurePace.burst + 20; count += 1)
       assert.equal((await server.raw('GET', file)).status, 401);
   });
 
-  test('and are known are each recorded, even when the address has failed too often before', async (t) => {
+  test('revoked keys and keys from another network are each recorded, even after too many failures of the address', async (t) => {
     const { server, ask, exhaust, refusals } = await prepared(t);
     const revoked = await revokedKey(server);
     const bound = await makeKey(server.vault, { allowed_networks: ['198.51.100.0/24'] });
@@ -100,7 +100,7 @@ suite('keys that do not count', () => {
     assert.equal((await ask(bound.raw, '198.51.100.1')).status, 200);
   });
 
-  test('and are known do not fill the audit log: 401 and 403 are always in it, and 429 after too many is not', async (t) => {
+  test('a revoked key is recorded for each 401 up to an hourly limit and then counted, and not recorded for 429', async (t) => {
     const { server, ask, exhaust, refusals } = await prepared(t);
     const revoked = await revokedKey(server);
     await exhaust(revoked.raw);
@@ -118,8 +118,8 @@ suite('keys that do not count', () => {
   });
 });
 
-suite('a limit of requests with one key', () => {
-  test('is none if it is 0', async (t) => {
+suite('the request limit of an API key', () => {
+  test('is disabled by a rate of 0', async (t) => {
     const { server, ask } = await prepared(t, { apiKeyRate: 0 });
     const { raw } = await makeKey(server.vault);
     for (let count = 0; count < 300; count += 1) assert.equal((await ask(raw)).status, 200);
@@ -158,7 +158,7 @@ suite('a limit of requests with one key', () => {
     assert.equal(refusals().length, 2);
   });
 
-  test('is no business of administrators and of what is public', async (t) => {
+  test('does not apply to the public health endpoint', async (t) => {
     const { server } = await prepared(t, { apiKeyRate: 1 });
     for (let count = 0; count < 20; count += 1) {
       assert.equal((await server.raw('GET', '/api/v1/health')).status, 200);
@@ -166,8 +166,8 @@ suite('a limit of requests with one key', () => {
   });
 });
 
-suite('where no limit of requests is set', () => {
-  test('what is recorded has one, and 304s, metadata and HEAD are free', async (t) => {
+suite('without a request limit', () => {
+  test('recorded requests of a key are limited, while 304 responses, metadata and HEAD are not', async (t) => {
     const { server, ask, refusals } = await prepared(t);
     const { raw, id, actor } = await makeKey(server.vault);
     const etag = (await ask(raw)).headers.get('ETag') ?? '';
@@ -196,7 +196,7 @@ suite('where no limit of requests is set', () => {
   });
 });
 
-suite('pages of lists of one key', () => {
+suite('list pages requested with one API key', () => {
   const lists = ['certificates?limit=1', 'certificates/www/versions'];
   for (const list of lists) {
     test(`are limited by default: GET /${list}`, async (t) => {
@@ -224,8 +224,8 @@ suite('pages of lists of one key', () => {
   });
 });
 
-suite('refusals of a key that counts', () => {
-  test('are recorded in full a hundred times an hour for each kind, and then counted', async (t) => {
+suite('rejected requests of a valid API key', () => {
+  test('are recorded individually 100 times an hour for each kind, and then counted', async (t) => {
     const { server, ask, refusals } = await prepared(t);
     const { raw, id, actor } = await makeKey(server.vault, { scopes: ['renewals:trigger'] });
     const other = await makeKey(server.vault, { scopes: ['renewals:trigger'] });
@@ -242,7 +242,7 @@ suite('refusals of a key that counts', () => {
     assert.equal(refusals().length, refusalsPerHour + 4, 'in the next hour in full again');
   });
 
-  test('are answered, and only counted, where space runs out', async (t) => {
+  test('are only counted when disk space runs low', async (t) => {
     const dataDir = tempDir(t);
     const audit = { ...settingsFor(dataDir).audit, lowSpace: 9e17 };
     const { server, ask, refusals } = await prepared(t, { dataDir, settings: { audit } });

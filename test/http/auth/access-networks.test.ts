@@ -19,8 +19,8 @@ async function prepared(t: Parameters<typeof checkedServer>[0]) {
   return { server, ask };
 }
 
-suite('a key that is bound to networks', () => {
-  test('counts in each of them, and nowhere else', async (t) => {
+suite('a key bound to networks', () => {
+  test('is accepted from each of its networks and rejected from other addresses', async (t) => {
     const { server, ask } = await prepared(t);
     const allowed_networks = ['192.0.2.0/24', '198.51.100.7', '2001:db8:1::/48'];
     const { raw } = await makeKey(server.vault, { allowed_networks });
@@ -41,7 +41,7 @@ suite('a key that is bound to networks', () => {
       assert.equal((await ask(raw, from)).status, status, from);
   });
 
-  test('is refused elsewhere at every endpoint, with the address, a record and no word about anything else', async (t) => {
+  test('gets the same 403 from another address at every endpoint, with an audit event for each', async (t) => {
     const { server, ask } = await prepared(t);
     const key = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     const guarded = guardedEndpoints(await openRenewal(server, 'www'));
@@ -80,7 +80,7 @@ suite('a key that is bound to networks', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.download'), []);
   });
 
-  test('gets no 304 elsewhere, by GET or HEAD, though it has one at home', async (t) => {
+  test('gets 304 from its networks, but 403 without an ETag from another address, for GET and HEAD', async (t) => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     const etag = (await ask(raw, '192.0.2.1')).headers.get('ETag') ?? '';
@@ -92,7 +92,7 @@ suite('a key that is bound to networks', () => {
     }
   });
 
-  test('is not used by a request from elsewhere', async (t) => {
+  test('has its last use unchanged by a request from another address', async (t) => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     await ask(raw, '198.51.100.7');
@@ -105,14 +105,14 @@ suite('a key that is bound to networks', () => {
     assert.equal(used(), '192.0.2.1');
   });
 
-  test('that has expired is unknown everywhere', async (t) => {
+  test('gets 401 from every address after revoked_at is set in the database', async (t) => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     outside(server.dataDir, (db) => db.exec('update api_keys set revoked_at = 1'));
     for (const from of ['192.0.2.1', '198.51.100.7']) assert.equal((await ask(raw, from)).status, 401);
   });
 
-  test('asks the database no more than another', async (t) => {
+  test('is authorized by a second request without a query of the API key tables', async (t) => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     const target = '/api/v1/certificates/www';
@@ -124,7 +124,7 @@ suite('a key that is bound to networks', () => {
     assert.equal((await ask(raw, '198.51.100.7', target)).status, 403);
   });
 
-  test('whose networks cannot be read counts nowhere', async (t) => {
+  test('is rejected if its stored networks cannot be parsed', async (t) => {
     const { server, ask } = await prepared(t);
     const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
     outside(server.dataDir, (db) => db.exec(`update api_keys set allowed_networks = '["somewhere"]'`));
@@ -138,7 +138,7 @@ suite('networks of a key over HTTP', () => {
   const key = { name: 'bound', scopes: ['certificates:read'], certificates: ['*'] };
   type View = { readonly allowed_networks: readonly string[] };
 
-  test('are shown in one way of writing, once each, and recorded', async (t) => {
+  test('are normalized, deduplicated and recorded', async (t) => {
     const { server, expect } = await administration(t);
     const allowed_networks = [
       '192.0.2.0/24',
@@ -155,7 +155,7 @@ suite('networks of a key over HTTP', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create')[0]?.detail.allowed_networks, expected);
   });
 
-  test('are none if none are requested, and if one is a star', async (t) => {
+  test('are empty if not specified, empty or containing *', async (t) => {
     const { expect } = await administration(t);
     const changes = [{}, { allowed_networks: [] }, { allowed_networks: ['10.0.0.0/8', '*'] }];
     for (const [index, change] of changes.entries()) {
@@ -164,7 +164,7 @@ suite('networks of a key over HTTP', () => {
     }
   });
 
-  test('that are invalid are rejected by their position, and create no key', async (t) => {
+  test('are rejected with their index if invalid, and no key is created', async (t) => {
     const { expect } = await administration(t);
     type Refusal = { readonly errors: readonly { readonly path: string; readonly message: string }[] };
     for (const wrong of ['10.0.0.1/8', 'localhost', '', 'fe80::1%eth0', '10.0.0.0/33', '10.0.0.0-10.0.0.9']) {

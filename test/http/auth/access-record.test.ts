@@ -21,8 +21,8 @@ async function prepared(t: Parameters<typeof checkedServer>[0]) {
   return { server, refusals, statusFor };
 }
 
-suite('a refusal', () => {
-  test('to a key that is known is recorded with actor, action, reason, address and request id', async (t) => {
+suite('a rejected request', () => {
+  test('with a known key is recorded with actor, action, reason, address and request id', async (t) => {
     const { server, refusals } = await prepared(t);
     const refused = [
       { key: await revokedKey(server), detail: { code: 'unauthenticated', reason: 'revoked' } },
@@ -62,7 +62,7 @@ suite('a refusal', () => {
     }
   });
 
-  test('of HEAD and of a conditional request is recorded as well', async (t) => {
+  test('with HEAD or If-None-Match is recorded', async (t) => {
     const { server, refusals } = await prepared(t);
     const { raw } = await revokedKey(server);
     await server.get(file, raw, { method: 'HEAD' });
@@ -73,7 +73,7 @@ suite('a refusal', () => {
     );
   });
 
-  test('to an anonymous caller is not recorded', async (t) => {
+  test('without a known key is not recorded', async (t) => {
     const { server, refusals } = await prepared(t);
     const key = await makeKey(server.vault);
     for (const lines of Object.values(strangers(key)))
@@ -81,7 +81,7 @@ suite('a refusal', () => {
     assert.deepEqual(refusals(), []);
   });
 
-  test('that cannot be recorded is 503 and says nothing of the key', async (t) => {
+  test('gets 503 unavailable if it cannot be recorded', async (t) => {
     const { server, refusals } = await prepared(t);
     const { raw } = await revokedKey(server);
     refuse(server.dataDir, 'insert', 'audit_events');
@@ -91,7 +91,7 @@ suite('a refusal', () => {
   });
 });
 
-suite('what another process changes', () => {
+suite('changes by another process', () => {
   /** The server, and a second vault on its directory, as the command line opens one. */
   async function twoProcesses(t: Parameters<typeof checkedServer>[0]) {
     const { server, ...rest } = await prepared(t);
@@ -99,7 +99,7 @@ suite('what another process changes', () => {
     return { server, cli, ...rest };
   }
 
-  test('a revocation counts at the very next request, and so does a deletion', async (t) => {
+  test('a revoked or deleted key is rejected at the next request', async (t) => {
     const { server, cli, statusFor, refusals } = await twoProcesses(t);
     const key = await makeKey(server.vault);
     assert.equal(await statusFor(key.raw), 200);
@@ -111,7 +111,7 @@ suite('what another process changes', () => {
     assert.equal(refusals().length, 1, 'a deleted key is unknown');
   });
 
-  test('a new key counts at once, and expiry at its moment', async (t) => {
+  test('a new key is accepted immediately and rejected from its expiry on', async (t) => {
     const { server, cli, statusFor } = await twoProcesses(t);
     const expires_at = new Date(server.world.now() + 60_000).toISOString();
     const key = await makeKey(cli, { expires_at });
@@ -122,7 +122,7 @@ suite('what another process changes', () => {
     assert.equal(await statusFor(key.raw), 401);
   });
 
-  test('scopes and allowlists that shrink or grow count at once', async (t) => {
+  test('changed scopes and allowlists apply at the next request', async (t) => {
     const { server, statusFor } = await twoProcesses(t);
     const key = await makeKey(server.vault, { certificates: ['www', 'other'] });
     assert.equal(await statusFor(key.raw), 200);
@@ -139,7 +139,7 @@ suite('what another process changes', () => {
     assert.equal(await statusFor(key.raw), 403);
   });
 
-  test('a certificate that is deleted is gone at once, even for the allowlists that named it', async (t) => {
+  test('a deleted certificate is gone at the next request, and stays off allowlists after it is created again', async (t) => {
     const { server, cli, statusFor } = await twoProcesses(t);
     const [any, only] = [await makeKey(server.vault), await makeKey(server.vault, { certificates: ['www'] })];
     assert.deepEqual([await statusFor(any.raw), await statusFor(only.raw)], [200, 200]);
@@ -160,7 +160,7 @@ suite('what another process changes', () => {
 });
 
 suite('the last use of a key', () => {
-  test('is written behind, with the address, at most once a minute', async (t) => {
+  test('is recorded with the address, at most once a minute', async (t) => {
     const { server, statusFor } = await prepared(t);
     const key = await makeKey(server.vault);
     const idle = await makeKey(server.vault);
@@ -181,7 +181,7 @@ suite('the last use of a key', () => {
     assert.deepEqual(await lastUse(), ['2026-11-21T12:01:00Z', '127.0.0.1']);
   });
 
-  test('is not changed by a request that was refused because the key has ended', async (t) => {
+  test('is not changed by a request with a revoked key', async (t) => {
     const { server, statusFor } = await prepared(t);
     const key = await revokedKey(server);
     assert.equal(await statusFor(key.raw), 401);

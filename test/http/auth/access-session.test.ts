@@ -29,7 +29,7 @@ async function prepared(
 const label = ({ method, path }: GuardedEndpoint) => `${method} ${path(asked)}`;
 
 suite('the session of an administrator', () => {
-  test('opens every endpoint, for any certificate, in the name of the person', async (t) => {
+  test('has access to every endpoint and certificate, and downloads are recorded for the administrator', async (t) => {
     const { server, endpoints, ask } = await prepared(t, alice);
     for (const endpoint of endpoints) {
       assert.equal((await ask(endpoint, [alice.line])).status, endpoint.success, label(endpoint));
@@ -54,7 +54,7 @@ suite('the session of an administrator', () => {
     assert.doesNotMatch(server.log.lines.join('\n'), /token-of/);
   });
 
-  test('does not help a key that is presented with it', async (t) => {
+  test('does not extend the rights of an API key in the same request', async (t) => {
     const { server, endpoints, ask } = await prepared(t, alice);
     const limited = await makeKey(server.vault, { certificates: [hidden] });
     for (const endpoint of endpoints.filter(({ namesCertificate }) => namesCertificate)) {
@@ -66,7 +66,7 @@ suite('the session of an administrator', () => {
     }
   });
 
-  test('does not count beside credentials that cannot be read, or of another scheme', async (t) => {
+  test('is rejected beside malformed credentials or another authorization scheme', async (t) => {
     const { server, endpoints, ask } = await prepared(t, alice);
     for (const credentials of ['', ' ', 'Bearer', 'Bearer a b', 'Bearer "a"', 'Basic YTpi', 'nonsense']) {
       for (const endpoint of endpoints) {
@@ -82,7 +82,7 @@ suite('the session of an administrator', () => {
     assert.equal((await server.raw('GET', '/api/v1/session', [alice.line])).status, 200);
   });
 
-  test('is useless if there are no administrators', async (t) => {
+  test('is rejected if there are no administrators', async (t) => {
     const { endpoints, ask } = await prepared(t, {});
     for (const endpoint of endpoints) {
       assert.equal((await ask(endpoint, [alice.line])).status, 401, label(endpoint));

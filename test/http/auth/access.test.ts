@@ -113,7 +113,7 @@ suite('every endpoint behind a scope', () => {
     }
   });
 
-  test('opens to a key with exactly its scope and exactly this certificate, and to one for any', async (t) => {
+  test('accepts a key with only its scope, for only this certificate or for any', async (t) => {
     const { server, endpoints, ask } = await prepared(t);
     for (const endpoint of endpoints) {
       const keys = {
@@ -133,7 +133,7 @@ suite('every endpoint behind a scope', () => {
     assert.doesNotMatch(server.log.lines.join('\n'), /vk_|BEGIN|hidden-from-most|"level":"(warn|error)"/);
   });
 
-  test('refuses before it looks at the query or the certificate', async (t) => {
+  test('rejects a request before it checks the query or the version', async (t) => {
     const { server } = await prepared(t);
     const limited = await makeKey(server.vault, { certificates: [asked] });
     for (const query of ['version=abc', 'version=999', 'nonsense=1']) {

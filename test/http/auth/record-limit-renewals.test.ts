@@ -48,7 +48,7 @@ async function prepared(t: TestContext, options: Parameters<typeof checkedServer
   return { server, vault, key, post, work, renew, sign, exhaust, requested, issued };
 }
 
-suite('renewals that an API key requests', () => {
+suite('renewals requested with an API key', () => {
   test('get 429 after ten of one certificate in an hour, and add no version', async (t) => {
     const { server, key, post, work, renew, exhaust, requested, issued } = await prepared(t);
     await exhaust();
@@ -74,7 +74,7 @@ suite('renewals that an API key requests', () => {
     assert.equal(await renew(), 202);
   });
 
-  test('of other certificates, by other keys and by sessions are not limited by them', async (t) => {
+  test('are limited separately for each certificate and key, and not limited for sessions', async (t) => {
     const { server, vault, key, work, renew, exhaust } = await prepared(t);
     await exhaust();
     assert.deepEqual([await renew(), await renew(key.raw, 'mail')], [429, 202]);
@@ -88,7 +88,7 @@ suite('renewals that an API key requests', () => {
     }
   });
 
-  test('count once while they are open', async (t) => {
+  test('count once while one is open', async (t) => {
     const { key, post, work, renew } = await prepared(t);
     const ids = new Set<number>();
     for (let n = 0; n < renewalsPerHour + 20; n += 1) {

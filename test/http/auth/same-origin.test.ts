@@ -90,12 +90,12 @@ const attacks: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     Origin: 'https://other.example.test',
   },
   'a sandboxed frame': { 'Content-Type': 'application/json', Origin: 'null' },
-  'something that says nothing': { 'Content-Type': 'application/json' },
+  'a client without Origin and Sec-Fetch-Site': { 'Content-Type': 'application/json' },
 };
 
 suite('a change in a session', () => {
   for (const [attack, headers] of Object.entries(attacks)) {
-    test(`by ${attack} is refused, recorded, and changes nothing`, async (t) => {
+    test(`by ${attack} is rejected, recorded, and changes nothing`, async (t) => {
       const server = await checkedServer(t, { publicUrl: site });
       await makeAdministrator(server.vault, 'alice');
       await makeCertificate(server.vault, 'www');
@@ -130,7 +130,7 @@ suite('a change in a session', () => {
     });
   }
 
-  test('needs JSON if it has a body, even from the right place', async (t) => {
+  test('is rejected if its body is not JSON, even from the same origin', async (t) => {
     const server = await checkedServer(t, { publicUrl: site });
     await makeAdministrator(server.vault, 'alice');
     const { send } = await signIn(server, 'alice');
@@ -144,7 +144,7 @@ suite('a change in a session', () => {
     assert.equal((await viewAdministrators(server.vault)).length, 1);
   });
 
-  test('is taken where only Origin says that it comes from the vault', async (t) => {
+  test('is accepted if only Origin shows that it comes from the vault', async (t) => {
     const server = await checkedServer(t, { publicUrl: site });
     await makeAdministrator(server.vault, 'alice');
     const { cookie } = await signIn(server, 'alice');
@@ -152,7 +152,7 @@ suite('a change in a session', () => {
     assert.equal(reply.status, 204);
   });
 
-  test('is not asked of reading, which links from elsewhere may lead to', async (t) => {
+  test('a GET request in a session is accepted from another site', async (t) => {
     const server = await checkedServer(t);
     await makeAdministrator(server.vault, 'alice');
     const { cookie } = await signIn(server, 'alice');
@@ -160,7 +160,7 @@ suite('a change in a session', () => {
     assert.equal((await server.raw('GET', '/api/v1/session', lines)).status, 200);
   });
 
-  test('is no business of API keys, which browsers never send by themselves', async (t) => {
+  test('a change with an API key is accepted from another site', async (t) => {
     const server = await checkedServer(t);
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);
@@ -171,7 +171,7 @@ suite('a change in a session', () => {
 });
 
 suite('signing in and setting up', () => {
-  test('from another site is refused, though no cookie is needed', async (t) => {
+  test('from another site is rejected, and creates no administrator or session', async (t) => {
     const server = await checkedServer(t, { publicUrl: site });
     const token = (await offerSetup(server.vault, localCli))?.expose();
     const setup = { token, name: 'mallory', password: goodPassword };
@@ -191,7 +191,7 @@ suite('signing in and setting up', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'session.create'), []);
   });
 
-  test('works for programs that say nothing', async (t) => {
+  test('signing in works without Origin and Sec-Fetch-Site', async (t) => {
     const server = await checkedServer(t);
     await makeAdministrator(server.vault, 'alice');
     const response = await server.get('/api/v1/session', undefined, {

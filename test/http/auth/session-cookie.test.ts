@@ -29,7 +29,7 @@ for (const [header, token] of cases) {
   });
 }
 
-test('over HTTPS only the cookie that no other host can set counts', () => {
+test('only the __Host- cookie is accepted over HTTPS', () => {
   const name = sessionCookieName('https://vault.example.test');
   assert.equal(name, '__Host-vault_session');
   assert.equal(readSession('vault_session=forged; __Host-vault_session=abc', name), 'abc');

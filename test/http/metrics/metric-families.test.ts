@@ -11,7 +11,7 @@ import { needs } from '../../harness/processes/missing-program.ts';
 const folder = join(import.meta.dirname, '..', '..', '..', 'docs', 'monitoring');
 const read = (name: string) => readFileSync(join(folder, name), 'utf8');
 
-test('each metric that the dashboard and the rules name is exported, and each of the vault is in one of them or in none on purpose', async () => {
+test('each metric in the dashboard and rules is exported, and each vault metric is in them or listed as unused', async () => {
   const { families } = await processMetrics();
   const known = new Set([...Object.keys(metricFamilies), ...Object.keys(families)]);
   const dashboard = read('grafana-dashboard.json');
@@ -33,7 +33,7 @@ test('each metric that the dashboard and the rules name is exported, and each of
   );
 });
 
-test('the dashboard has panels that do not overlap, each with a question', () => {
+test('the dashboard has panels that do not overlap, each with a query', () => {
   type Panel = {
     id: number;
     gridPos: { x: number; y: number; w: number; h: number };
@@ -59,7 +59,7 @@ test('the dashboard has panels that do not overlap, each with a question', () =>
   }
 });
 
-test('Prometheus takes the rules, and they say what they are meant to', needs('promtool'), () => {
+test('promtool accepts the alert rules, and their tests pass', needs('promtool'), () => {
   for (const [words, file] of [
     ['check', 'alert-rules.yml'],
     ['test', 'alert-rules.test.yml'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { metricText, seriesName } from '../../../src/http/metrics/metric-text.ts';
 
-test('series of a family stand together below its help and type, those of a histogram too; others are left out', () => {
+test('metricText groups series and histograms by family below HELP and TYPE, and omits unknown families', () => {
   const families = { a_total: ['counter', 'As.\nMany.'], b: ['histogram', 'B\\s.'] } as const;
   const series = { 'a_total{x="1"}': 1, b_sum: 0.5, 'a_total{x="2"}': 2, b_count: 3, other: 4 };
   assert.equal(
@@ -13,7 +13,7 @@ test('series of a family stand together below its help and type, those of a hist
   );
 });
 
-test('labels are written so that no value can end them', () => {
+test('seriesName escapes label values', () => {
   assert.equal(seriesName('up'), 'up');
   assert.equal(seriesName('up', { name: 'a"b\\c\nd', n: 1 }), 'up{name="a\\"b\\\\c\\nd",n="1"}');
 });

@@ -25,7 +25,7 @@ async function textOf(vault: Vault): Promise<{ readonly text: string; readonly l
   return { text: pieces.join(''), longest: Math.max(...lines) };
 }
 
-test('ten thousand certificates are read in one go, and written in pieces between which requests are answered', async (t) => {
+test('metrics of 10,000 certificates are complete and written in pieces of at most 502 lines', async (t) => {
   const { vault, dataDir } = await testVault(t);
   await makeCertificate(vault, 'web');
   outside(dataDir, (db) => {
@@ -46,7 +46,7 @@ test('ten thousand certificates are read in one go, and written in pieces betwee
   assert.ok(longest <= 502, `a piece of ${longest} lines`);
 });
 
-test('disabled certificates are counted and raise no alerts; failures are reported if there are any', async (t) => {
+test('disabled certificates are counted but not listed, and only failing certificates report failed attempts', async (t) => {
   const { vault, dataDir } = await testVault(t);
   for (const name of ['on', 'off', 'failing']) await makeCertificate(vault, name);
   outside(dataDir, (db) => {
@@ -69,7 +69,7 @@ test('disabled certificates are counted and raise no alerts; failures are report
   assert.doesNotMatch(text, /^vault_backup_last_success_timestamp_seconds/m);
 });
 
-test('notifications that were not taken are counted until they are', async (t) => {
+test('undelivered notifications are counted until they are delivered', async (t) => {
   const { vault, world } = await testVault(t);
   const receiver = await webhookReceiver(t);
   await addWebhook(vault, receiver.url);
@@ -87,7 +87,7 @@ test('notifications that were not taken are counted until they are', async (t) =
   assert.match((await textOf(vault)).text, /^vault_notifications_untaken 0$/m);
 });
 
-test('private CAs report when their roots expire, and their intermediates if only a person can renew these', async (t) => {
+test('private CAs report the expiry of their root, and of their intermediate after the root was exported', async (t) => {
   const { vault } = await testVault(t);
   await addStagingCa(vault);
   const values = async () => {
@@ -106,7 +106,7 @@ test('private CAs report when their roots expire, and their intermediates if onl
   assert.deepEqual(await values(), [...roots, ['name="staging-ca",role="intermediate"', intermediate]]);
 });
 
-test('a database that does not answer takes only its own metrics away', async (t) => {
+test('failing database queries omit only the metrics that need them', async (t) => {
   const { vault, dataDir } = await testVault(t);
   outside(dataDir, (db) =>
     db.exec('alter table certificates rename to gone; alter table renewals rename to away'),

@@ -47,7 +47,7 @@ suite('the OpenAPI document', () => {
     assert.equal(new Set(ids).size, ids.length, 'operation ids are unique');
   });
 
-  test('says what each string of a request must look like, unless any text will do', async (t) => {
+  test('has an enum, pattern or format for each request string that is not free text', async (t) => {
     const { document } = await checkedServer(t);
     const vague = new Set<string>();
     const visit = (schema: Schema, place: string): void => {
@@ -83,7 +83,7 @@ suite('the OpenAPI document', () => {
     assert.deepEqual([...vague].toSorted(), free.toSorted());
   });
 
-  test('its patterns accept what the vault accepts, and refuse what it refuses', async (t) => {
+  test('has schemas that accept and reject the same values as the vault', async (t) => {
     const { document } = await checkedServer(t);
     const body = document.paths['/api/v1/certificates']?.post?.requestBody?.content['application/json'];
     const keyBody = document.paths['/api/v1/api-keys']?.post?.requestBody?.content['application/json'];
@@ -217,7 +217,7 @@ suite('the OpenAPI document', () => {
     }
   });
 
-  test('describes each component by what it is, not by a reference', async (t) => {
+  test('has no component that is a reference, and no reference without a component', async (t) => {
     const { document } = await checkedServer(t);
     for (const [name, schema] of Object.entries(document.components.schemas)) {
       assert('type' in schema && !('$ref' in schema) && !('id' in schema), name);
@@ -237,7 +237,7 @@ suite('the OpenAPI document', () => {
   });
 });
 
-suite('the checker of answers', () => {
+suite('apiChecker', () => {
   const target = '/api/v1/certificates/www';
 
   /** A document, an answer that is as declared, and a check of changes to both. */
@@ -275,7 +275,7 @@ suite('the checker of answers', () => {
     return { server, answerTo, judge, without, withHeader };
   }
 
-  test('accepts what is declared and refuses a status, type, member or value that is not', async (t) => {
+  test('accepts a declared response and rejects an undeclared status, type, member or value', async (t) => {
     const { answerTo, judge, withHeader } = await prepared(t);
     const answer = await answerTo(target);
     judge(answer);
@@ -290,7 +290,7 @@ suite('the checker of answers', () => {
     assert.throws(() => judge(answer, { body: '{' }), SyntaxError);
   });
 
-  test('refuses headers that are missing or not declared, and request ids that repeat', async (t) => {
+  test('rejects missing and undeclared headers, and repeated request ids', async (t) => {
     const { answerTo, judge, without, withHeader, server } = await prepared(t);
     const answer = await answerTo(`${target}/fullchain.pem`);
     judge(answer);
@@ -302,7 +302,7 @@ suite('the checker of answers', () => {
     assert.throws(() => check(answer), /was used before/);
   });
 
-  test('refuses success if nothing is declared, and a body if none is', async (t) => {
+  test('rejects responses of undeclared operations, and undeclared bodies', async (t) => {
     const { answerTo, judge, server } = await prepared(t);
     const answer = await answerTo(target);
     assert.throws(() => judge(answer, { target: '/api/v1/secrets' }), /nothing is declared here/);

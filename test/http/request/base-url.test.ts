@@ -12,7 +12,7 @@ const byProxy = ['X-Forwarded-For: 192.0.2.66', 'X-Forwarded-For: 198.51.100.1',
 const download = '/api/v1/certificates/www/private.key';
 
 suite('the address of the client', () => {
-  test('is in the audit log, with the key and in the log, regardless of what the client sent', async (t) => {
+  test('is that of the trusted proxy in the audit log, the last use of the key and the request log', async (t) => {
     const server = await checkedServer(t, behindProxy);
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);
@@ -32,7 +32,7 @@ suite('the address of the client', () => {
     for (const line of lines.slice(1)) assert.equal(JSON.parse(line).ip, '198.51.100.1', line);
   });
 
-  test('is the one of the connection where the other end is no trusted proxy', async (t) => {
+  test('is that of the connection if the peer is not a trusted proxy', async (t) => {
     const server = await checkedServer(t, { trustedProxies: '10.0.0.0/8' });
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);
@@ -47,7 +47,7 @@ suite('the address of the client', () => {
     );
   });
 
-  test('that two headers contradict each other about is refused, and the log has the proxy', async (t) => {
+  test('is rejected with 400 if two headers contradict each other, and the log has that of the proxy', async (t) => {
     const server = await checkedServer(t, behindProxy);
     const lines = ['X-Forwarded-For: 198.51.100.1', 'Forwarded: for=192.0.2.1'];
     const { status, body, headers } = await server.raw('GET', '/api/v1/health', lines);
@@ -64,7 +64,7 @@ suite('the URL of the vault', () => {
     return /https?:\/\/vault\.test[^"' ]*/.exec(body)?.[0];
   };
 
-  test('has the scheme that a trusted proxy says, and only that one', async (t) => {
+  test('has the scheme that a trusted proxy reports, and not that of another peer', async (t) => {
     const server = await checkedServer(t, behindProxy);
     assert.equal(await urlFor(server, byProxy), 'https://vault.test');
     assert.equal(await urlFor(server, ['Forwarded: for=192.0.2.1;proto=https']), 'https://vault.test');
@@ -92,7 +92,7 @@ suite('behind a trusted proxy that speaks HTTPS', () => {
     return all.join('\r\n');
   };
 
-  test('the session cookie is one that only this host can set, never sent in the clear', async (t) => {
+  test('the session cookie is Secure with the __Host- prefix, and is rejected over plain HTTP', async (t) => {
     const server = await checkedServer(t, behindProxy);
     await makeAdministrator(server.vault, 'alice');
     const { status, headers } = parseReply(await converse(server.url, signInText(byProxy)));
@@ -107,7 +107,7 @@ suite('behind a trusted proxy that speaks HTTPS', () => {
     assert.match(plain.headers.get('Set-Cookie') ?? '', /^vault_session=(?!.*Secure)/);
   });
 
-  test('changes come from its own https pages, not from http ones of the same host', async (t) => {
+  test('signing in is accepted from https pages of the same host, not from http pages or another host', async (t) => {
     const server = await checkedServer(t, behindProxy);
     await makeAdministrator(server.vault, 'alice');
     const status = async (origin: string, lines: readonly string[]) =>
@@ -118,7 +118,7 @@ suite('behind a trusted proxy that speaks HTTPS', () => {
     assert.equal(await status('https://vault.test', []), 201, 'an unknown proxy may speak HTTPS');
   });
 
-  test('failed sign-ins are counted by the client, not by the proxy', async (t) => {
+  test('failed sign-ins are counted by client address, not by proxy', async (t) => {
     const server = await checkedServer(t, behindProxy);
     await makeAdministrator(server.vault, 'alice');
     const attempt = async (name: string, from: string) => {

@@ -15,18 +15,26 @@ const contradiction = 'contradiction';
 /** Each from the proxy 10.0.0.1, unless it says otherwise. */
 const addresses: readonly (readonly [why: string, arrival: Partial<RequestOrigin>, client: string])[] = [
   ['no header at all', {}, '10.0.0.1'],
-  ['a stranger who writes headers', { peer: '192.0.2.66', forwardedFor: '198.51.100.1' }, '192.0.2.66'],
-  ['a stranger who writes Forwarded', { peer: '192.0.2.66', forwarded: 'for=198.51.100.1' }, '192.0.2.66'],
-  ['a stranger over IPv6', { peer: '2001:db8::66', forwardedFor: '198.51.100.1' }, '2001:db8::66'],
-  ['one proxy', { forwardedFor: '198.51.100.1' }, '198.51.100.1'],
-  ['one proxy, and what its client wrote', { forwardedFor: '10.9.9.9, 198.51.100.1' }, '198.51.100.1'],
   [
-    'one proxy, and lies without end',
+    'an untrusted peer that sends X-Forwarded-For',
+    { peer: '192.0.2.66', forwardedFor: '198.51.100.1' },
+    '192.0.2.66',
+  ],
+  [
+    'an untrusted peer that sends Forwarded',
+    { peer: '192.0.2.66', forwarded: 'for=198.51.100.1' },
+    '192.0.2.66',
+  ],
+  ['an untrusted peer over IPv6', { peer: '2001:db8::66', forwardedFor: '198.51.100.1' }, '2001:db8::66'],
+  ['one proxy', { forwardedFor: '198.51.100.1' }, '198.51.100.1'],
+  ['one proxy, and a value that its client sent', { forwardedFor: '10.9.9.9, 198.51.100.1' }, '198.51.100.1'],
+  [
+    'one proxy, and 900 values that its client sent',
     { forwardedFor: `${'10.9.9.9,'.repeat(900)}198.51.100.1` },
     '198.51.100.1',
   ],
   ['two proxies', { forwardedFor: '203.0.113.9, 198.51.100.1, 10.0.0.2' }, '198.51.100.1'],
-  ['proxies alone', { forwardedFor: '10.0.0.3, 10.0.0.2' }, '10.0.0.3'],
+  ['only proxies', { forwardedFor: '10.0.0.3, 10.0.0.2' }, '10.0.0.3'],
   ['spaces and empty elements', { forwardedFor: ' ,\t198.51.100.1 ,, ' }, '198.51.100.1'],
   ['a header without elements', { forwardedFor: ' , ' }, '10.0.0.1'],
   ['a port', { forwardedFor: '198.51.100.1:4711' }, '198.51.100.1'],
@@ -35,7 +43,7 @@ const addresses: readonly (readonly [why: string, arrival: Partial<RequestOrigin
   ['IPv6 in brackets with a port', { forwardedFor: '[2001:db8::1]:4711' }, '2001:db8::1'],
   ['IPv6 in quotation marks', { forwardedFor: '"[2001:db8::1]:4711"' }, '2001:db8::1'],
   ['IPv4 that is mapped into IPv6', { forwardedFor: '::ffff:198.51.100.1' }, '198.51.100.1'],
-  ['the same in hexadecimal', { forwardedFor: '[::FFFF:c633:6401]:1' }, '198.51.100.1'],
+  ['IPv4 that is mapped into IPv6 in hexadecimal', { forwardedFor: '[::FFFF:c633:6401]:1' }, '198.51.100.1'],
   [
     'a proxy that is mapped into IPv6',
     { peer: '::ffff:10.0.0.1', forwardedFor: '198.51.100.1' },
@@ -43,7 +51,7 @@ const addresses: readonly (readonly [why: string, arrival: Partial<RequestOrigin
   ],
   ['a proxy over IPv6', { peer: '2001:db8:aaaa::7', forwardedFor: '198.51.100.1' }, '198.51.100.1'],
   [
-    'a neighbour of that proxy',
+    'an untrusted neighbor of an IPv6 proxy',
     { peer: '2001:db8:aaab::7', forwardedFor: '198.51.100.1' },
     '2001:db8:aaab::7',
   ],
@@ -72,23 +80,35 @@ const addresses: readonly (readonly [why: string, arrival: Partial<RequestOrigin
   ['Forwarded with IPv6 that lacks its quotation marks', { forwarded: 'for=[2001:db8::1]' }, '10.0.0.1'],
   ['Forwarded with spaces around =', { forwarded: 'for = 198.51.100.1' }, '10.0.0.1'],
   ['a quotation mark that is never closed', { forwarded: 'for=", for=198.51.100.1' }, '198.51.100.1'],
-  ['one that would be closed by the proxy', { forwarded: 'for=", for="[2001:db8::1]"' }, '2001:db8::1'],
-  ['one that is closed with an escape', { forwarded: 'for="\\", for="[2001:db8::1]"' }, '2001:db8::1'],
   [
-    'both headers about the same',
+    'a quotation mark that the value of the proxy would close',
+    { forwarded: 'for=", for="[2001:db8::1]"' },
+    '2001:db8::1',
+  ],
+  [
+    'a quotation mark that is closed with an escape',
+    { forwarded: 'for="\\", for="[2001:db8::1]"' },
+    '2001:db8::1',
+  ],
+  [
+    'both headers with the same client',
     { forwardedFor: '198.51.100.1', forwarded: 'for=198.51.100.1' },
     '198.51.100.1',
   ],
-  ['both headers, the one empty', { forwardedFor: '198.51.100.1', forwarded: ' , ' }, '198.51.100.1'],
-  ['both headers about two', { forwardedFor: '198.51.100.1', forwarded: 'for=10.0.0.9' }, contradiction],
+  ['both headers, one of them empty', { forwardedFor: '198.51.100.1', forwarded: ' , ' }, '198.51.100.1'],
   [
-    'both headers, and one hides it',
+    'both headers with different clients',
+    { forwardedFor: '198.51.100.1', forwarded: 'for=10.0.0.9' },
+    contradiction,
+  ],
+  [
+    'both headers, one of them with an unknown client',
     { forwardedFor: '198.51.100.1', forwarded: 'for=unknown' },
     contradiction,
   ],
-  ['both headers, and one is nonsense', { forwardedFor: '198.51.100.1', forwarded: '"' }, contradiction],
+  ['both headers, one of them malformed', { forwardedFor: '198.51.100.1', forwarded: '"' }, contradiction],
   [
-    'both headers from a stranger',
+    'both headers from an untrusted peer',
     { peer: '192.0.2.66', forwardedFor: '1.2.3.4', forwarded: 'for=5.6.7.8' },
     '192.0.2.66',
   ],
@@ -122,19 +142,27 @@ const schemes: readonly (readonly [
   arrival: Partial<RequestOrigin>,
   scheme: string | undefined,
 ])[] = [
-  ['nothing', { forwardedFor: oneHop }, undefined],
+  ['no header', { forwardedFor: oneHop }, undefined],
   ['X-Forwarded-Proto', { forwardedFor: oneHop, forwardedProto: 'https' }, 'https'],
   ['X-Forwarded-Proto alone', { forwardedProto: 'HTTPS' }, 'https'],
-  ['X-Forwarded-Proto from a stranger', { peer: '192.0.2.66', forwardedProto: 'https' }, undefined],
+  ['X-Forwarded-Proto from an untrusted peer', { peer: '192.0.2.66', forwardedProto: 'https' }, undefined],
   ['another protocol', { forwardedFor: oneHop, forwardedProto: 'wss' }, undefined],
-  ['a lie before the truth', { forwardedFor: oneHop, forwardedProto: 'https, http' }, 'http'],
+  [
+    'a forged value before that of the proxy',
+    { forwardedFor: oneHop, forwardedProto: 'https, http' },
+    'http',
+  ],
   ['one value for each of two proxies', { forwardedFor: twoHops, forwardedProto: 'https, http' }, 'https'],
-  ['a lie before those', { forwardedFor: twoHops, forwardedProto: 'https, http, http' }, 'http'],
-  ['one value that two proxies handed on', { forwardedFor: twoHops, forwardedProto: 'https' }, 'https'],
+  [
+    'a forged value before those of two proxies',
+    { forwardedFor: twoHops, forwardedProto: 'https, http, http' },
+    'http',
+  ],
+  ['one value that two proxies passed on', { forwardedFor: twoHops, forwardedProto: 'https' }, 'https'],
   ['Forwarded', { forwarded: 'for=198.51.100.1;proto=https' }, 'https'],
   ['Forwarded by two', { forwarded: 'for=198.51.100.1;proto=https, for=10.0.0.2;proto=http' }, 'https'],
   [
-    'Forwarded by two, and a lie',
+    'Forwarded by two, and a forged value',
     { forwarded: 'for=10.0.0.9;proto=https, for=198.51.100.1;proto=http, for=10.0.0.2;proto=https' },
     'http',
   ],
@@ -148,7 +176,7 @@ const schemes: readonly (readonly [
 
 suite('the scheme', () => {
   for (const [why, arrival, expected] of schemes) {
-    test(`by ${why} is ${expected ?? 'not known'}`, () =>
+    test(`with ${why} is ${expected ?? 'unknown'}`, () =>
       assert.equal(clientOf({ peer: '10.0.0.1', ...arrival }, trusted)?.scheme, expected));
   }
 });
@@ -180,7 +208,7 @@ suite('arbitrary input', () => {
     fc.ipV6().filter((text) => !isInside(parseIpAddress(text) as never, trusted)),
   );
 
-  test('by a stranger changes nothing', () => {
+  test('from an untrusted peer is ignored', () => {
     fc.assert(
       fc.property(stranger, written, written, written, (peer, forwardedFor, forwarded, forwardedProto) => {
         const client = clientOf({ peer, forwardedFor, forwarded, forwardedProto }, trusted);
@@ -189,7 +217,7 @@ suite('arbitrary input', () => {
     );
   });
 
-  test('by a client before its proxy wrote changes nothing, in either header', () => {
+  test('from a client before the value of its proxy is ignored in both headers', () => {
     fc.assert(
       fc.property(stranger, written, (client, lie) => {
         const expected = parseIpAddress(client)?.text;
@@ -207,7 +235,7 @@ suite('arbitrary input', () => {
     );
   });
 
-  test('is always an address in a header, or the peer', () => {
+  test('yields a valid address or a contradiction', () => {
     fc.assert(
       fc.property(written, written, (forwardedFor, forwarded) => {
         const client = clientOf({ peer: '10.0.0.1', forwardedFor, forwarded }, trusted);

@@ -39,7 +39,7 @@ function text(one: typeof element extends fc.Arbitrary<infer Value> ? Value : ne
   return pairs.join(`;${one.gap}`) + one.gap.replace(';', '');
 }
 
-test('what proxies wrote is read as they meant it, the last one first', () => {
+test('forwardedElements returns the values that proxies wrote, the last proxy first', () => {
   const property = fc.property(fc.array(element, { maxLength: 5 }), (all) => {
     const said = all.filter(
       (one) => one.for !== undefined || one.proto !== undefined || one.other !== undefined,
@@ -53,7 +53,7 @@ test('what proxies wrote is read as they meant it, the last one first', () => {
   fc.assert(property, fuzzRuns(1000));
 });
 
-test('nothing that a client wrote changes how the last proxy is read', () => {
+test('forwardedElements returns the values of the last proxy after arbitrary text of the client', () => {
   const property = fc.property(
     fc.string({ unit: fc.constantFrom(...'",;=\\ for'), maxLength: 40 }),
     element,
@@ -66,7 +66,7 @@ test('nothing that a client wrote changes how the last proxy is read', () => {
   fc.assert(property, fuzzRuns(1000));
 });
 
-test('any text is read without a throw', () => {
+test('forwardedElements never throws for arbitrary text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (any) => {
       for (const one of forwardedElements(any)) assert(one === undefined || typeof one === 'object');

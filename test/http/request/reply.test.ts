@@ -47,14 +47,14 @@ suite('a reply', () => {
     }
   });
 
-  test('is not to be kept by caches when it is JSON', () => {
+  test('has Cache-Control: no-store if it is JSON', () => {
     assert.equal(json(200, {}).headers['Cache-Control'], 'no-store');
     assert.equal(problemReply(new Problem('not_found')).headers['Cache-Control'], 'no-store');
   });
 });
 
 suite('a problem', () => {
-  test('says its status twice, its code, its detail with the hint, and what was wrong where', () => {
+  test('has its status, its code, its detail with the hint, and its errors with their paths', () => {
     const errors = [{ path: 'version', message: 'no number' }];
     const { status, headers, body } = problemReply(
       new Problem('invalid_request', { detail: 'It is wrong.', hint: 'Fix it.', errors }),
@@ -65,14 +65,14 @@ suite('a problem', () => {
     assert.deepEqual([headers['Content-Type'], headers.Allow], ['application/problem+json', 'GET']);
   });
 
-  test('tells unauthenticated clients how to authenticate, and throttled ones when to retry', () => {
+  test('has WWW-Authenticate if unauthenticated, and Retry-After if unavailable', () => {
     assert.equal(problemReply(new Problem('unauthenticated')).headers['WWW-Authenticate'], 'Bearer');
     assert.match(problemReply(new Problem('unavailable')).headers['Retry-After'] ?? '', /^\d+$/);
     const plain = problemReply(new Problem('forbidden')).headers;
     assert.deepEqual(Object.keys(plain).toSorted(), ['Cache-Control', 'Content-Type']);
   });
 
-  test('that is remembered by its code is given to no problem with words, a pause or headers of its own', () => {
+  test('cached by its code is not reused for one with its own detail, Retry-After or headers', () => {
     const detail = ({ body }: WholeReply) => JSON.parse(String(body)).detail as string;
     const usual = problemReply(new Problem('rate_limited'));
     const paused = problemReply(new Problem('rate_limited', { detail: 'Too often.', retryAfter: 7 }));
@@ -103,7 +103,7 @@ suite('a streamed reply', () => {
     return { url: `http://127.0.0.1:${port}`, ended };
   }
 
-  test('is sent piece by piece, and whole', async (t) => {
+  test('arrives complete, with its request id', async (t) => {
     const { url } = await streaming(t, async function* () {
       yield 'one ';
       yield 'two';
@@ -112,7 +112,7 @@ suite('a streamed reply', () => {
     assert.deepEqual([await response.text(), response.headers.get('X-Request-Id')], ['one two', 'the-id']);
   });
 
-  test('is generated no faster than it is read, and stops when the client stops reading', async (t) => {
+  test('is generated no faster than it is read, and stops when the client disconnects', async (t) => {
     let made = 0;
     let isOver = false;
     const { url, ended } = await streaming(t, async function* () {
@@ -133,7 +133,7 @@ suite('a streamed reply', () => {
     assert(made < 1000);
   });
 
-  test('that fails is cut off, so that the client does not read it for the whole', async (t) => {
+  test('is cut off if its generator fails, so that the client gets an error', async (t) => {
     const { url, ended } = await streaming(t, async function* () {
       yield 'a part';
       throw new Error('no more');

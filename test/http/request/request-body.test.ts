@@ -90,7 +90,7 @@ const manyParts: readonly (readonly [what: string, body: string, answer: number 
 
 suite('a JSON body', () => {
   for (const [what, sent, answer] of manyParts) {
-    test(`of ${what} is ${typeof answer === 'number' ? 'read' : 'refused before it is parsed'}`, async (t) => {
+    test(`of ${what} is ${typeof answer === 'number' ? 'read' : 'rejected'}`, async (t) => {
       const { post } = await prepared(t);
       const { status, body } = await post(sent, {}, '/members');
       if (typeof answer === 'number') assert.deepEqual([status, body], [200, answer]);
@@ -101,7 +101,7 @@ suite('a JSON body', () => {
     });
   }
 
-  test('is refused if its content type is another or missing', async (t) => {
+  test('is rejected if its content type is missing or not JSON, or if it is compressed', async (t) => {
     const { server, post } = await prepared(t);
     const types = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'];
     types.push('application/json; charset=latin1', 'application/jsonp', 'text/json', 'application/json, x');
@@ -116,7 +116,7 @@ suite('a JSON body', () => {
     assert.match(String(packed.body.detail), /compressed/);
   });
 
-  test('is refused if it is malformed, with the place and nothing of the text', async (t) => {
+  test('is rejected if it is malformed, with the position and without its text', async (t) => {
     const { post } = await prepared(t);
     const cases: [string, string][] = [
       ['', 'is empty'],
@@ -139,7 +139,7 @@ suite('a JSON body', () => {
     assert.match(String(latin.body.detail), /not UTF-8/);
   });
 
-  test('is refused with the paths of what does not fit the schema', async (t) => {
+  test('is rejected with the paths of values that do not match the schema', async (t) => {
     const { post } = await prepared(t);
     const { status, body } = await post('{"word":1,"list":[1,"x"],"__proto__":{}}');
     assert.equal(status, 400);
@@ -148,7 +148,7 @@ suite('a JSON body', () => {
     for (const text of ['null', '[]', '"x"', '7']) assert.equal((await post(text)).status, 400, text);
   });
 
-  test('is 413 above the limit of its route, declared or not, and the connection stays usable', async (t) => {
+  test('gets 413 above the limit of its route, also in chunks, and the connection stays usable', async (t) => {
     const { server, post } = await prepared(t);
     const padded = (size: number) => `{"word":"x"}${' '.repeat(size - 12)}`;
     assert.equal((await post(padded(200))).status, 200);
@@ -167,7 +167,7 @@ suite('a JSON body', () => {
     assert.match(text.slice(text.lastIndexOf('HTTP/1.1')), /^HTTP\/1\.1 200 .*\{"word":"after"\}$/s);
   });
 
-  test('that breaks off is dropped silently', async (t) => {
+  test('is dropped without a warning if the client disconnects', async (t) => {
     const { server } = await prepared(t);
     const lines = ['Content-Type: application/json', 'Content-Length: 100'];
     const socket = await open(server.url);
@@ -185,13 +185,13 @@ suite('a JSON body', () => {
     }
   });
 
-  test('is not read by a route without one', async (t) => {
+  test('is not read by a route that takes no body', async (t) => {
     const { post } = await prepared(t);
     const { status, body } = await post('{broken', {}, '/bodiless');
     assert.deepEqual([status, body], [200, { body: 'undefined' }]);
   });
 
-  test('may come in UTF-8 with its name, in any case, and with a byte order mark', async (t) => {
+  test('is accepted with charset=utf-8 in any case and with a byte order mark', async (t) => {
     const { post } = await prepared(t);
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
       const { body } = await post('\ufeff{"word":"ü"}', { 'Content-Type': type });

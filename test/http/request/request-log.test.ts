@@ -49,7 +49,7 @@ async function prepared(t: TestContext, options: Parameters<typeof testServer>[1
   };
 }
 
-test('every answer has one line with its id, and the line says who and what and how', async (t) => {
+test('every response has one log line with its request id, method, route, status, actor and address', async (t) => {
   const { server, key, lines } = await prepared(t);
   const other = await makeKey(server.vault, {
     name: 'other',
@@ -86,7 +86,7 @@ test('every answer has one line with its id, and the line says who and what and 
   assert.doesNotMatch(server.log.lines.join('\n'), /secret=|nothing\/secret|vk_/);
 });
 
-test('the time is that from the head of the request to the end of its answer', async (t) => {
+test('the logged time includes the time that the vault takes for the response', async (t) => {
   const { server, lines } = await prepared(t);
   const { db } = server.vault;
   const { generation } = db;
@@ -152,7 +152,7 @@ const endless: Route = {
   }),
 };
 
-test('a request whose client has gone, and a connection too many, have a line that says so', async (t) => {
+test('a request of a disconnected client is logged as aborted, and a connection too many with its reason', async (t) => {
   const { slow, begun } = slowRoute();
   const { server, until } = await prepared(t, { routes: [slow], connectionLimits: { most: 1 } });
   const socket = await open(server.url);
@@ -167,7 +167,7 @@ test('a request whose client has gone, and a connection too many, have a line th
   assert.deepEqual([line?.route, line?.status, line?.aborted], ['/slow', 200, true]);
 });
 
-test('a stream has one line, at its end, with the whole time that it took', async (t) => {
+test('a stream is logged once, at its end, with its whole duration', async (t) => {
   const { server, lines, until } = await prepared(t, { routes: [endless] });
   const listening = await fetch(`${server.url}/endless`);
   const reader = listening.body?.getReader();
@@ -195,7 +195,7 @@ test('a stream has one line, at its end, with the whole time that it took', asyn
   assert.deepEqual([whole?.route, whole?.aborted], ['/endless', undefined]);
 });
 
-test('a redirect and a page have a line that says what they are', async (t) => {
+test('a redirect is logged with its status and route, without its path and query', async (t) => {
   const target = { publicUrl: 'https://vault.test', httpsPort: 443 };
   const { server, lines } = await prepared(t, {
     routes: [],

@@ -29,7 +29,7 @@ const found: Readonly<Record<string, [path: string, params: Record<string, strin
   [`/a/${long}`]: ['/a/{name}', { name: long }],
 };
 
-test('a path is found with its parameters, the second time as the first', () => {
+test('a path is found with its parameters, also at the second lookup', () => {
   for (const time of [1, 2]) {
     for (const [asked, [path, params]] of Object.entries(found)) {
       const { routes, params: read } = table.find(asked) ?? {};
@@ -39,7 +39,7 @@ test('a path is found with its parameters, the second time as the first', () => 
   assert.deepEqual([...(table.find('/a/www')?.routes.byMethod.keys() ?? [])], ['GET', 'DELETE']);
 });
 
-test('other paths are not, however often they are requested', () => {
+test('unknown paths are not found, also at the second lookup', () => {
   for (const _ of [1, 2]) {
     for (const path of ['', '/', '/a', '/a/', '/A/www', '/a/www/', '/a//b/7', '/a/www/b', '/a/www/b/7/c']) {
       assert.equal(table.find(path), undefined, path);
@@ -47,14 +47,14 @@ test('other paths are not, however often they are requested', () => {
   }
 });
 
-test('paths beyond number push each other out, and are found nevertheless', () => {
+test('5000 different paths are found, and the first one again', () => {
   for (let index = 0; index < 5000; index += 1) {
     assert.deepEqual({ ...table.find(`/a/n${index}`)?.params }, { name: `n${index}` });
   }
   assert.deepEqual({ ...table.find('/a/n0')?.params }, { name: 'n0' });
 });
 
-test('two routes for the same cannot be', () => {
+test('RouteTable rejects duplicate routes and different parameter names at the same position', () => {
   assert.throws(() => new RouteTable([routeAt('GET', '/a'), routeAt('GET', '/a')]), /two routes for GET \/a/);
   const paths = ['/a/{name}', '/a/{id}/b'];
   assert.throws(() => new RouteTable(paths.map((path) => routeAt('GET', path))), /is called \{name\}/);

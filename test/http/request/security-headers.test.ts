@@ -54,7 +54,7 @@ function callers(key: string): Record<string, string>[] {
   ];
 }
 
-suite('the headers that every answer has', () => {
+suite('the security headers', () => {
   test('are in all responses of all routes and methods, and never allow another site', async (t) => {
     const { server, seen, ask } = await watched(t);
     await makeCertificate(server.vault, 'www');
@@ -81,7 +81,7 @@ suite('the headers that every answer has', () => {
     }
   });
 
-  test('are in what has no body, in what is too large, in conflicts and in what is cut off', async (t) => {
+  test('are in 204, 304, 409 and 413 responses and in event streams', async (t) => {
     const { server, seen, ask } = await watched(t);
     await makeCertificate(server.vault, 'www');
     const { raw } = await makeKey(server.vault);
@@ -105,7 +105,7 @@ suite('the headers that every answer has', () => {
     for (const status of [200, 204, 304, 409, 413]) assert(seen.has(status), `${status}`);
   });
 
-  test('are in the answers to errors that the vault did not foresee, and to those who must wait', async (t) => {
+  test('are in 500, 503 and 429 responses to failed handlers', async (t) => {
     const failing = [new Error('a bug'), new StorageError('full'), new Problem('rate_limited')].map(
       (error, index) =>
         route({
@@ -126,7 +126,7 @@ suite('the headers that every answer has', () => {
     assert.deepEqual([...seen], [500, 503, 429]);
   });
 
-  test('are in the answers to what no route ever sees', async (t) => {
+  test('are in responses to malformed and unusual requests', async (t) => {
     const { server } = await watched(t);
     const ok = requestText('GET', '/api/v1/health', ['Connection: close']);
     const texts: Record<string, string> = {
@@ -157,7 +157,7 @@ suite('the headers that every answer has', () => {
     }
   });
 
-  test("are in the console's page and files, with a policy of their own", async (t) => {
+  test("are in the console's page and files, with a Content-Security-Policy of the console", async (t) => {
     const names = ['index.html', 'main-abc123.js', 'main-def456.css', 'icon-abc123.svg'];
     const files = new Map(names.map((name) => [name, Buffer.from(name)]));
     const { ask } = await watched(t, { pages: consoleReply(files) });
@@ -175,7 +175,7 @@ suite('the headers that every answer has', () => {
     assert.equal((await ask('OPTIONS', '/', preflight)).status, 404);
   });
 
-  test('are on the listener for http-01 too, even if it has nothing to serve', async (t) => {
+  test('are in responses of the http-01 listener, also to unknown paths and invalid requests', async (t) => {
     const { server } = await watched(t);
     await putChallenge(server.vault, {
       type: 'http-01',
@@ -200,7 +200,7 @@ suite('the headers that every answer has', () => {
     assert.deepEqual(headerComplaints(headers), []);
   });
 
-  test('are reported if one is missing or different', () => {
+  test('are reported by headerComplaints if one is missing, repeated or not allowed', () => {
     const good = new Headers({ ...securityHeaders });
     assert.deepEqual(headerComplaints(good), []);
     for (const name of Object.keys(securityHeaders)) {

@@ -14,7 +14,7 @@ type About = {
   backup: { last_at: string | null };
 };
 
-test('about tells version, checks and counts, and names no path', async (t) => {
+test('about reports version, status, checks and counts without the data directory path', async (t) => {
   const { server, expect, said } = await administration(t);
   for (const name of ['a', 'b']) await makeCertificate(server.vault, name);
   await importOne(server.vault, 'c', { chain: true });
@@ -41,7 +41,7 @@ test('about tells version, checks and counts, and names no path', async (t) => {
   });
 });
 
-test('about shows when the last backup was created, and null if there is none', async (t) => {
+test('about shows when the last backup was created, or null without a backup', async (t) => {
   const { server, expect } = await administration(t);
   const { db } = server.vault;
   assert.deepEqual((await expect<About>(200, 'GET', '/api/v1/about')).backup, { last_at: null });

@@ -24,7 +24,7 @@ suite('the list of ACME accounts', () => {
     assert.equal(response.headers.get('Cache-Control'), 'no-store');
   });
 
-  test('names the CA, issuer and state of each account, and nothing of its key', async (t) => {
+  test('contains the directory URL, issuers and status of each account without key material', async (t) => {
     const { server, ask } = await prepared(t);
     const [used, left] = [
       await makeAccount(server.vault),
@@ -72,7 +72,7 @@ suite('the list of ACME accounts', () => {
 });
 
 suite('the deletion of an ACME account', () => {
-  test('is 204 and recorded with the name of the person, and the account is gone', async (t) => {
+  test('returns 204, removes the account and records the administrator', async (t) => {
     const { server, ask, ids } = await prepared(t);
     const [gone, other] = [await makeAccount(server.vault), await makeAccount(server.vault)];
     const response = await ask(`${list}/${gone}`, 'DELETE');
@@ -97,7 +97,7 @@ suite('the deletion of an ACME account', () => {
     assert.equal(eventsOf(server.dataDir, 'acme_account.delete').length, 1);
   });
 
-  test('is 409 while an issuer uses the account, and says which', async (t) => {
+  test('returns 409 and reports the issuer while an issuer uses the account', async (t) => {
     const { server, ask, ids } = await prepared(t);
     const id = await makeAccount(server.vault);
     await makeIssuer(server.vault, 'letsencrypt', id);
@@ -109,7 +109,7 @@ suite('the deletion of an ACME account', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'acme_account.delete'), []);
   });
 
-  test('is 404 for ids that do not exist, and for what cannot be one', async (t) => {
+  test('returns 404 for unknown and malformed ids', async (t) => {
     const { server, ask, ids } = await prepared(t);
     const id = await makeAccount(server.vault);
     const wrong = [
@@ -132,7 +132,7 @@ suite('the deletion of an ACME account', () => {
     assert.deepEqual(await ids(), [String(id)]);
   });
 
-  test('does not happen if it cannot be recorded', async (t) => {
+  test('returns 503 and keeps the account when the database write fails', async (t) => {
     const { server, ask, ids } = await prepared(t);
     const id = await makeAccount(server.vault);
     const mock = t.mock.method(server.vault.db, 'write', async () => {
@@ -144,7 +144,7 @@ suite('the deletion of an ACME account', () => {
     assert.deepEqual(await ids(), [String(id)]);
   });
 
-  test('knows no other method', async (t) => {
+  test('is the only method on one account, and GET returns 405', async (t) => {
     const { ask } = await prepared(t);
     const response = await ask(`${list}/1`);
     assert.deepEqual([response.status, response.headers.get('Allow')], [405, 'DELETE']);

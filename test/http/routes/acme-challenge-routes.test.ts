@@ -13,7 +13,7 @@ const answer = `${token}.nP1qzpXGymHBrUEepNY9HCsQk7K8KhOypzEt62jcerQ`;
 const http = { type: 'http-01', identifier: 'www.example.test', token, key_authorization: answer };
 
 suite('an http-01 challenge', () => {
-  test('is answered with its key authorization, without credentials, until it is taken down', async (t) => {
+  test('returns its key authorization without credentials until it is removed', async (t) => {
     const server = await checkedServer(t);
     assert.equal((await server.get(`${path}/${token}`)).status, 404);
     const { id } = await putChallenge(server.vault, http);
@@ -29,7 +29,7 @@ suite('an http-01 challenge', () => {
     assert.deepEqual([gone.status, await codeOf(gone)], [404, 'not_found']);
   });
 
-  test('is answered for any Host, and with a public URL', async (t) => {
+  test('is served for any Host header when a public URL is set', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test' });
     await putChallenge(server.vault, http);
     for (const host of ['www.example.test', 'www.example.test:80', '192.0.2.7', '[2001:db8::7]', 'a_b', '']) {
@@ -39,14 +39,14 @@ suite('an http-01 challenge', () => {
     }
   });
 
-  test('that another process of the vault presented is answered too', async (t) => {
+  test('is served when another process created it', async (t) => {
     const server = await checkedServer(t);
     const other = await testVault(t, { dataDir: server.dataDir, world: server.world });
     await putChallenge(other.vault, http);
     assert.equal(await (await server.get(`${path}/${token}`)).text(), answer);
   });
 
-  test('is not found by tokens that are not base64url, and the database is not asked about them', async (t) => {
+  test('returns 404 for tokens that are not base64url, without a database query', async (t) => {
     const server = await checkedServer(t);
     for (const odd of ['a.b', 'a b', 'a+b', 'a=', "a'--", 'é', '../x', 'a/b', '%', '\0']) {
       await putChallenge(server.vault, { ...http, token: odd });
@@ -60,13 +60,13 @@ suite('an http-01 challenge', () => {
     assert.equal((await server.raw('GET', path)).status, 404);
   });
 
-  test('of another type does not answer to its token', async (t) => {
+  test('returns 404 for the token of a dns-01 or tls-alpn-01 challenge', async (t) => {
     const server = await checkedServer(t);
     for (const type of ['dns-01', 'tls-alpn-01']) await putChallenge(server.vault, { ...http, type });
     assert.equal((await server.get(`${path}/${token}`)).status, 404);
   });
 
-  test('is only read', async (t) => {
+  test('returns 405 for POST', async (t) => {
     const server = await checkedServer(t);
     await putChallenge(server.vault, http);
     const response = await server.get(`${path}/${token}`, undefined, { method: 'POST' });

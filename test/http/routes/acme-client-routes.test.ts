@@ -21,7 +21,7 @@ suite('ACME clients over HTTP', () => {
     assert.equal((await server.get(path, key.raw)).status, 403);
   });
 
-  test('are refused with every wrong part, and nothing is stored', async (t) => {
+  test('are rejected with the path of the invalid field, and not stored', async (t) => {
     const { server, expect } = await administration(t);
     await expect(201, 'POST', path, body);
     const wrong: [status: number, body: object, where: string][] = [
@@ -70,7 +70,7 @@ suite('ACME clients over HTTP', () => {
     assert.equal(event?.actor, 'admin:alice');
   });
 
-  test('change what the body names, at once', async (t) => {
+  test('change only the fields in the PATCH body, and reject invalid values', async (t) => {
     const { expect } = await administration(t);
     const { id } = await expect<Created>(201, 'POST', path, body);
     const changed = await expect<Client>(200, 'PATCH', `${path}/${id}`, {
@@ -87,7 +87,7 @@ suite('ACME clients over HTTP', () => {
     assert.deepEqual(await expect(200, 'GET', `${path}/${id}`), changed);
   });
 
-  test('are revoked, and deleted only then', async (t) => {
+  test('can be deleted only after revocation, and not rotated or changed after it', async (t) => {
     const { expect, ask } = await administration(t);
     const { id } = await expect<Created>(201, 'POST', path, body);
     assert.equal((await expect(409, 'DELETE', `${path}/${id}`)).code, 'acme_client_active');

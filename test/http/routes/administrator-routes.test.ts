@@ -17,7 +17,7 @@ async function withAlice(t: Parameters<typeof checkedServer>[0]) {
   return { server, alice: await signIn(server, 'alice') };
 }
 
-test('a name that is taken, in any case, is refused', async (t) => {
+test('creating an administrator with a taken name returns 409, regardless of case', async (t) => {
   const { alice } = await withAlice(t);
   for (const name of ['alice', 'ALICE']) {
     const response = await alice.send('POST', '/api/v1/administrators', { name, password: goodPassword });
@@ -25,7 +25,7 @@ test('a name that is taken, in any case, is refused', async (t) => {
   }
 });
 
-test('a bad name or password is refused, and the answer does not repeat the password', async (t) => {
+test('creating an administrator with a bad name or password returns 400 without echoing the password', async (t) => {
   const { alice } = await withAlice(t);
   for (const body of [
     { name: 'bob', password: 'password1234' },
@@ -41,7 +41,7 @@ test('a bad name or password is refused, and the answer does not repeat the pass
   }
 });
 
-test('the last one cannot be deleted; an unknown one is not found', async (t) => {
+test('deleting the last administrator returns 409, and an unknown one 404', async (t) => {
   const { alice } = await withAlice(t);
   const last = await alice.send('DELETE', '/api/v1/administrators/alice');
   assert.deepEqual([last.status, await codeOf(last)], [409, 'last_administrator']);
@@ -50,7 +50,7 @@ test('the last one cannot be deleted; an unknown one is not found', async (t) =>
   assert.equal((await alice.send('GET', '/api/v1/session')).status, 200);
 });
 
-test('one is created by another, can sign in, is listed without the hash, and can be removed', async (t) => {
+test('an administrator created by another can sign in, is listed without the hash, and can be removed', async (t) => {
   const { server, alice } = await withAlice(t);
   const body = { name: 'bob', password: otherPassword };
   const made = await alice.send('POST', '/api/v1/administrators', body);
@@ -78,14 +78,14 @@ test('one is created by another, can sign in, is listed without the hash, and ca
   );
 });
 
-test('administrators may remove themselves unless they are the last', async (t) => {
+test('administrators may remove themselves while another administrator exists', async (t) => {
   const { server, alice } = await withAlice(t);
   await makeAdministrator(server.vault, 'bob');
   assert.equal((await alice.send('DELETE', '/api/v1/administrators/alice')).status, 204);
   assert.equal((await alice.send('GET', '/api/v1/administrators')).status, 403);
 });
 
-test('nothing of a password is in the database but its hash', async (t) => {
+test('the administrators table holds an Argon2id hash, and the password is not stored or logged', async (t) => {
   const { server } = await withAlice(t);
   const rows = outside(server.dataDir, (db) => db.prepare('select password_hash from administrators').all());
   assert.match(JSON.stringify(rows), /\$argon2id\$v=19\$/);

@@ -31,7 +31,7 @@ const named: Readonly<Record<string, readonly [path: string, rest: object, statu
 
 for (const [what, [path, rest, status, code]] of Object.entries(named)) {
   suite(`the name of a new ${what}`, () => {
-    test('is refused with letters of two scripts and with invisible characters, which the error specifies', async (t) => {
+    test('is rejected with mixed scripts or invisible characters, and the error reports the code point', async (t) => {
       const { expect } = await administration(t);
       for (const [name, point] of [
         ['w\u0435b', 'U+0435'],
@@ -45,7 +45,7 @@ for (const [what, [path, rest, status, code]] of Object.entries(named)) {
       }
     });
 
-    test('is refused if another one has it in another case', async (t) => {
+    test('is rejected if it differs from an existing name only in case', async (t) => {
       const { expect } = await administration(t);
       await expect(201, 'POST', path, { ...rest, name: 'web' });
       const problem = await expect<Problem>(status, 'POST', path, { ...rest, name: 'Web' });
@@ -57,7 +57,7 @@ for (const [what, [path, rest, status, code]] of Object.entries(named)) {
 }
 
 suite('the name of an API key', () => {
-  test('is refused if it reads like another in other characters, at creation and at a change', async (t) => {
+  test('is rejected on create and update if it equals another name after Unicode normalization', async (t) => {
     const { expect } = await administration(t);
     await expect(201, 'POST', keys, { ...keyBody, name: 'Büro 1' });
     const { id } = await expect<Key>(201, 'POST', keys, { ...keyBody, name: 'other' });
@@ -76,7 +76,7 @@ suite('the name of an API key', () => {
     await expect(201, 'POST', keys, { ...keyBody, name: 'бюро 1' });
   });
 
-  test('stays valid if it was stored before there was a rule', async (t) => {
+  test('keeps working if it was stored before names were validated', async (t) => {
     const { server, expect } = await administration(t);
     const { vault } = server;
     await makeCertificate(vault, 'www');

@@ -29,8 +29,8 @@ const statusFor = async ({ server }: Pick<Administration, 'server'>, raw: string
 const rotated = (admin: Administration, id: number, body: object = {}) =>
   admin.expect<Key>(200, 'POST', `${path}/${id}/rotate`, body);
 
-suite('a rotation that is refused', () => {
-  test('names what is wrong, and both key and audit log stay as they were', async (t) => {
+suite('rotating an API key', () => {
+  test('rejects invalid overlaps and unknown, expired and revoked keys, and changes nothing', async (t) => {
     const admin = await prepared(t);
     const { server, expect, id, raw } = admin;
     for (const overlap of ['', '7', '-1d', '2y', '366d', 'forever', 7, null]) {
@@ -54,7 +54,7 @@ suite('a rotation that is refused', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.rotate'), []);
   });
 
-  test('needs an administrator, like every change of a key', async (t) => {
+  test('requires an administrator', async (t) => {
     const { server, id, raw } = await prepared(t);
     const init = { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } };
     assert.equal((await server.get(`${path}/${id}/rotate`, raw, init)).status, 403);
@@ -63,7 +63,7 @@ suite('a rotation that is refused', () => {
 });
 
 suite('a rotated key', () => {
-  test('has a new secret, shown this once, beside the old one for seven days', async (t) => {
+  test('has a new secret, shown once, and accepts the old one for seven days', async (t) => {
     const admin = await prepared(t);
     const { server, ask, id, raw, prefix } = admin;
     assert.equal(await statusFor(admin, raw), 200);
@@ -111,7 +111,7 @@ suite('a rotated key', () => {
     );
   });
 
-  test('refuses the old secret at once if there is no overlap', async (t) => {
+  test('rejects the old secret immediately with an overlap of 0', async (t) => {
     const admin = await prepared(t);
     assert.equal(await statusFor(admin, admin.raw), 200);
     const { key, previous_prefix, previous_expires_at } = await rotated(admin, admin.id, { overlap: '0' });
@@ -130,7 +130,7 @@ suite('a rotated key', () => {
     );
   });
 
-  test('that is rotated again keeps the two newest secrets, and the event names the one that ended', async (t) => {
+  test('keeps the two newest secrets when rotated again, and the event lists the ended prefix', async (t) => {
     const admin = await prepared(t);
     const second = await rotated(admin, admin.id, { overlap: '24h' });
     const third = await rotated(admin, admin.id, { overlap: '1h' });
@@ -163,7 +163,7 @@ suite('a rotated key', () => {
     assert.deepEqual([await statusFor(admin, short.raw), await statusFor(admin, next.key)], [401, 401]);
   });
 
-  test('is refused if its old secret is changed or brought back in the database', async (t) => {
+  test('is rejected if its previous secret is changed or inserted in the database', async (t) => {
     const admin = await prepared(t);
     const { key } = await rotated(admin, admin.id);
     const other = await makeKey(admin.server.vault, { name: 'other' });

@@ -26,7 +26,7 @@ async function prepared(t: Parameters<typeof administration>[0]) {
 }
 
 suite('a change of an API key', () => {
-  test('that is wrong is refused with every part, and nothing changes', async (t) => {
+  test('is rejected with the path of the invalid field, and nothing changes', async (t) => {
     const { server, expect, id, statuses } = await prepared(t);
     await makeKey(server.vault, { name: 'taken' });
     const before = await expect<Key[]>(200, 'GET', path);
@@ -55,7 +55,7 @@ suite('a change of an API key', () => {
     assert.equal((await expect(409, 'PATCH', `${path}/${id}`, { name: 'x' })).code, 'api_key_inactive');
   });
 
-  test('changes what it names at once, and the event has the former values of that', async (t) => {
+  test('changes only the given fields immediately, and the event lists their former values', async (t) => {
     const { server, expect, id, raw, statuses } = await prepared(t);
     const before = await expect<Key[]>(200, 'GET', path);
     assert.deepEqual(await statuses(), [200, 403, 403]);
@@ -97,7 +97,7 @@ suite('a change of an API key', () => {
     assert.equal(eventsOf(server.dataDir, 'api_key.update').length, events, 'the same values are no change');
   });
 
-  test('gives an expired key another expiry, and keeps a past expiry while others change', async (t) => {
+  test('can extend an expired key, and keeps a past expiry when only other fields change', async (t) => {
     const { server, expect, id, statuses } = await prepared(t);
     server.world.advance(365 * 86_400_000);
     await expect(200, 'PATCH', `${path}/${id}`, { certificates: ['b'] });
@@ -106,7 +106,7 @@ suite('a change of an API key', () => {
     assert.deepEqual(await statuses(), [403, 200, 403]);
   });
 
-  test('is not for API keys', async (t) => {
+  test('returns 403 for API keys', async (t) => {
     const { server, id, raw } = await prepared(t);
     const init = { method: 'PATCH', body: '{}', headers: { 'Content-Type': 'application/json' } };
     assert.equal((await server.get(`${path}/${id}`, raw, init)).status, 403);

@@ -17,8 +17,8 @@ type Key = {
 };
 type Problem = { code: string; detail: string; errors: { path: string }[] };
 
-suite('an API key that is asked for', () => {
-  test('is refused with every part that is wrong, and then there is none', async (t) => {
+suite('creating an API key', () => {
+  test('is rejected with the path of the invalid field, and stores nothing', async (t) => {
     const { server, expect } = await administration(t);
     const wrong: [object, string][] = [
       [{}, 'name'],
@@ -39,7 +39,7 @@ suite('an API key that is asked for', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'api_key.create'), []);
   });
 
-  test('cannot have the name of a key that is not revoked, and may have that of a revoked one', async (t) => {
+  test('rejects the name of an active key and accepts that of a revoked one', async (t) => {
     const { server, expect } = await administration(t);
     const body = { name: 'web', scopes: ['certificates:read'], certificates: ['*'] };
     const { id } = await expect<Key>(201, 'POST', path, body);
@@ -57,14 +57,14 @@ suite('an API key that is asked for', () => {
     await expect(409, 'POST', path, body);
   });
 
-  test('gets its name alone even if several are asked for at once', async (t) => {
+  test('succeeds only once for concurrent requests with the same name', async (t) => {
     const { ask } = await administration(t);
     const body = { name: 'web', scopes: ['certificates:read'], certificates: ['*'] };
     const asked = await Promise.all(Array.from({ length: 5 }, () => ask('POST', path, body)));
     assert.deepEqual(asked.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
   });
 
-  test('works at once, is shown only once, and is stored nowhere', async (t) => {
+  test('returns a key that works immediately, and its secret is in no list, log or audit event', async (t) => {
     const admin = await administration(t);
     const { server, ask } = admin;
     await makeCertificate(server.vault, 'www');
@@ -111,7 +111,7 @@ suite('an API key that is asked for', () => {
 });
 
 suite('the list of API keys', () => {
-  test('has each key once, for any page size', async (t) => {
+  test('contains each key once across pages, and rejects invalid parameters', async (t) => {
     const admin = await administration(t);
     await makeCertificate(admin.server.vault, 'www');
     for (let count = 0; count < 5; count += 1) {
@@ -128,8 +128,8 @@ suite('the list of API keys', () => {
   });
 });
 
-suite('the end of an API key', () => {
-  test('comes at the very next request, and revoking it again changes nothing', async (t) => {
+suite('revoking an API key', () => {
+  test('takes effect at the next request, and revoking it again changes nothing', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     const { id, raw } = await makeKey(server.vault);
@@ -143,7 +143,7 @@ suite('the end of an API key', () => {
     assert.equal(eventsOf(server.dataDir, 'api_key.revoke').length, 1);
   });
 
-  test('is needed before it can be deleted', async (t) => {
+  test('is required before the key can be deleted', async (t) => {
     const { server, expect } = await administration(t);
     const { id } = await makeKey(server.vault);
     assert.equal((await expect<Problem>(409, 'DELETE', `${path}/${id}`)).code, 'api_key_active');

@@ -33,7 +33,7 @@ async function prepared(t: Parameters<typeof administration>[0], count = 30) {
 const below = (count: number) => Array.from({ length: count }, (_, index) => count - 1 - index);
 
 suite('the audit log', () => {
-  test('has the newest first, each event once, for any page size', async (t) => {
+  test('lists the newest event first, and each event once across pages', async (t) => {
     const { admin } = await prepared(t);
     const { all, pages } = await allPages<Event>(
       admin,
@@ -52,7 +52,7 @@ suite('the audit log', () => {
     ]);
   });
 
-  test('is filtered by who, what, about what and when, and by all of it at once', async (t) => {
+  test('can be filtered by actor, action, resource and time, and by combinations', async (t) => {
     const { indexes } = await prepared(t);
     const all = below(30);
     assert.deepEqual(
@@ -75,7 +75,7 @@ suite('the audit log', () => {
     assert.deepEqual(await indexes('actor=admin:ali'), []);
   });
 
-  test('is JSON without characters that a terminal would act on', async (t) => {
+  test('escapes control and bidirectional characters in JSON', async (t) => {
     const admin = await administration(t);
     const resource = 'GET /\u009b2J\u202e\u2028\u007f/é';
     const row = { at: noon, actor: 'a', action: 'b', detail: '{}', ip: null, request_id: null };
@@ -96,7 +96,7 @@ suite('the audit log', () => {
     );
   });
 
-  test('finds what was written while the clock was wrong', async (t) => {
+  test('finds events by time even if the clock was set back while they were recorded', async (t) => {
     const { admin, indexes } = await prepared(t, 3);
     const late = { actor: 'a', action: 'b', resource: 'c', ip: null, request_id: null };
     const rows = [{ ...late, at: noon - 3_600_000, detail: '{"index":7}' }];
@@ -130,7 +130,7 @@ suite('the audit log as a file', () => {
     assert.deepEqual([none.status, none.text], [200, '']);
   });
 
-  test('as CSV quotes what needs it, and escapes spreadsheet formulas', async (t) => {
+  test('quotes CSV fields and escapes spreadsheet formulas', async (t) => {
     const admin = await administration(t);
     const row = { at: noon, actor: 'admin:a', action: 'access.refuse', ip: null, request_id: 'r-1' };
     const resources = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'GET /a,"b"', "it's", 'plain'];
@@ -148,7 +148,7 @@ suite('the audit log as a file', () => {
     assert.match(lines.at(-3) ?? '', /^\d+,2026-11-20T12:00:00Z,admin:a,.*,"\{""a"":1\}",,r-1,[0-9a-f]{64}$/);
   });
 
-  test('is cut off if it cannot be read to its end, and the log says why', async (t) => {
+  test('aborts the response when a database read fails, and logs the failure', async (t) => {
     const { admin } = await prepared(t, 1100);
     const { db } = admin.server.vault;
     let asked = 0;
@@ -162,7 +162,7 @@ suite('the audit log as a file', () => {
     assert.match(admin.server.log.lines.join('\n'), /response stream failed/);
   });
 
-  test('is for HEAD its headers alone', async (t) => {
+  test('returns only headers for HEAD', async (t) => {
     const { admin } = await prepared(t, 3);
     const told = await admin.ask('HEAD', `${path}/export`);
     assert.deepEqual([told.status, told.text, told.headers.get('Content-Type')], [200, '', 'text/csv']);

@@ -21,8 +21,8 @@ const get = (url: string, headers: ConsoleRequest['headers'] = {}, method = 'GET
 const html = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const script = '/console/main-abc123.js';
 
-suite('the page', () => {
-  test('is at the root for any client, and elsewhere only for browsers that navigate', () => {
+suite('the console page', () => {
+  test('is served at / to any client, and at other paths only to clients that accept HTML', () => {
     assert.equal(get('/')?.body.toString(), '<!doctype html>');
     for (const path of [
       '/certificates',
@@ -38,7 +38,7 @@ suite('the page', () => {
     }
   });
 
-  test('is never served to programs, in any case', () => {
+  test('is never served under /api, /client, /.well-known and /console', () => {
     const paths = [
       '/api',
       '/api/v1/nothing',
@@ -51,7 +51,7 @@ suite('the page', () => {
     for (const path of paths) assert.equal(get(path, { accept: html }), undefined, path);
   });
 
-  test('is revalidated each time, and lets in nothing from elsewhere', () => {
+  test('has Cache-Control no-cache and a same-origin Content-Security-Policy', () => {
     const headers = get('/')?.headers ?? {};
     assert.equal(headers['Cache-Control'], 'no-cache');
     assert.equal(headers['Content-Type'], 'text/html; charset=utf-8');
@@ -61,7 +61,7 @@ suite('the page', () => {
     );
   });
 
-  test('is not there for changes, nor where no console was built', () => {
+  test('is not served for methods other than GET and HEAD, or without a built console', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) assert.equal(get('/', {}, method), undefined);
     assert.equal(get('/', {}, 'HEAD')?.status, 200);
     assert.equal(consoleReply(new Map())({ method: 'GET', url: '/', headers: {} }), undefined);
@@ -76,7 +76,7 @@ suite('hashed files', () => {
     assert.equal(get('/console/main-def456.css')?.headers['Content-Type'], 'text/css; charset=utf-8');
   });
 
-  test('come in the best encoding that the client takes and that there is', () => {
+  test('use the best available encoding that the client accepts', () => {
     const cases: [string | undefined, string | undefined, string][] = [
       ['gzip, deflate, br, zstd', 'br', 'script, brotli'],
       ['gzip', 'gzip', 'script, gzip'],
@@ -96,7 +96,7 @@ suite('hashed files', () => {
     assert.equal(plain?.headers['Content-Encoding'], undefined);
   });
 
-  test('have an entity tag for each encoding, and are not sent again', () => {
+  test('have an entity tag per encoding, and return 304 when it matches', () => {
     const tag = get(script, { 'accept-encoding': 'br' })?.headers.ETag ?? '';
     assert.notEqual(tag, get(script)?.headers.ETag);
     const again = get(script, { 'accept-encoding': 'br', 'if-none-match': tag });
@@ -104,7 +104,7 @@ suite('hashed files', () => {
     assert.equal(again?.headers.ETag, tag);
   });
 
-  test('are not handed out by the names of their encodings, nor of anything beside them', () => {
+  test('are not served under their compressed file names or by path traversal', () => {
     for (const name of ['main-abc123.js.br', '../main-abc123.js', '..%2Fvault.db', 'constructor', '']) {
       assert.equal(get(`/console/${name}`, { accept: html }), undefined, name);
     }

@@ -51,7 +51,7 @@ suite('a CRL', () => {
 
 suite('the address of the CRL', () => {
   test(
-    'is in what the private CA issues once a server with a public URL has run',
+    'is in certificates of the private CA only while a base URL is recorded',
     needs('openssl'),
     async (t) => {
       const { vault } = await checkedServer(t);
@@ -76,7 +76,7 @@ suite('the address of the CRL', () => {
     },
   );
 
-  test('is plain HTTP: the public URL, or port 80 where the vault answers challenges', () => {
+  test('is plain HTTP: the public URL, or port 80 if the vault serves http-01 challenges', () => {
     assert.equal(crlBaseUrl(undefined, true), undefined);
     assert.equal(crlBaseUrl('http://vault.example.com:8080', false), 'http://vault.example.com:8080');
     assert.equal(crlBaseUrl('https://vault.example.com:8443', false), undefined);

@@ -35,7 +35,7 @@ const forms = (port: number) =>
     (host) => `https://${host}:${port}/x`,
   );
 
-test('no session reaches this machine by an issuer, a DNS provider or a channel', async (t) => {
+test('issuer, DNS provider and channel URLs cannot reach loopback when outbound access is not allowed', async (t) => {
   const { port, asked } = await internal(t);
   const { expect, said } = await session(t, { allowOutbound: [] });
   for (const [index, url] of forms(port).entries()) {
@@ -61,7 +61,7 @@ test('no session reaches this machine by an issuer, a DNS provider or a channel'
   assert.ok(!said().includes(inside));
 });
 
-test('what answers where the setting allows it is not shown', async (t) => {
+test('response bodies of internal services are not shown when outbound access is allowed', async (t) => {
   const { port, asked } = await internal(t);
   const { expect, said } = await session(t, {});
   const url = `http://127.0.0.1:${port}/x`;

@@ -29,8 +29,8 @@ async function prepared(t: TestContext) {
   return { ...admin, zone };
 }
 
-suite('a DNS provider that is added', () => {
-  test('is refused with what is missing or unknown, and never with what was sent', async (t) => {
+suite('a DNS provider over HTTP', () => {
+  test('is rejected for missing or unknown settings without echoing the token', async (t) => {
     const { expect, said, server } = await prepared(t);
     const wrong: [object, RegExp][] = [
       [{ ...body, config: {} }, /^Invalid settings for cloudflare: api_token is missing/],
@@ -49,7 +49,7 @@ suite('a DNS provider that is added', () => {
     assert(!server.log.lines.join('\n').includes(token));
   });
 
-  test('that starts a program is refused: that takes a shell on the machine', async (t) => {
+  test('is rejected if its type runs a program, which can only be added on the host', async (t) => {
     const { expect } = await prepared(t);
     const hooks = [
       { type: 'exec', config: { command: '/bin/true' } },
@@ -96,7 +96,7 @@ suite('a DNS provider that is added', () => {
 });
 
 suite('the test of a DNS provider', () => {
-  test('tells its steps, and leaves nothing behind', async (t) => {
+  test('reports its steps and removes its record', async (t) => {
     const { expect, zone, server } = await prepared(t);
     await expect(201, 'POST', path, body);
     await lendZone(server.vault, zone);
@@ -111,7 +111,7 @@ suite('the test of a DNS provider', () => {
     assert.equal(zone.records.size, 0);
   });
 
-  test('is refused for other zones, addresses and providers that do not exist, and tells what went wrong', async (t) => {
+  test('rejects other zones, IP addresses and unknown providers, and reports provider errors', async (t) => {
     const { expect, zone, server } = await prepared(t);
     await expect(201, 'POST', path, body);
     await expect(201, 'POST', path, { name: 'hand', type: 'manual', zones: ['example.org'] });
@@ -138,7 +138,7 @@ suite('the test of a DNS provider', () => {
   });
 });
 
-test('the kinds of DNS providers tell what each needs as JSON Schema', async (t) => {
+test('DNS provider types list their settings as JSON Schema', async (t) => {
   const { expect } = await prepared(t);
   type Kind = { type: string; command_line_only: boolean; config: { type?: string; properties?: object } };
   const kinds = await expect<Kind[]>(200, 'GET', '/api/v1/dns-provider-types');

@@ -57,8 +57,8 @@ async function prepared(t: TestContext, windows = 1) {
 
 const change = (...kinds: string[]) => `event: change\ndata: ${JSON.stringify({ kinds })}`;
 
-suite('the events', () => {
-  test('come as an EventSource wants them, and are kept by no cache or proxy', async (t) => {
+suite('the event stream', () => {
+  test('has type text/event-stream, and disables caching and proxy buffering', async (t) => {
     const { first } = await prepared(t);
     assert.equal(first.response.headers.get('Content-Type'), 'text/event-stream');
     assert.equal(first.response.headers.get('Cache-Control'), 'no-store');
@@ -66,7 +66,7 @@ suite('the events', () => {
     assert.equal(first.response.headers.get('Content-Length'), null);
   });
 
-  test('tell of changes by this process and by others, and of renewals, but not of downloads', async (t) => {
+  test('reports changes by any process and renewals, but not downloads', async (t) => {
     const { server, first, look } = await prepared(t);
     const { raw } = await makeKey(server.vault);
     await look();
@@ -87,13 +87,13 @@ suite('the events', () => {
     assert.equal(await first.next(), change('renewals'));
   });
 
-  test('say that they are still there every fifteen seconds', async (t) => {
+  test('sends a keepalive comment after fifteen seconds', async (t) => {
     const { first, look } = await prepared(t);
     for (let seconds = 0; seconds < 15; seconds += 1) await look();
     assert.equal(await first.next(), ': still here');
   });
 
-  test('cost one query per second for any number of listeners, and none without listeners', async (t) => {
+  test('needs one query per second for all listeners, and works for a new one after all have closed', async (t) => {
     const { server, opened, look } = await prepared(t, 5);
     const commits = t.mock.method(server.vault.db, 'commits');
     await makeKey(server.vault);
@@ -110,14 +110,14 @@ suite('the events', () => {
     assert.equal(await next(), change('vault'));
   });
 
-  test('end at the next look when the session has ended', async (t) => {
+  test('ends at the next poll after the session has ended', async (t) => {
     const { administrators, first, look } = await prepared(t);
     for (const token of Object.keys(administrators)) delete administrators[token];
     await look();
     assert.equal(await first.next(), undefined);
   });
 
-  test('end after signing out, and are no use that keeps an idle session', async (t) => {
+  test('ends after sign-out, and does not keep an idle session alive', async (t) => {
     const server = await testServer(t);
     await makeAdministrator(server.vault, 'alice');
     for (const how of ['signs out', 'is idle']) {
@@ -140,7 +140,7 @@ suite('the events', () => {
     }
   });
 
-  test('end at once when the server stops, which does not wait for them', async (t) => {
+  test('ends immediately when the server stops, and does not delay the shutdown', async (t) => {
     const { server, first } = await prepared(t);
     const stopped = server.stop(60_000);
     assert.equal(await first.next(), undefined);
@@ -150,7 +150,7 @@ suite('the events', () => {
     assert.doesNotMatch(server.log.lines.join('\n'), /"level":"(warn|error)"/);
   });
 
-  test('are for at most twenty windows of a person', async (t) => {
+  test('returns 429 beyond twenty streams per administrator, until one closes', async (t) => {
     const { server, opened } = await prepared(t, 20);
     const refused = await server.get(path, undefined, alice.init);
     assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '30']);
@@ -163,7 +163,7 @@ suite('the events', () => {
     assert.fail('a window that is closed leaves no room');
   });
 
-  test('are cut off where the database cannot be read', async (t) => {
+  test('is aborted when the database cannot be read, and the failure is logged', async (t) => {
     const { server, first, look } = await prepared(t);
     t.mock.method(server.vault.db, 'commits', async () => {
       throw new Error('no');

@@ -13,7 +13,7 @@ const trust = readFileSync(trustInstaller, 'utf8');
 
 const serve = (t: TestContext, options: { publicUrl?: string } = {}) => testServer(t, options);
 
-test('the scripts are served with the address it was asked at as the default server', async (t) => {
+test('the installer scripts have the URL of the request as the default server', async (t) => {
   const { get, url } = await serve(t);
   const response = await get('/client/install.sh');
   assert.equal(response.status, 200);
@@ -25,7 +25,7 @@ test('the scripts are served with the address it was asked at as the default ser
   assert.equal(await other.text(), trust.replace("default_server=''", `default_server='${url}'`));
 });
 
-test('the public URL comes before the address that was asked', async (t) => {
+test('the public URL takes precedence over the URL of the request as the default server', async (t) => {
   const { get } = await serve(t, { publicUrl: 'https://vault.example/base' });
   assert.match(
     await (await get('/client/install.sh')).text(),
@@ -33,7 +33,7 @@ test('the public URL comes before the address that was asked', async (t) => {
   );
 });
 
-test('an entity tag answers 304, and changes with the address', async (t) => {
+test('a matching entity tag returns 304, and the tag changes with the server address', async (t) => {
   const [one, other] = [await serve(t), await serve(t)];
   const etag = (await one.get('/client/install.sh')).headers.get('etag') ?? '';
   const again = await one.get('/client/install.sh', undefined, {
@@ -55,7 +55,7 @@ test('the checksum is that of the bytes this caller gets', async (t) => {
   }
 });
 
-test('a host that is no host does not get into the script', async (t) => {
+test('an invalid Host header is not inserted into the script', async (t) => {
   const { url } = await serve(t);
   for (const host of ["x';id;'", '$(id)', 'a$b']) {
     const body = await new Promise<string>((resolve, reject) => {
@@ -72,7 +72,7 @@ test('a host that is no host does not get into the script', async (t) => {
   }
 });
 
-test('a script without the line for the address is a mistake that shows at once', () => {
+test('installerRoutes throws for a script without the default_server line', () => {
   const empty = '#!/bin/sh\n';
   assert.throws(
     () => installerRoutes({ installer: empty, trust }),

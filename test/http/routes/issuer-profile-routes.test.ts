@@ -73,7 +73,7 @@ const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 
 suite('a certificate with a profile', () => {
-  test('has what the profile says where it says nothing itself', async (t) => {
+  test('uses key type, lifetime, usage and subject of the profile by default', async (t) => {
     const admin = await prepared(t);
     await admin.create(201, {});
     assert.deepEqual(await factsOf(admin, 'www'), {
@@ -94,7 +94,7 @@ suite('a certificate with a profile', () => {
     });
   });
 
-  test('keeps what it asks for within the profile', async (t) => {
+  test('keeps its own settings that the profile permits', async (t) => {
     const admin = await prepared(t);
     await admin.create(201, {
       ...{
@@ -109,7 +109,7 @@ suite('a certificate with a profile', () => {
     assert.deepEqual([key, hours, subject], ['ec256', 30 * 24, 'O=Example\nCN=web.internal.example']);
   });
 
-  test('is refused what contradicts the profile, by setting and with what is permitted', async (t) => {
+  test('is rejected for settings the profile does not permit, with the permitted values', async (t) => {
     const { create, expect, change } = await prepared(t);
     const cases: [string, Record<string, unknown>, string][] = [
       ['usage', { usage: 'client' }, 'the usage client; it permits server'],
@@ -154,15 +154,19 @@ suite('a certificate with a profile', () => {
     await create(400, { name: 'off', disabled: true, usage: 'client' });
   });
 
-  test('is refused for a CSR that is outside the profile', needs('openssl'), async (t) => {
-    const { create, change } = await prepared(t);
-    const { csr } = opensslRequest({ key: opensslKeys.rsa2048, names: 'DNS:www.internal.example' });
-    assert.match((await create(400, { csr })).detail, /does not permit the key type rsa2048/);
-    await create(201, { csr: opensslRequest({ names: 'DNS:www.internal.example' }).csr });
-    assert.match((await change(400, { csr })).detail, /does not permit the key type rsa2048/);
-  });
+  test(
+    'is rejected for a CSR with a key type that the profile does not permit',
+    needs('openssl'),
+    async (t) => {
+      const { create, change } = await prepared(t);
+      const { csr } = opensslRequest({ key: opensslKeys.rsa2048, names: 'DNS:www.internal.example' });
+      assert.match((await create(400, { csr })).detail, /does not permit the key type rsa2048/);
+      await create(201, { csr: opensslRequest({ names: 'DNS:www.internal.example' }).csr });
+      assert.match((await change(400, { csr })).detail, /does not permit the key type rsa2048/);
+    },
+  );
 
-  test('is refused a profile that the issuer does not have, and a fallback issuer', async (t) => {
+  test('is rejected with a profile that the issuer does not have, or with a fallback issuer', async (t) => {
     const admin = await prepared(t);
     await admin.expect(201, 'POST', issuers, { type: 'local-ca', name: 'other-ca' });
     const unknown = await admin.create(400, { profile: 'wep' });
@@ -178,7 +182,7 @@ suite('a certificate with a profile', () => {
     await admin.change(200, { issuer: 'other-ca', profile: null });
   });
 
-  test('gets a profile later only if it is within it', async (t) => {
+  test('accepts a profile later only if its settings are permitted by it', async (t) => {
     const admin = await prepared(t);
     await admin.create(201, { name: 'old', profile: undefined, key_type: 'ed25519' });
     const { detail } = await admin.change(400, { profile: 'web' }, 'old');
@@ -192,7 +196,7 @@ suite('a certificate with a profile', () => {
     assert.deepEqual((await factsOf(admin, 'old')).usages, [serverAuth, clientAuth]);
   });
 
-  test('is put as it is without a change, also with the key type of its profile', async (t) => {
+  test('is not changed by a repeated PUT that takes the key type from the profile', async (t) => {
     const { expect } = await prepared(t);
     const body = { domains: ['www.internal.example'], profile: 'web' };
     assert.equal((await expect(201, 'PUT', `${certificates}/www`, body)).changed, true);
@@ -201,7 +205,7 @@ suite('a certificate with a profile', () => {
 });
 
 suite('a change of a profile', () => {
-  test('counts from the next issuance, whose failure names the profile', async (t) => {
+  test('takes effect at the next issuance, and a failed renewal reports the profile', async (t) => {
     const admin = await prepared(t);
     await admin.create(201, { lifetime: '20d' });
     await admin.expect(200, 'PATCH', `${profiles}/web`, { lifetime: '1d', max_lifetime: '2d' });
@@ -220,7 +224,7 @@ suite('a change of a profile', () => {
     assert.match((await renewed(admin, 'www')) ?? '', /^Profile web .* does not permit the key type ec384;/);
   });
 
-  test('without a lifetime issues with that of the CA, or with the longest if that is shorter', async (t) => {
+  test('applies the CA default lifetime, capped at max_lifetime, when it clears the lifetime', async (t) => {
     const admin = await prepared(t);
     await admin.expect(200, 'PATCH', `${profiles}/web`, { lifetime: null });
     await admin.create(201, {});
@@ -230,7 +234,7 @@ suite('a change of a profile', () => {
     assert.equal((await factsOf(admin, 'www')).hours, 90 * 24);
   });
 
-  test('is shown, recorded, and clears what is null', async (t) => {
+  test('clears fields that are null, and is recorded like creation and deletion', async (t) => {
     const { expect, server } = await prepared(t);
     const before = await expect(200, 'GET', `${profiles}/web`);
     const { created_at, ...settings } = before;
@@ -255,7 +259,7 @@ suite('a change of a profile', () => {
 });
 
 suite('profiles', () => {
-  test('are refused with what is wrong', async (t) => {
+  test('are rejected if invalid, duplicate or unknown, or without credentials', async (t) => {
     const { expect, server } = await prepared(t);
     const cases: [string, object, RegExp][] = [
       ['name', { name: 'a b' }, /a name of a profile has up to 64 letters/],
@@ -291,7 +295,7 @@ suite('profiles', () => {
     assert.equal((await server.get(profiles)).status, 403);
   });
 
-  test('have names of their own in each CA, and go with it', async (t) => {
+  test('have separate names in each CA, and are removed with the CA', async (t) => {
     const { expect } = await prepared(t);
     await expect(201, 'POST', issuers, { type: 'local-ca', name: 'other-ca' });
     await expect(201, 'POST', `${issuers}/other-ca/profiles`, { name: 'web', usage: 'client' });
@@ -306,7 +310,7 @@ suite('profiles', () => {
     assert.deepEqual(await expect(200, 'GET', `${issuers}/other-ca/profiles`), []);
   });
 
-  test('are none of an ACME CA, which has its own', async (t) => {
+  test('cannot be added to an ACME CA, and are cleared when a certificate moves to one', async (t) => {
     const admin = await prepared(t);
     const account = await makeAccount(admin.server.vault, { email: null });
     await makeIssuer(admin.server.vault, 'acme', account);
@@ -320,7 +324,7 @@ suite('profiles', () => {
     assert.deepEqual([settings.issuer, settings.profile], ['acme', null]);
   });
 
-  test('stay while certificates have them', async (t) => {
+  test('cannot be deleted while certificates use them', async (t) => {
     const { create, change, expect } = await prepared(t);
     await create(201, {});
     const { code, detail } = await expect<Problem>(409, 'DELETE', `${profiles}/web`);
@@ -331,7 +335,7 @@ suite('profiles', () => {
     assert.match((await change(400, { profile: 'web' })).detail, /^Issuer local-ca has no profile "web"/);
   });
 
-  test('of a deleted certificate that are gone when it is restored make its renewal fail', async (t) => {
+  test('missing when a deleted certificate is restored make its renewal fail', async (t) => {
     const admin = await prepared(t);
     await admin.create(201, {});
     await admin.expect(204, 'DELETE', `${certificates}/www`);

@@ -91,7 +91,7 @@ suite('a private CA beside the built-in one', () => {
   });
 
   test(
-    'signs what verifies under its own root at its strictest, with each key type',
+    'issues certificates that pass strict OpenSSL verification, with each key type except rsa4096',
     needs('openssl'),
     async (t) => {
       const admin = await prepared(t);
@@ -132,7 +132,7 @@ suite('a private CA beside the built-in one', () => {
     assert.equal(lists.match(/BEGIN X509 CRL/g)?.length, 2);
   });
 
-  test('is unknown to the paths of roots if it is an ACME CA, or nothing', async (t) => {
+  test('returns 404 for root and CRL paths with an unknown or malformed CA name', async (t) => {
     const { ask } = await prepared(t);
     for (const file of ['ca.crt', 'ca.crl', 'ca-crls.pem']) {
       for (const name of ['nothing', '%00', 'staging-ca%2F', 'x'.repeat(400)]) {
@@ -158,7 +158,7 @@ suite('a private CA beside the built-in one', () => {
 });
 
 suite('a private CA with constraints', () => {
-  test('issues for no other name, and says which name and what it permits', async (t) => {
+  test('rejects other names, and reports the name and what the CA permits', async (t) => {
     const { create, expect } = await prepared(t);
     const cases: [string, Record<string, unknown>, string][] = [
       ['domains', { domains: ['www.staging.example', 'www.example.com'] }, 'www.example.com'],
@@ -179,7 +179,7 @@ suite('a private CA with constraints', () => {
     assert.deepEqual(await expect(200, 'GET', '/api/v1/certificates'), []);
   });
 
-  test('is neither the issuer nor the fallback of a certificate that is changed to other names', async (t) => {
+  test('is rejected as issuer and fallback issuer for names it does not permit', async (t) => {
     const { create, expect } = await prepared(t);
     await create(201, { name: 'web', domains: ['web.staging.example'] });
     await create(201, { name: 'out', domains: ['web.example.com'], issuer: 'local-ca' });
@@ -231,7 +231,7 @@ suite('a change of constraints', () => {
     },
   );
 
-  test('is refused while renewals of certificates would fail, and names them; force does it', async (t) => {
+  test('is rejected if renewals would fail, lists those certificates, and can be forced', async (t) => {
     const { expect, server } = await prepared(t);
     const domains = ['www.example.com'];
     await expect(201, 'POST', '/api/v1/certificates', { name: 'shop', domains });
@@ -280,7 +280,7 @@ suite('a change of constraints', () => {
     );
   });
 
-  test('of an ACME CA, or of ACME settings of a private CA, is refused', async (t) => {
+  test('rejects ACME settings for a private CA', async (t) => {
     const { expect } = await prepared(t);
     const { errors } = await expect<Problem>(400, 'PATCH', `${path}/staging-ca`, { email: 'a@example.com' });
     assert.deepEqual(errors, [{ path: 'email', message: 'is a setting of ACME CAs' }]);
@@ -288,8 +288,8 @@ suite('a change of constraints', () => {
   });
 });
 
-suite('what is no private CA', () => {
-  test('is refused with what is wrong about it', async (t) => {
+suite('creating a private CA', () => {
+  test('is rejected with the path of the invalid setting, or if the name exists', async (t) => {
     const { expect } = await prepared(t);
     const cases: [object, string][] = [
       [{ type: 'ca' }, 'type'],
@@ -321,8 +321,8 @@ suite('what is no private CA', () => {
   });
 });
 
-suite('a private CA that is removed', () => {
-  test('goes with its keys and lists, but not while certificates use it, nor if it is built in', async (t) => {
+suite('removing a private CA', () => {
+  test('removes its root and CRLs, and is rejected while it is in use or if it is built in', async (t) => {
     const { create, expect, ask, server } = await prepared(t);
     await create(201, { name: 'web', domains: ['web.staging.example'] });
     const { detail } = await expect<Problem>(400, 'DELETE', `${path}/staging-ca`);

@@ -21,8 +21,8 @@ async function prepared(t: TestContext, options: ScriptedAcmeOptions = {}) {
   return { ...admin, ca, add, names };
 }
 
-suite('a CA that is added', () => {
-  test('is rejected with the reason of the CA, and is not stored', async (t) => {
+suite('an ACME CA', () => {
+  test('is rejected for invalid settings or a failing directory, with the reason, and not stored', async (t) => {
     const { expect, add, names, ca, server } = await prepared(t, { profiles: { classic: 'as ever' } });
     await expect(400, 'POST', path, { name: 'ca' });
     await expect(400, 'POST', path, add({ name: 'c a' }));
@@ -47,7 +47,7 @@ suite('a CA that is added', () => {
     assert.doesNotMatch(server.log.lines.join('\n'), /"level":"error"/);
   });
 
-  test('has its terms named until they are accepted', async (t) => {
+  test('is rejected with the URL of its terms of service until they are accepted', async (t) => {
     const { expect, add, names } = await prepared(t, { termsOfService: 'https://ca.example/terms' });
     const { detail, errors } = await expect<Problem>(400, 'POST', path, add());
     assert.match(detail, /terms of service: https:\/\/ca\.example\/terms /);
@@ -58,7 +58,7 @@ suite('a CA that is added', () => {
     assert.match((await expect<Problem>(400, 'POST', path, add({ accept_terms: true }))).detail, /already/);
   });
 
-  test('keeps its HMAC key to itself', async (t) => {
+  test('does not show its HMAC key in responses or logs', async (t) => {
     const { expect, add, said, server, ask } = await prepared(t, {
       externalAccounts: { me: Buffer.from(hmacKey, 'base64url') },
     });
@@ -75,7 +75,7 @@ suite('a CA that is added', () => {
     }
   });
 
-  test('has settings that null clears, including its trust root; omitted ones stay', async (t) => {
+  test('clears settings that are null, including its trust root, and keeps omitted ones', async (t) => {
     const { expect, add, server } = await prepared(t, { profiles: { classic: 'as ever' } });
     const root = await (await server.get('/client/ca.crt')).text();
     const settings = {
@@ -102,7 +102,7 @@ suite('a CA that is added', () => {
     assert.deepEqual(details.at(-1), { ca_pem: null });
   });
 
-  test('is tested by asking for its directory, and says what it offers or why it cannot be asked', async (t) => {
+  test('reports in a test what its directory offers, or why the test failed', async (t) => {
     const { expect, add, ca, server } = await prepared(t, { profiles: { shortlived: 'six days' } });
     await expect(201, 'POST', path, add());
     assert.deepEqual(await expect(200, 'POST', `${path}/ca/test`), {
@@ -161,7 +161,7 @@ suite('a certificate from a CA', () => {
     return opened;
   }
 
-  test('has a history with its steps, of which an API key sees nothing', async (t) => {
+  test('has a renewal history with steps, which an API key cannot list', async (t) => {
     const { expect, server } = await issued(t);
     type Detail = { id: number; status: string; issuer: string; steps: { at: string; text: string }[] };
     for (const list of [
@@ -183,7 +183,7 @@ suite('a certificate from a CA', () => {
     assert.equal((await server.get('/api/v1/renewals', raw)).status, 403);
   });
 
-  test('is revoked with the words of the CA if it refuses, and replaced if it does not', async (t) => {
+  test('reports why the CA rejected its revocation, and is queued for renewal once revoked', async (t) => {
     const { expect, ca, server } = await issued(t);
     const revoke = '/api/v1/certificates/www/revoke';
     ca.override('revokeCert', problem('badRevocationReason', 'we need a better one'));
@@ -200,7 +200,7 @@ suite('a certificate from a CA', () => {
     assert.equal(eventsOf(server.dataDir, 'certificate.revoke')[0]?.actor, 'admin:alice');
   });
 
-  test('comes from an account that gets another key and is closed, each recorded', async (t) => {
+  test('comes from an account whose key rollover and deactivation are recorded', async (t) => {
     const { expect, ca, server } = await issued(t);
     const account = '/api/v1/acme-accounts/1';
     ca.override('keyChange', problem('rateLimited', 'not today'));

@@ -241,7 +241,7 @@ suite('between two turns of the event loop,', () => {
     });
   }
 
-  test('few of all certificates and renewals are looked through, if no index has what is wanted', async (t) => {
+  test('few certificates and renewals are scanned if no index covers the query', async (t) => {
     const { admin, world } = await filled(t, (db, now) => {
       copyCertificates(db, 10_000, now);
       for (let n = 0; n < 40; n += 1) db.exec(renewals('failed'));
@@ -265,7 +265,7 @@ suite('between two turns of the event loop,', () => {
   });
 });
 
-test('pages for many requests together are read two at a time, and no caller has more than one of them', async (t) => {
+test('pages of concurrent requests are read two at a time, at most one per client', async (t) => {
   const { admin } = await filled(t, (db, now) => copyCertificates(db, 700, now));
   const { server } = admin;
   const { raw } = await makeKey(server.vault);

@@ -23,8 +23,8 @@ async function prepared(t: TestContext) {
   return { ...(await administration(t)), receiver };
 }
 
-suite('a channel', () => {
-  test('is added, and its secret shown this once', async (t) => {
+suite('a notification channel', () => {
+  test('returns its generated secret only when it is created', async (t) => {
     const { expect, said, server } = await prepared(t);
     const { secret, ...view } = await expect<View>(201, 'POST', path, body);
     assert.match(secret ?? '', /^whsec_/);
@@ -46,7 +46,7 @@ suite('a channel', () => {
     assert(!said().includes(own.secret));
   });
 
-  test('is refused with what is missing or unknown, and never with what was sent', async (t) => {
+  test('is rejected for missing or unknown settings without echoing the token', async (t) => {
     const { expect, said } = await prepared(t);
     const wrong: [object, RegExp][] = [
       [{ ...body, settings: {} }, /^Invalid settings for webhook: url is missing/],
@@ -66,7 +66,7 @@ suite('a channel', () => {
     assert(!said().includes('t0ken'), said());
   });
 
-  test('that starts a program is neither added nor led elsewhere: that takes a shell on the machine', async (t) => {
+  test('of type exec cannot be created over HTTP, and its command cannot be changed', async (t) => {
     const { expect, server } = await prepared(t);
     const hook = { name: 'x', type: 'exec', settings: { command: ['/bin/true'] } };
     const { detail, errors } = await expect<Problem>(400, 'POST', path, hook);
@@ -120,7 +120,7 @@ suite('a channel', () => {
   });
 });
 
-test('a chat channel is added with its type, and its URL never comes back', async (t) => {
+test('a chat channel is created with its type, and its token is never returned', async (t) => {
   const { expect, said } = await prepared(t);
   const settings = { url: 'https://hooks.a.test/services/t0ken' };
   const { secret, ...view } = await expect<View>(201, 'POST', path, { ...body, type: 'slack', settings });
@@ -158,7 +158,7 @@ test('the delivery log has pages, newest first, with filters for channel and sta
   await expect(400, 'GET', '/api/v1/notification-deliveries?status=lost');
 });
 
-test('the kinds of channels tell what each needs as JSON Schema', async (t) => {
+test('notification channel types list their settings as JSON Schema', async (t) => {
   const { expect } = await prepared(t);
   type Kind = { type: string; command_line_only: boolean; settings: { type?: string; properties?: object } };
   const kinds = await expect<Kind[]>(200, 'GET', '/api/v1/notification-channel-types');

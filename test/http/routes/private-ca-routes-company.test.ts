@@ -78,9 +78,9 @@ async function assertVerifies(
   return text;
 }
 
-suite('an import is refused', () => {
+suite('importing a CA certificate', () => {
   test(
-    'without a pending request, for another key, and for what is no chain; then nothing changes',
+    'is rejected without a pending request, for another key or an invalid chain, and changes nothing',
     needs('openssl'),
     async (t) => {
       const admin = await prepared(t);
@@ -119,7 +119,7 @@ suite('an import is refused', () => {
   );
 
   test(
-    'while certificates have names that the company does not permit; forced, their renewals say why they fail',
+    'is rejected while certificates have names the company CA does not permit, unless forced',
     needs('openssl'),
     async (t) => {
       const { dir, create, request, refused, take, expect } = await prepared(t);
@@ -147,9 +147,9 @@ suite('an import is refused', () => {
   );
 });
 
-suite('under the root of a company', () => {
+suite('a private CA under a company root', () => {
   test(
-    'certificates verify with that root alone, and clients get both roots until the former is not needed',
+    'issues certificates that verify with that root alone, and serves both roots during the overlap',
     needs('openssl'),
     async (t) => {
       const admin = await prepared(t);
@@ -224,7 +224,7 @@ suite('under the root of a company', () => {
   );
 
   test(
-    'of several companies, the last one counts, also one that was there before',
+    'issues under the company imported last, even if it was imported before',
     needs('openssl'),
     async (t) => {
       const admin = await prepared(t);

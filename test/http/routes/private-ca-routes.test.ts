@@ -52,7 +52,7 @@ function assertAll(verdicts: Verdicts, expected: 'accepted' | 'refused', what: s
 }
 
 suite('a rotation', () => {
-  test('breaks no client that trusts one of the roots, or both, while certificates of both are served', async (t) => {
+  test('keeps clients working that trust the former root, both roots, or the new root with cross-certificates', async (t) => {
     const admin = await prepared(t);
     const { text, rotate, create, server } = admin;
     const { judge } = await tlsClients(t, host);
@@ -95,7 +95,7 @@ suite('a rotation', () => {
     assertAll(await judge(fresh, await text('/client/ca.crt')), 'accepted', 'after the overlap');
   });
 
-  test('is recorded and shown, and renews over a day what renews automatically', async (t) => {
+  test('is recorded, lists current and former certificates, and staggers automatic renewals', async (t) => {
     const { rotate, create, expect, server } = await prepared(t);
     await create('one');
     await create('two');
@@ -132,7 +132,7 @@ suite('a rotation', () => {
     );
   });
 
-  test('is refused while clients may need the root before the former one', async (t) => {
+  test('is rejected until the last certificate under the former root has expired', async (t) => {
     const { rotate, create, expect, server, text } = await prepared(t);
     const again = () => expect<Problem>(400, 'POST', '/api/v1/issuers/local-ca/ca/rotate');
     await create('web');
@@ -151,7 +151,7 @@ suite('a rotation', () => {
     assert.equal(after[0], pems(before)[1]);
   });
 
-  test('gives a named CA the next generation of its name, and leaves other CAs alone', async (t) => {
+  test('appends a generation to the name of a CA, and does not change other CAs', async (t) => {
     const { rotate, expect, create, text } = await prepared(t);
     const body = {
       type: 'local-ca',
@@ -180,7 +180,7 @@ suite('a rotation', () => {
     await expect(400, 'POST', '/api/v1/certificates', outside);
   });
 
-  test('knows only private CAs', async (t) => {
+  test('returns 404 for an unknown issuer', async (t) => {
     const { expect } = await prepared(t);
     await expect(404, 'POST', '/api/v1/issuers/nothing/ca/rotate');
     await expect(404, 'GET', '/api/v1/issuers/nothing/ca');

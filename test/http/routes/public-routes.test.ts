@@ -20,7 +20,7 @@ const details = { backup: { state: 'none', age_seconds: null }, disk: { state: '
 const allWell = { database: 'ok', master_key: 'ok', renewal_engine: 'ok' };
 
 suite('health', () => {
-  test('is ok and names the version, with or without credentials', async (t) => {
+  test('is ok and reports the version, with or without credentials', async (t) => {
     const server = await checkedServer(t);
     const { raw } = await makeKey(server.vault);
     for (const key of [undefined, 'garbage', raw]) {
@@ -30,7 +30,7 @@ suite('health', () => {
     }
   });
 
-  test('stays ok where readiness does not: it tells of the process alone', async (t) => {
+  test('stays 200 when the database fails and readiness is 503', async (t) => {
     const server = await checkedServer(t);
     t.mock.method(server.vault.db, 'generation', async () => {
       throw new Error('no database');
@@ -90,7 +90,7 @@ suite('readiness', () => {
     assert.match(server.log.lines.join('\n'), /"level":"warn","check":"master_key"/);
   });
 
-  test('is 503 when the database does not answer', async (t) => {
+  test('is 503 when the database cannot be read', async (t) => {
     const server = await checkedServer(t);
     server.vault.renewalHeartbeat.beat();
     t.mock.method(server.vault.db, 'generation', async () => {
@@ -100,7 +100,7 @@ suite('readiness', () => {
     assert.deepEqual([status, body.checks], [503, { ...allWell, database: 'failed' }]);
   });
 
-  test('writes nothing, and answers also while another process writes', async (t) => {
+  test('writes nothing, and is 200 while another process holds the write lock', async (t) => {
     const server = await checkedServer(t);
     server.vault.renewalHeartbeat.beat();
     const written = watchWrites(t, server.dataDir);
@@ -115,7 +115,7 @@ suite('readiness', () => {
 });
 
 suite('the root of the private CA', () => {
-  test('is a self-signed authority as PEM, and no key', async (t) => {
+  test('is served as PEM with one self-signed CA certificate, without a key', async (t) => {
     const server = await checkedServer(t);
     const response = await server.get('/client/ca.crt');
     assert.equal(response.status, 200);

@@ -44,7 +44,7 @@ async function flood(t: TestContext, door: Door, addressOf: (n: number) => strin
 const everywhere = (n: number) => `${1 + (n % 120)}.${n % 251}.${n % 241}.${1 + (n % 239)}`;
 const oneNetwork = (n: number) => `198.51.${n % 251}.${1 + (n % 241)}`;
 
-test('a person signs in from a known address while strangers everywhere try passwords, even after a restart', async (t) => {
+test('an administrator signs in from a known address during a distributed flood, even after a restart', async (t) => {
   const first = await testServer(t, { hashCost, trustedProxies });
   await makeAdministrator(first.vault, 'alice');
   const home = '203.0.113.7';
@@ -64,7 +64,7 @@ test('a person signs in from a known address while strangers everywhere try pass
   await end();
 });
 
-test('a person at a new address signs in while one network tries passwords from all its addresses', async (t) => {
+test('an administrator signs in from a new address during a flood from one network', async (t) => {
   const server = await testServer(t, { hashCost, trustedProxies });
   await makeAdministrator(server.vault, 'alice');
   const end = await flood(t, server, oneNetwork);
@@ -72,7 +72,7 @@ test('a person at a new address signs in while one network tries passwords from 
   await end();
 });
 
-test('a known address gets no further than five attempts at a name for free', async (t) => {
+test('a known address is rate limited after five failed attempts', async (t) => {
   const server = await testServer(t, { trustedProxies });
   await makeAdministrator(server.vault, 'alice');
   const home = '203.0.113.7';

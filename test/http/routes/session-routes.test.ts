@@ -44,7 +44,7 @@ async function comparable(response: Response) {
 }
 
 suite('a sign-in that fails', () => {
-  test('gets one answer for unknown names, wrong passwords and passwords of others, and no cookie', async (t) => {
+  test('gets the same response for unknown names, wrong passwords and passwords of others, and no cookie', async (t) => {
     const server = await withAlice(t);
     await makeAdministrator(server.vault, 'bob', otherPassword);
     const answers = [];
@@ -65,7 +65,7 @@ suite('a sign-in that fails', () => {
     for (const answer of answers) assert.deepEqual(answer, answers[0]);
   });
 
-  test('is recorded with address and request id, and with nothing that was typed', async (t) => {
+  test('is recorded with IP address and request id, without the password or an unknown name', async (t) => {
     const server = await withAlice(t);
     await post(server, { name: 'ALICE', password: 'wrong-password-of-mine' });
     await post(server, { name: 'my-password-in-the-wrong-field', password: 'x' });
@@ -82,7 +82,7 @@ suite('a sign-in that fails', () => {
     assert.doesNotMatch(told, /wrong-password-of-mine|in-the-wrong-field/);
   });
 
-  test('is refused before it is tried after five failures, even with the right password, until the pause is over', async (t) => {
+  test('is rate limited after five failures, even with the right password, until the pause is over', async (t) => {
     const server = await withAlice(t);
     for (let n = 0; n < 5; n += 1) {
       assert.equal((await post(server, { name: 'alice', password: 'wrong' })).status, 401);
@@ -95,14 +95,14 @@ suite('a sign-in that fails', () => {
     assert.equal(await stateOf(await signIn(server, 'alice')), 200);
   });
 
-  test('counts once per attempt where many come at once', async (t) => {
+  test('counts once per attempt when many are concurrent', async (t) => {
     const server = await withAlice(t);
     const attempts = Array.from({ length: 12 }, () => post(server, { name: 'alice', password: 'wrong' }));
     const statuses = (await Promise.all(attempts)).map(({ status }) => status);
     assert.deepEqual(statuses.toSorted(), [...Array(5).fill(401), ...Array(7).fill(429)]);
   });
 
-  test('is a bad request where name or password are none, and the answer does not repeat them', async (t) => {
+  test('returns 400 for an invalid name or password without echoing the password', async (t) => {
     const server = await withAlice(t);
     for (const body of [
       {},
@@ -124,7 +124,7 @@ suite('a sign-in that fails', () => {
 });
 
 suite('a session', () => {
-  test('is a cookie that scripts and other sites cannot have, and only its hash is kept', async (t) => {
+  test('has an HttpOnly, SameSite=Strict cookie whose token is not stored or logged', async (t) => {
     for (const [publicUrl, name, end] of [
       [undefined, 'vault_session', ''],
       ['http://vault.example.test', 'vault_session', ''],
@@ -163,7 +163,7 @@ suite('a session', () => {
     assert.equal(Date.parse(people[0]?.last_signed_in_at ?? ''), now);
   });
 
-  test('does not exist for anonymous callers, forged tokens and API keys', async (t) => {
+  test('is rejected for anonymous clients, forged tokens and API keys', async (t) => {
     const server = await withAlice(t);
     const { cookie } = await signIn(server, 'alice');
     const other = await withAlice(t);
@@ -206,7 +206,7 @@ suite('a session', () => {
     assert.equal(await stateOf(page), 401);
   });
 
-  test('ends when the settings say, even one that began under longer ones', async (t) => {
+  test('ends at the configured limit, even if it began under a longer one', async (t) => {
     const server = await withAlice(t);
     const { cookie } = await signIn(server, 'alice');
     await server.stop();
@@ -239,8 +239,8 @@ suite('a session', () => {
   });
 });
 
-suite('a session ends at once', () => {
-  test('by signing out, in every tab, and the browser forgets the cookie', async (t) => {
+suite('a session ends immediately', () => {
+  test('on sign-out in every tab, and the cookie is cleared', async (t) => {
     const server = await withAlice(t);
     const page = await signIn(server, 'alice');
     const otherTab = pageWith(server, page.cookie);
@@ -261,7 +261,7 @@ suite('a session ends at once', () => {
     );
   });
 
-  test('by another session of the same person, and of no one else', async (t) => {
+  test('when another session of the same administrator ends it, but not for other administrators', async (t) => {
     const server = await withAlice(t);
     await makeAdministrator(server.vault, 'bob');
     const agent = { headers: { 'User-Agent': `Laptop ${'x'.repeat(1000)}` } };
@@ -288,7 +288,7 @@ suite('a session ends at once', () => {
     assert.deepEqual(event?.detail, { how: 'ended from another session' });
   });
 
-  test('by removal of the person or a new password, even in another process', async (t) => {
+  test('when another process deletes the administrator or resets the password', async (t) => {
     const server = await withAlice(t);
     await makeAdministrator(server.vault, 'bob');
     const [alice, bob] = [await signIn(server, 'alice'), await signIn(server, 'bob')];
@@ -317,7 +317,7 @@ suite('a change of the password', () => {
   const change = ({ send }: Page, current: string, next: string) =>
     send('PUT', '/api/v1/session/password', { current, new: next });
 
-  test('is refused with a wrong current one, and that is recorded and slowed down', async (t) => {
+  test('is rejected with a wrong current password, which is recorded and rate limited', async (t) => {
     const server = await withAlice(t);
     const page = await signIn(server, 'alice');
     for (let n = 0; n < 5; n += 1) {

@@ -43,7 +43,7 @@ async function assertNotValid(response: Response): Promise<void> {
 }
 
 suite('a setup link', () => {
-  test('that is unknown, replaced or expired gets one answer, and creates no administrator', async (t) => {
+  test('gets the same 403 response if unknown, replaced or expired, and creates no administrator', async (t) => {
     const server = await checkedServer(t);
     await assertNotValid(await setUp(server, 'x'));
     const replaced = await offered(server);
@@ -60,7 +60,7 @@ suite('a setup link', () => {
     assert(!told.includes(token) && !told.includes(replaced));
   });
 
-  test('is not used up by a refused name or password, and shows neither', async (t) => {
+  test('stays valid after a rejected name or password, and the response does not echo the password', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     for (const rest of [
@@ -81,7 +81,7 @@ suite('a setup link', () => {
     assert.equal((await setUp(server, token)).status, 201);
   });
 
-  test('tells those without it nothing about passwords', async (t) => {
+  test('is checked before the password', async (t) => {
     const server = await checkedServer(t);
     await offered(server);
     await assertNotValid(await setUp(server, 'wrong', { password: 'short' }));
@@ -102,7 +102,7 @@ suite('a setup link', () => {
     assert.equal(eventsOf(server.dataDir, 'session.create').length, 1);
   });
 
-  test('works once, even when two come at the same moment', async (t) => {
+  test('works once, even for concurrent requests', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     const both = await Promise.all(['alice', 'bob'].map((name) => setUp(server, token, { name })));
@@ -123,7 +123,7 @@ suite('a setup link', () => {
     assert.equal(keys, 0);
   });
 
-  test('is kept as a hash only', async (t) => {
+  test('is not stored in plain text', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     const rows = outside(server.dataDir, (db) => db.prepare('select key, value from settings').all());
@@ -131,7 +131,7 @@ suite('a setup link', () => {
     assert(!JSON.stringify(rows).includes(JSON.stringify([...Buffer.from(token)]).slice(1, -1)));
   });
 
-  test('cannot be guessed at any speed', async (t) => {
+  test('is rate limited after twenty wrong guesses', async (t) => {
     const server = await checkedServer(t);
     const token = await offered(server);
     for (let n = 0; n < 20; n += 1) await assertNotValid(await setUp(server, `guess-${n}`));

@@ -45,7 +45,7 @@ suite('whoami', () => {
     assert.equal((await server.raw('POST', path, [])).status, 405);
   });
 
-  test('says what a key may do, with any scope, and from which secret', async (t) => {
+  test('reports the permissions of an API key with any scope, and the secret that was used', async (t) => {
     const server = await checkedServer(t);
     for (const name of ['b', 'a']) await makeCertificate(server.vault, name);
     const wanted = {
@@ -86,7 +86,7 @@ suite('whoami', () => {
     );
   });
 
-  test('tells administrators that they may do everything', async (t) => {
+  test('reports all certificates for administrators, and rejects a session sent with invalid credentials', async (t) => {
     const server = await checkedServer(t, { administrators: alice.administrators });
     const response = await server.get(path, undefined, alice.init);
     const { kind, id, name, certificates } = (await response.json()) as Record<string, unknown>;

@@ -19,7 +19,7 @@ import {
 
 const doc = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8');
 
-test('the limits are those of the table', () => {
+test('docs/reference/limits.md has the limits of the code', () => {
   const { most, headersMs, requestMs, idleMs, stalledMs, slowest } = usualConnectionLimits;
   for (const row of [
     `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,

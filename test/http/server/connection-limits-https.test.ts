@@ -41,7 +41,7 @@ async function tls(url: string): Promise<TLSSocket> {
 }
 
 suite('over HTTPS', () => {
-  test('slow headers get 408, and a connection that says nothing after its handshake is closed', async (t) => {
+  test('slow headers get 408, and a connection that is silent after its handshake is closed', async (t) => {
     const server = await httpsServer(t, { routes: [hello], connectionLimits: { headersMs: 300 } });
     const [slow, silent] = [await tls(server.url), await tls(server.url)];
     slow.write('GET /hello HTTP/1.1\r\n');
@@ -50,7 +50,7 @@ suite('over HTTPS', () => {
     assert.deepEqual([status, JSON.parse(body).code, nothing], [408, 'request_timeout', '']);
   });
 
-  test('connections without a handshake, idle ones and unfinished requests make room, the oldest first', async (t) => {
+  test('connections that wait for a handshake or request are closed for new ones, the oldest first', async (t) => {
     const server = await httpsServer(t, { routes: [hello], connectionLimits: { most: 3 } });
     const raw = await open(server.url);
     const used = await tls(server.url);
@@ -75,7 +75,7 @@ suite('over HTTPS', () => {
     for (const socket of more) socket.destroy();
   });
 
-  test('a request that is worked on keeps its connection, and new ones are cut', async (t) => {
+  test('a request in progress keeps its connection, and a new one beyond the limit is closed', async (t) => {
     const gate = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const slow: Route = {
@@ -96,7 +96,7 @@ suite('over HTTPS', () => {
     assert.equal((await busy).status, 200);
   });
 
-  test('an answer that the client does not read is cut off', async (t) => {
+  test('a response that the client does not read is cut off', async (t) => {
     const limits = { stalledMs: 500, slowest: 10_000_000 };
     const server = await httpsServer(t, { routes: [endless], connectionLimits: limits });
     const socket = await tls(server.url);

@@ -73,7 +73,7 @@ const requestLines = (server: { log: { lines: readonly string[] } }) =>
   server.log.lines.filter((line) => line.includes('"message":"request"'));
 
 suite('a request that is too slow', () => {
-  test('in its headers is answered with 408 and the connection closed', async (t) => {
+  test('in its headers gets 408, and the connection is closed', async (t) => {
     const server = await testServer(t, { routes: [hello], connectionLimits: { headersMs: 300 } });
     for (const text of ['G', 'GET /hello HTTP/1.1\r\n', 'GET /hello HTTP/1.1\r\nHost: vault.test\r\nX: ']) {
       const reply = parseReply(await converse(server.url, text));
@@ -84,7 +84,7 @@ suite('a request that is too slow', () => {
     assert.equal((await server.get('/hello')).status, 200);
   });
 
-  test('in its headers gains nothing by sending them byte by byte', async (t) => {
+  test('in its headers gets 408 even if they are sent byte by byte', async (t) => {
     const server = await testServer(t, { routes: [hello], connectionLimits: { headersMs: 400 } });
     const socket = await open(server.url);
     const answer = readToEnd(socket);
@@ -95,7 +95,7 @@ suite('a request that is too slow', () => {
     assert.equal(parseReply(text).status, 408);
   });
 
-  test('in its body is answered with 408, by whom it would have been read and before', async (t) => {
+  test('in its body gets 408, and the next request is served', async (t) => {
     const server = await testServer(t, { routes: [echo], connectionLimits: { requestMs: 300 } });
     const reply = parseReply(await converse(server.url, `${postText('/echo', 100)}{"a":`));
     assert.equal(reply.status, 408);
@@ -112,7 +112,7 @@ suite('a request that is too slow', () => {
     );
   });
 
-  test('in a body that is not read gets its one answer, and then the connection is cut', async (t) => {
+  test('in a body that is not read gets only its 401, and the connection is closed', async (t) => {
     const server = await testServer(t, { routes: [guarded], connectionLimits: { requestMs: 300 } });
     const text = await converse(server.url, `${postText('/guarded', 100)}{"a":`);
     assert.deepEqual(
@@ -121,13 +121,13 @@ suite('a request that is too slow', () => {
     );
   });
 
-  test('to begin at all is cut off without a word, and nothing is logged', async (t) => {
+  test('to begin is cut off without a response or a log line', async (t) => {
     const server = await testServer(t, { routes: [hello], connectionLimits: { headersMs: 300 } });
     assert.equal(await converse(server.url, ''), '');
     assert.deepEqual(server.log.lines, []);
   });
 
-  test('to follow another ends the connection, not what was answered', async (t) => {
+  test('to follow another gets its idle connection closed after the response', async (t) => {
     const server = await testServer(t, { routes: [hello], connectionLimits: { idleMs: 300 } });
     const reply = parseReply(await converse(server.url, requestText('GET', '/hello')));
     assert.deepEqual([reply.status, reply.body], [200, '"hello"']);
@@ -135,7 +135,7 @@ suite('a request that is too slow', () => {
 });
 
 suite('too many connections', () => {
-  test('make those give way that have waited for their clients for longest', async (t) => {
+  test('close those that have waited longest for their clients', async (t) => {
     const server = await testServer(t, { routes: [hello, echo], connectionLimits: { most: 4 } });
     const silent = await open(server.url);
     const used = await open(server.url);
@@ -163,7 +163,7 @@ suite('too many connections', () => {
     for (const socket of more) socket.destroy();
   });
 
-  test('that all wait for the vault keep new ones out, with a problem and a time to come again', async (t) => {
+  test('with requests in progress reject new ones with 503 and Retry-After', async (t) => {
     const gate = Promise.withResolvers<void>();
     const arrived: (() => void)[] = [];
     const slow: Route = {
@@ -200,7 +200,7 @@ suite('too many connections', () => {
     assert.equal(server.log.lines.filter((line) => line.includes('"level":"warn"')).length, 1);
   });
 
-  test('admit a client that comes in a flood of silent ones', async (t) => {
+  test('of silent clients do not block a client that sends a request', async (t) => {
     const server = await testServer(t, { routes: [hello], connectionLimits: { most: 20 } });
     const flood: Socket[] = [];
     for (let round = 0; round < 20; round += 1) {
@@ -212,8 +212,8 @@ suite('too many connections', () => {
   });
 });
 
-suite('an answer', () => {
-  test('that the client does not read is cut off, and the log says whose', async (t) => {
+suite('a response', () => {
+  test('not read by its client is cut off and logged with the client address', async (t) => {
     const limits = { stalledMs: 500 };
     const server = await testServer(t, { routes: [hello, pieces], connectionLimits: limits });
     const socket = await open(server.url);
@@ -231,7 +231,7 @@ suite('an answer', () => {
     assert.equal((await server.get('/hello')).status, 200);
   });
 
-  test('that is taken, but slower than the slowest client may be, is cut off too', async (t) => {
+  test('read more slowly than the minimum pace is cut off', async (t) => {
     const limits = { stalledMs: 500, slowest: 100_000_000 };
     const server = await testServer(t, { routes: [pieces], connectionLimits: limits });
     const socket = await open(server.url);
@@ -247,7 +247,7 @@ suite('an answer', () => {
     assert(server.log.lines.some((line) => line.includes('stopped reading the response')));
   });
 
-  test('that is taken slowly but steadily arrives whole', async (t) => {
+  test('read slowly but steadily arrives complete', async (t) => {
     const limits = { stalledMs: 500 };
     const server = await testServer(t, { routes: [pieces], connectionLimits: limits });
     const socket = await open(server.url);
@@ -263,7 +263,7 @@ suite('an answer', () => {
     assert(size > 320 * 65_536, String(size));
   });
 
-  test('that takes the vault long is waited for, however little is said meanwhile', async (t) => {
+  test('delayed beyond the timeouts for clients is still sent', async (t) => {
     const limits = { headersMs: 300, requestMs: 300, idleMs: 300, stalledMs: 300 };
     const gate = Promise.withResolvers<void>();
     const slow: Route = {
@@ -284,7 +284,7 @@ suite('an answer', () => {
   });
 });
 
-test('what follows a request that is being worked on, and is none, is refused after its answer', async (t) => {
+test('invalid bytes after a pending request are rejected after its response', async (t) => {
   const gate = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
   const slow: Route = {

@@ -94,7 +94,7 @@ const isOneOf = ([status = 0, ...more]: readonly number[]) =>
   more.length === 0 && [400, 405, 413, 431].includes(status);
 
 suite('a request that two servers could read differently', () => {
-  test('gets one 400, after which the connection is closed, and nothing behind it is done', async (t) => {
+  test('gets one 400 and a closed connection, and a request behind it is not processed', async (t) => {
     const { hidden, answersTo } = await prepared(t);
     const length = hidden.length;
     const lines = {
@@ -156,7 +156,7 @@ suite('a request that two servers could read differently', () => {
     }
   });
 
-  test('has its length refused unless it is digits, and its chunks unless they are hexadecimal', async (t) => {
+  test('is rejected for an invalid Content-Length, chunk size or chunk end, without a request behind it', async (t) => {
     const { hidden, answersTo } = await prepared(t);
     const length = hidden.length;
     const hex = length.toString(16);
@@ -217,8 +217,8 @@ suite('a request that two servers could read differently', () => {
   });
 });
 
-suite('a request that can be read in one way', () => {
-  test('is answered once, and one that follows it has an answer of its own', async (t) => {
+suite('an unambiguous request', () => {
+  test('gets one response, and a request behind it gets a response of its own', async (t) => {
     const { hidden, answersTo } = await prepared(t);
     const cases: Record<string, [text: string, statuses: number[], downloads: number]> = {
       'a body of the length it says': [post(`Content-Length: ${hidden.length}`) + hidden, [405], 0],
@@ -273,15 +273,15 @@ suite('a request that can be read in one way', () => {
     }
   });
 
-  test('that offers to upgrade, and has others behind it in the same packet, ends the connection', async (t) => {
+  test('with an Upgrade header and another request behind it gets one response and a closed connection', async (t) => {
     const { answersTo } = await prepared(t);
     const text = get('Upgrade: h2c', 'Connection: Upgrade') + get();
     assert.deepEqual(await answersTo([text], 'staying'), { statuses: [200], downloads: 0 });
   });
 });
 
-suite('answers', () => {
-  test('keep their order if what follows a slow request is invalid', async (t) => {
+suite('responses', () => {
+  test('keep their order if invalid bytes follow a slow request', async (t) => {
     const { server, hidden } = await prepared(t);
     const gate = Promise.withResolvers<void>();
     const waiting = Promise.withResolvers<void>();
@@ -306,7 +306,7 @@ suite('answers', () => {
     assert.match(answers[0]?.body ?? '', /PRIVATE KEY/);
   });
 
-  test('to a tunnel that is cut at once leave the server as it was', async (t) => {
+  test('to CONNECT requests that are reset immediately leave the server running', async (t) => {
     const { server } = await prepared(t);
     for (let count = 0; count < 20; count += 1) {
       const socket = await open(server.url);
@@ -368,7 +368,7 @@ const framing = {
 
 type Effect = keyof typeof framing;
 
-suite('with any header lines about a body,', () => {
+suite('arbitrary bytes on a connection', () => {
   const line = fc
     .constantFrom<Effect>('length', 'length', 'chunks', 'chunks', 'nothing', 'refused')
     .chain((effect) => fc.constantFrom(...framing[effect]).map((text) => ({ effect, text })));
@@ -391,7 +391,7 @@ suite('with any header lines about a body,', () => {
     return about.length === 1 && about[0] === 'chunks' && body === 'plain';
   }
 
-  test('a request is read as the RFC says or refused, however it is cut into packets', async (t) => {
+  test('framing headers are read as RFC 9112 specifies or rejected, however the request is split into packets', async (t) => {
     const { hidden, answersTo } = await prepared(t);
     const cuts = fc.array(fc.nat(600), { maxLength: 4 });
     const property = fc.asyncProperty(
@@ -414,7 +414,7 @@ suite('with any header lines about a body,', () => {
     await fc.assert(property, fuzzRuns(250));
   });
 
-  test('no bytes between good requests keep the server from going on', async (t) => {
+  test('arbitrary bytes after a request get no 5xx, and the next connection is served', async (t) => {
     const { hidden, answersTo } = await prepared(t);
     const scrap = fc.oneof(
       fc.constantFrom(

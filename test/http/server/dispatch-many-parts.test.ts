@@ -19,10 +19,10 @@ const names = Array.from({ length: 4000 }, (_, index) => index.toString(36));
 
 suite('a query of 4,000 different names', () => {
   for (const [what, method, path, detail] of [
-    ['where none is allowed', 'POST', '/api/v1/session', /no query parameters/],
-    ['where some are allowed', 'GET', '/api/v1/certificates', /more than 100 parameters/],
+    ['on a route without query parameters', 'POST', '/api/v1/session', /no query parameters/],
+    ['on a route with query parameters', 'GET', '/api/v1/certificates', /more than 100 parameters/],
   ] as const) {
-    test(`${what} is refused in a short answer, in a short turn of the event loop`, async (t) => {
+    test(`${what} is rejected with a short response, in a short turn of the event loop`, async (t) => {
       const server = await testServer(t);
       const { raw } = await makeKey(server.vault);
       const lines = [`Authorization: Bearer ${raw}`, 'Connection: close'];
@@ -40,7 +40,7 @@ suite('a query of 4,000 different names', () => {
   }
 });
 
-test('a body in chunks of one byte occupies what was received, not an object for each chunk', async (t) => {
+test('a body in one-byte chunks takes memory for its bytes, not for an object for each chunk', async (t) => {
   const server = await testServer(t);
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -118,7 +118,7 @@ function* signedBodies(): Iterable<readonly [what: string, body: string]> {
 
 const readers = routes.filter((route) => route.body !== undefined);
 
-suite('a body of many parts gets a short answer, in short turns of the event loop, and no event:', () => {
+suite('a body of many parts gets a short 4xx, in short turns of the event loop, without an audit event:', () => {
   const ends: (() => unknown)[] = [];
   let server: TestServer;
   before(async () => {
@@ -146,7 +146,7 @@ suite('a body of many parts gets a short answer, in short turns of the event loo
   }
 });
 
-test('a body over the limit of its operation is refused, whatever it contains', async (t) => {
+test('a body over the limit of its operation gets 413', async (t) => {
   const server = await testServer(t, { administrators: alice.administrators });
   for (const route of readers.filter(({ protocol }) => protocol === undefined)) {
     const request = ofAlice(route, pathOf(route), ' '.repeat(limitOf(route) + 1));
@@ -184,7 +184,7 @@ test('a body in chunks of one byte, and a head of thousands of fields, are read 
   assert.equal(await recorded(server), events);
 });
 
-test('a list that is too long is refused by its length, one of the greatest length by its entries', async (t) => {
+test('a list over the maximum length is rejected for its length, one of maximum length for its entries', async (t) => {
   const server = await testServer(t, { administrators: alice.administrators });
   const [route] = routes.filter(({ id }) => id === 'createApiKey');
   assert(route);
@@ -201,7 +201,7 @@ test('a list that is too long is refused by its length, one of the greatest leng
   assert.match(await detailFor(mostEntries), /nothing/);
 });
 
-test('a query or path of many parts gets a short answer, in short turns of the event loop', async (t) => {
+test('a query or path of many parts gets a short response, in short turns of the event loop', async (t) => {
   const server = await testServer(t, { administrators: alice.administrators });
   const names = Array.from({ length: 3000 }, (_, index) => index.toString(36)).join('&');
   const values = Array.from({ length: 90 }, () => 'limit=!').join('&');

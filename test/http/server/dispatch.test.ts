@@ -28,8 +28,8 @@ function told({ status, body, headers }: RawReply): string {
 
 const www = '/api/v1/certificates/www';
 
-suite('a method that a path does not have', () => {
-  test('is 405 with the allowed methods, before any key is required', async (t) => {
+suite('an unsupported method', () => {
+  test('gets 405 with Allow, with and without an API key', async (t) => {
     const { server, ask } = await prepared(t);
     const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
     for (const [path, group] of Map.groupBy(routes, (route) => route.path)) {
@@ -48,13 +48,13 @@ suite('a method that a path does not have', () => {
     }
   });
 
-  test('is 405 without a body for HEAD where GET is none either', async (t) => {
+  test('gets 405 without a body for HEAD on a path without GET', async (t) => {
     const { ask } = await prepared(t);
     const { status, body, headers } = await ask(`${www}/renew`, 'HEAD');
     assert.deepEqual([status, body, headers.get('Allow')], [405, '', 'POST']);
   });
 
-  test('is case-sensitive, and an unknown one is rejected', async (t) => {
+  test('gets 400 if it is unknown or in another case', async (t) => {
     const { server } = await prepared(t);
     for (const method of ['get', 'Get', 'FROB']) {
       const text = await converse(server.url, requestText(method, '/api/v1/health', ['Connection: close']));
@@ -64,7 +64,7 @@ suite('a method that a path does not have', () => {
 });
 
 suite('HEAD on JSON', () => {
-  test('has the headers of GET and no body, for answers and for problems', async (t) => {
+  test('has the status, Content-Length and Content-Type of GET, and no body', async (t) => {
     const { ask } = await prepared(t);
     for (const target of [
       '/api/v1/certificates',
@@ -83,7 +83,7 @@ suite('HEAD on JSON', () => {
 });
 
 suite('a path', () => {
-  test('that is not exactly one of the table is 404: case, slashes, dots, suffixes', async (t) => {
+  test('gets 404 unless it matches a route exactly: case, slashes, dots, suffixes', async (t) => {
     const { ask } = await prepared(t);
     const paths = ['/', '/api', '/api/v1', '/api/v1/', '/api/v1/nothing', '/api/v2/health', '/API/v1/health'];
     paths.push('/api/v1/health/', '/api/v1/Health', '/api/v1/certificates/', `${www}/`, `${www}/Versions`);
@@ -107,7 +107,7 @@ suite('a path', () => {
     for (const path of paths) assert.equal(told(await ask(path)), '404 not_found', path);
   });
 
-  test('with a name that is none, or with a slash inside it, finds no certificate', async (t) => {
+  test('with an invalid or unknown certificate name gets 404', async (t) => {
     const { ask } = await prepared(t);
     const names = [
       'x'.repeat(128),
@@ -143,20 +143,20 @@ suite('a path', () => {
     }
   });
 
-  test('with the name in another encoding is the same path', async (t) => {
+  test('with a percent-encoded certificate name is the same path', async (t) => {
     const { ask } = await prepared(t);
     for (const name of ['www', '%77ww', '%77%77%77'])
       assert.equal((await ask(`/api/v1/certificates/${name}/fullchain.pem`)).status, 200);
   });
 
-  test('whose encoding is broken is 400', async (t) => {
+  test('with an invalid percent-encoding gets 400', async (t) => {
     const { ask } = await prepared(t);
     for (const name of ['%', '%zz', '%2', 'www%', '%ff', '%c3%28', '%E0%A4%A', '%ed%a0%80'])
       for (const last of ['', '/private.key'])
         assert.equal(told(await ask(`/api/v1/certificates/${name}${last}`)), '400 invalid_request', name);
   });
 
-  test('may be a whole address, of which the path counts', async (t) => {
+  test('may be an absolute URL, but gets 400 with another host', async (t) => {
     const { ask } = await prepared(t);
     assert.equal((await ask(`http://vault.test${www}`)).status, 200);
     assert.equal((await ask('HTTP://vault.test/api/v1/health?x=1')).status, 200);
@@ -165,7 +165,7 @@ suite('a path', () => {
     assert.equal(told(await ask('https://other.test/api/v1/health')), '400 invalid_request');
   });
 
-  test('that is no path is 400', async (t) => {
+  test('gets 400 if the request target is not a path', async (t) => {
     const { ask } = await prepared(t);
     for (const target of ['http:', 'http://', 'http:///api/v1/health', 'api'])
       assert.equal(told(await ask(target)), '400 invalid_request', target);
@@ -173,7 +173,7 @@ suite('a path', () => {
   });
 });
 
-suite('every answer', () => {
+suite('every response', () => {
   test('has its own request id, for each kind of request', async (t) => {
     const { server, ask } = await prepared(t);
     const replies = [
@@ -190,13 +190,13 @@ suite('every answer', () => {
     for (const id of ids) assert(server.log.lines.some((line) => line.includes(`"request_id":"${id}"`)));
   });
 
-  test('is not guided by a request id that the client sends', async (t) => {
+  test('does not reuse a request id that the client sends', async (t) => {
     const { server } = await prepared(t);
     const { headers } = await server.raw('GET', '/api/v1/health', ['X-Request-Id: mine']);
     assert.notEqual(headers.get('X-Request-Id'), 'mine');
   });
 
-  test('to something that failed inside is 500 and says nothing of it; the log does', async (t) => {
+  test('to an internal error is a 500 without its message, which is logged', async (t) => {
     const { server, ask } = await prepared(t);
     t.mock.method(server.vault.freshness, 'look', async () => {
       throw new Error('a secret of the inside');
@@ -210,7 +210,7 @@ suite('every answer', () => {
 });
 
 suite('random input', () => {
-  test('in names never fails the server, and never shows what a key may not see', async (t) => {
+  test('in certificate names gets 404, and 403 with a key that is limited to another certificate', async (t) => {
     const { server, raw } = await prepared(t);
     const limited = await makeKey(server.vault, { certificates: ['www'] });
     const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }).filter((text) => text !== 'www');

@@ -81,7 +81,7 @@ for (const [scheme, serve, connect] of [
   });
 }
 
-test('a long body waits outside the server while its request is processed, and is not read then', async (t) => {
+test('a long body is not read while its request is processed', async (t) => {
   const { slow, gate, begun } = gated();
   const server = await testServer(t, { routes: [slow] });
   const socket = await open(server.url);
@@ -95,7 +95,7 @@ test('a long body waits outside the server while its request is processed, and i
   assert.deepEqual(statuses(await answer), ['200']);
 });
 
-suite('the connection of a request whose body is not taken', () => {
+suite('the connection of a request with an unwanted body', () => {
   test('carries the next request if the body is short', async (t) => {
     const server = await testServer(t, { routes: [whole] });
     for (const [lines, body, isLate] of [
@@ -113,13 +113,13 @@ suite('the connection of a request whose body is not taken', () => {
     }
   });
 
-  test('is announced to end if the end of a body in chunks has not arrived', async (t) => {
+  test('gets Connection: close if the end of a chunked body has not arrived', async (t) => {
     const server = await testServer(t, { routes: [whole] });
     const wire = await converse(server.url, requestText('GET', '/whole', chunked));
     assert.deepEqual([statuses(wire), parseReply(wire).headers.get('Connection')], [['200'], 'close']);
   });
 
-  test('is announced to end if the body is long', async (t) => {
+  test('gets Connection: close if the body is long', async (t) => {
     const server = await testServer(t, { routes: [whole] });
     for (const [method, path, status] of [
       ['GET', '/whole', 200],
@@ -158,7 +158,7 @@ suite('a client that is still sending receives the response', () => {
     }
   }
 
-  test('that rejects what is no chunk', async (t) => {
+  test('to an invalid request', async (t) => {
     const server = await testServer(t, { routes: [whole] });
     const socket = await open(server.url);
     const answer = readToEnd(socket);

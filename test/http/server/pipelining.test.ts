@@ -81,8 +81,8 @@ async function settled({ world }: Pick<TestServer, 'world'>): Promise<void> {
 }
 
 for (const scheme of ['http', 'https'] as const) {
-  suite(`requests that are sent ahead, over ${scheme},`, () => {
-    test('are begun one at a time and answered in order', async (t) => {
+  suite(`pipelined requests over ${scheme}`, () => {
+    test('are processed one at a time and answered in order', async (t) => {
       const { slow, gate, calls } = gated();
       const server = await servers[scheme](t, { routes: [slow] });
       const socket = await connections[scheme](server.url);
@@ -106,7 +106,7 @@ for (const scheme of ['http', 'https'] as const) {
       );
     });
 
-    test('are not begun while the client does not read the answers before them', async (t) => {
+    test('are not processed while the client does not read the responses before them', async (t) => {
       const { document, calls } = counted();
       const limits = { stalledMs: 500 };
       const server = await servers[scheme](t, { routes: [document], connectionLimits: limits });
@@ -122,7 +122,7 @@ for (const scheme of ['http', 'https'] as const) {
       socket.destroy();
     });
 
-    test('are read to their ends, with any body', async (t) => {
+    test('are read completely if they have long bodies', async (t) => {
       const server = await servers[scheme](t, { routes: [hello, echo] });
       const socket = await connections[scheme](server.url);
       const all = readToEnd(socket);
@@ -141,7 +141,7 @@ for (const scheme of ['http', 'https'] as const) {
   });
 }
 
-test('requests that are sent ahead are all answered where the client has closed its side', async (t) => {
+test('pipelined requests all get a response after the client has closed its side', async (t) => {
   const { slow, gate } = gated();
   const server = await testServer(t, { routes: [hello, slow] });
   const socket = await open(server.url);
@@ -157,7 +157,7 @@ test('requests that are sent ahead are all answered where the client has closed 
   );
 });
 
-test('a connection whose client is gone ends an answer that never would', async (t) => {
+test('an endless stream is aborted when its client closes the connection', async (t) => {
   const gone = Promise.withResolvers<void>();
   const endless: Route = {
     ...hello,

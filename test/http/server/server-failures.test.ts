@@ -31,7 +31,7 @@ async function serverWith(
 }
 
 suite('an exception while the address of the client is computed', () => {
-  test('is one 500 with a problem where the address is needed, and no obstacle elsewhere', async (t) => {
+  test('results in one 500 on routes that need the address, and does not affect other requests', async (t) => {
     const { ask, log } = await serverWith(t, (context) => ({
       ...context,
       get trustedProxies(): never {
@@ -55,7 +55,7 @@ suite('an exception while the address of the client is computed', () => {
 });
 
 suite('an exception after the response was sent', () => {
-  test('leaves the response alone, and the log says what happened', async (t) => {
+  test('does not change the response, and is logged', async (t) => {
     const { ask, log } = await serverWith(t, (context) => ({
       ...context,
       vault: {

@@ -13,8 +13,8 @@ import { type TestServer, testServer } from '../../harness/http/test-server.ts';
 
 const health = '/api/v1/health';
 
-suite('what is no request', () => {
-  test('is answered by a problem with a request id, and its bytes are not logged', async (t) => {
+suite('an invalid request', () => {
+  test('gets a problem with a request id, and its credentials are not logged', async (t) => {
     const server = await testServer(t);
     const secret = `vk_abcdefghijkl.${'s'.repeat(43)}`;
     const ok = requestText('GET', health, [`Authorization: Bearer ${secret}`, 'Connection: close']);
@@ -54,7 +54,7 @@ suite('what is no request', () => {
     assert.equal((await server.get(health)).status, 200, 'and the server goes on');
   });
 
-  test('is answered without a body if it began as a HEAD request', async (t) => {
+  test('gets a response without a body if it is a HEAD request', async (t) => {
     const server = await testServer(t);
     const head = requestText('HEAD', `/${'a'.repeat(20_000)}`);
     const { status, headers, body } = parseReply(await converse(server.url, head));
@@ -63,7 +63,7 @@ suite('what is no request', () => {
     assert.equal(body, '');
   });
 
-  test('is not feared: connections that say nothing, or break off, leave the server as it was', async (t) => {
+  test('cut off by a reset leaves the server running', async (t) => {
     const server = await testServer(t);
     for (const bytes of ['', 'GET', requestText('POST', health, ['Content-Length: 9'])]) {
       const socket = await open(server.url);
@@ -76,7 +76,7 @@ suite('what is no request', () => {
 });
 
 suite('a request', () => {
-  test('is served by HTTP/1.0, with an unknown expectation, and with an offer to upgrade', async (t) => {
+  test('is served with HTTP/1.0, an unknown Expect header or an Upgrade header', async (t) => {
     const { url } = await testServer(t);
     const texts = [
       `GET ${health} HTTP/1.0\r\n\r\n`,
@@ -90,7 +90,7 @@ suite('a request', () => {
     }
   });
 
-  test('that follows others on the same connection is answered in its turn', async (t) => {
+  test('pipelined behind others on the same connection gets its response in order', async (t) => {
     const { url } = await testServer(t);
     const texts = [
       requestText('GET', health),
@@ -103,7 +103,7 @@ suite('a request', () => {
     assert.deepEqual(statuses, ['200', '404', '405', '200']);
   });
 
-  test('whose client has gone is recorded if the artifact was on its way', async (t) => {
+  test('for a download is recorded if its client disconnects before the response', async (t) => {
     const { server, inFlight, release } = await withDownloadInFlight(t);
     inFlight.destroy();
     await once(inFlight, 'close');
@@ -114,7 +114,7 @@ suite('a request', () => {
   });
 });
 
-suite('a stop', () => {
+suite('stopping the server', () => {
   test('lets a request in flight finish while no new connection is accepted', async (t) => {
     const { server, inFlight, release } = await withDownloadInFlight(t);
     let hasStopped = false;
@@ -138,7 +138,7 @@ suite('a stop', () => {
     assert.doesNotMatch(server.log.lines.join(), /closed connections/);
   });
 
-  test('does not wait for connections that are idle, used or not', async (t) => {
+  test('does not wait for idle connections, used or unused', async (t) => {
     const server = await testServer(t);
     const sockets: Socket[] = [];
     for (const text of ['', requestText('GET', health), requestText('GET', '/nothing')]) {
@@ -153,7 +153,7 @@ suite('a stop', () => {
     await Promise.all(closed);
   });
 
-  test('cuts off what has not ended after its patience, and says so', async (t) => {
+  test('cuts off unfinished requests after the timeout and logs a warning', async (t) => {
     const { server, inFlight, release } = await withDownloadInFlight(t);
     const halfSent = await open(server.url);
     halfSent.write('GET /api');
@@ -171,8 +171,8 @@ suite('a stop', () => {
   });
 });
 
-suite('a start', () => {
-  test('on an unavailable address is refused with what to do', async (t) => {
+suite('starting the server', () => {
+  test('on an unavailable address fails with a hint about --listen', async (t) => {
     const { vault, url } = await testServer(t);
     const context = serverContext(vault, { version: '0', publicUrl: undefined });
     const refused = (host: string, port: number, message: RegExp) =>

@@ -28,12 +28,12 @@ const offers: readonly (readonly [what: string, options: ConnectionOptions, prot
     ['acme-tls/1 by TLS 1.2', { ALPNProtocols: ['acme-tls/1'], maxVersion: 'TLSv1.2' }, ['acme-tls/1']],
     ['several protocols', { ALPNProtocols: ['h2', 'http/1.1'] }, ['h2', 'http/1.1']],
     ['no protocol', {}, []],
-    ['neither protocol nor name', { servername: '' }, []],
+    ['neither protocol nor server name', { servername: '' }, []],
   ];
 
 suite('a ClientHello', () => {
   for (const [what, options, protocols] of offers) {
-    test(`with ${what} tells so, in one record or several, and with what follows it`, async () => {
+    test(`with ${what} is read, in one record or several and with more bytes behind it`, async () => {
       const hello = await helloOf(options);
       assert.deepEqual(offeredProtocols(hello), protocols);
       for (const size of [hello.length >> 1, hello.length >> 2, (hello.length >> 3) + 1]) {
@@ -43,14 +43,14 @@ suite('a ClientHello', () => {
     });
   }
 
-  test('that has not arrived whole is incomplete, wherever it breaks off', async () => {
+  test('is incomplete at every shorter length', async () => {
     const hello = fragmented(await helloOf({ ALPNProtocols: ['acme-tls/1'] }), 600);
     for (let size = 0; size < hello.length; size += 1) {
       assert.equal(offeredProtocols(hello.subarray(0, size)), 'incomplete', `${size} bytes`);
     }
   });
 
-  test('that is damaged at any byte is never more than another offer', async () => {
+  test('with any damaged byte is read without an exception', async () => {
     const hello = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
     for (let at = 0; at < hello.length; at += 1) {
       for (const value of [0, 1, 0x7f, 0xff]) {
@@ -65,7 +65,7 @@ suite('a ClientHello', () => {
     }
   });
 
-  test('is not what other protocols begin with', () => {
+  test('is not found in the first bytes of other protocols', () => {
     const others = [
       'GET / HTTP/1.1\r\n\r\n',
       'SSH-2.0-x\r\n',
@@ -94,8 +94,8 @@ async function connection(t: TestContext): Promise<{ near: Socket; far: Socket }
   return { near, far };
 }
 
-suite('a look at the first bytes', () => {
-  test('waits for all of them, however they come, and leaves them to be read again', async (t) => {
+suite('readOpening', () => {
+  test('waits for the whole ClientHello in any pieces, and leaves its bytes in the socket', async (t) => {
     const hello = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
     const { near, far } = await connection(t);
     far.setNoDelay(true);
@@ -116,7 +116,7 @@ suite('a look at the first bytes', () => {
     assert.deepEqual(await readOpening(near), { kind: 'other', bytes: Buffer.from('GET / HTTP/1.1\r\n') });
   });
 
-  test('ends where the connection ends, and where no end is in sight', async (t) => {
+  test('reports the end of a connection, and treats an oversized ClientHello as other data', async (t) => {
     const cut = await connection(t);
     const seen = readOpening(cut.near);
     cut.far.end(Buffer.from([22, 3, 1]));
@@ -138,7 +138,7 @@ suite('a look at the first bytes', () => {
   });
 });
 
-suite('a made-up ClientHello', () => {
+suite('a generated ClientHello', () => {
   const block = (size: number, content: Buffer) => {
     const length = Buffer.alloc(size);
     length.writeUIntBE(content.length, 0, size);
@@ -186,7 +186,7 @@ suite('a made-up ClientHello', () => {
     fc.assert(property, fuzzRuns(500));
   });
 
-  test('of any bytes is complete or incomplete, and nothing is thrown', async () => {
+  test('of arbitrary bytes is read without an exception', async () => {
     const real = await helloOf({ ALPNProtocols: ['acme-tls/1'] });
     const changed = fc
       .array(fc.tuple(fc.nat(real.length - 1), fc.nat(255)), { maxLength: 6 })

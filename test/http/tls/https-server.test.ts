@@ -107,7 +107,7 @@ suite('a handshake', () => {
 
 suite('session tickets', () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    test(`of ${version} resume a session, and are worthless once their key is an hour old`, async (t) => {
+    test(`of ${version} resume a session, and are rejected once their key is an hour old`, async (t) => {
       const server = await httpsServer(t);
       const resumed = await agreed(t, server, {
         session: await session(server, version),
@@ -126,7 +126,7 @@ suite('session tickets', () => {
   }
 });
 
-test('a session of before a new certificate is not resumed after it', async (t) => {
+test('a TLS session is not resumed after the certificate was renewed', async (t) => {
   const server = await httpsServer(t);
   const old = await session(server, 'TLSv1.3');
   const before = shownBy(await agreed(t, server, {})).leaf.serialNumber;
@@ -143,7 +143,7 @@ test('a session of before a new certificate is not resumed after it', async (t) 
 suite('a tls-alpn-01 challenge', () => {
   const challenge = { type: 'tls-alpn-01', identifier: 'www.example.test', key_authorization: 'token.print' };
 
-  test('is answered on the HTTPS port with its own certificate, and only there', async (t) => {
+  test('gets its own certificate on the HTTPS port, and other clients get that of the vault', async (t) => {
     const server = await httpsServer(t);
     await putChallenge(server.vault, challenge);
     const asCa = { servername: challenge.identifier, ALPNProtocols: ['acme-tls/1'] };
@@ -161,7 +161,7 @@ suite('a tls-alpn-01 challenge', () => {
   });
 });
 
-suite('what is no TLS', () => {
+suite('the HTTPS port', () => {
   test('rejects plain HTTP with an explanation, and closes the connection without a redirect', async (t) => {
     const server = await httpsServer(t);
     const raw = `vk_abcdefghijkl.${'s'.repeat(43)}`;
@@ -177,7 +177,7 @@ suite('what is no TLS', () => {
     assert.doesNotMatch(server.log.lines.join('\n'), /vk_/);
   });
 
-  test('nor HTTP is closed without a word', async (t) => {
+  test('closes connections that send neither TLS nor HTTP, without a response', async (t) => {
     const server = await httpsServer(t);
     for (const bytes of [
       'EHLO\r\n',
@@ -194,7 +194,7 @@ suite('what is no TLS', () => {
 });
 
 suite('a slow or broken client', () => {
-  test('is cut off while it says nothing, and in the middle of its handshake', async (t) => {
+  test('is cut off if it sends nothing or stops in the middle of its handshake', async (t) => {
     const server = await httpsServer(t, { handshakeMs: 1000 });
     const silent = await open(server.url);
     assert.equal(await readToEnd(silent), '');
@@ -209,7 +209,7 @@ suite('a slow or broken client', () => {
     assert.equal((await visit(server.url + health)).status, 200);
   });
 
-  test('that breaks off at any point leaves the server as it was', async (t) => {
+  test('cut off at any point of its handshake leaves the server running', async (t) => {
     const server = await httpsServer(t);
     const hello = await helloOf({});
     for (const size of [0, 1, 6, hello.length]) {
@@ -222,7 +222,7 @@ suite('a slow or broken client', () => {
   });
 });
 
-suite('a stop', () => {
+suite('stopping the HTTPS server', () => {
   test('waits neither for silent connections nor for unfinished handshakes nor for idle clients', async (t) => {
     const server = await httpsServer(t);
     const sockets: Socket[] = [];

@@ -89,7 +89,7 @@ suite('a tls-alpn-01 challenge', () => {
     });
   }
 
-  test('for an address is found by its reverse name', async (t) => {
+  test('for an IP address is found by its reverse name', async (t) => {
     const { vault, port } = await prepared(t);
     const reverse = {
       '192.0.2.7': '7.2.0.192.in-addr.arpa',
@@ -103,7 +103,7 @@ suite('a tls-alpn-01 challenge', () => {
     }
   });
 
-  test('that another process of the vault presented is answered too, and the newest counts', async (t) => {
+  test('stored by another process is answered, and the newest one counts', async (t) => {
     const { dataDir, world, port } = await prepared(t);
     await look(port);
     const other = await testVault(t, { dataDir, world });
@@ -112,7 +112,7 @@ suite('a tls-alpn-01 challenge', () => {
     assert(certificate?.raw.includes(acmeIdentifier('newer.print')));
   });
 
-  test('is answered to several that look at once', async (t) => {
+  test('is answered with one certificate for 20 concurrent connections', async (t) => {
     const { port } = await prepared(t);
     const seen = await Promise.all(Array.from({ length: 20 }, () => look(port)));
     const serials = new Set(seen.map(({ certificate }) => certificate?.serialNumber));
@@ -124,8 +124,11 @@ suite('a tls-alpn-01 challenge', () => {
 suite('a handshake is refused', () => {
   const refused: Readonly<Record<string, [options: ConnectionOptions, failed: RegExp]>> = {
     'for a name without a challenge': [{ servername: 'other.example.test' }, /ALERT_HANDSHAKE_FAILURE/],
-    'for a wildcard of it': [{ servername: '*.www.example.test' }, /ALERT_HANDSHAKE_FAILURE/],
-    'without a name': [{ servername: '' }, /ALERT_HANDSHAKE_FAILURE/],
+    'for a wildcard of a name with a challenge': [
+      { servername: '*.www.example.test' },
+      /ALERT_HANDSHAKE_FAILURE/,
+    ],
+    'without a server name': [{ servername: '' }, /ALERT_HANDSHAKE_FAILURE/],
     'without a protocol': [{ ALPNProtocols: [] }, /NO_APPLICATION_PROTOCOL/],
     'with other protocols': [{ ALPNProtocols: ['h2', 'http/1.1'] }, /NO_APPLICATION_PROTOCOL/],
     'with a protocol of a similar name': [{ ALPNProtocols: ['acme-tls/11'] }, /NO_APPLICATION_PROTOCOL/],
@@ -145,7 +148,7 @@ suite('a handshake is refused', () => {
     });
   }
 
-  test('where the database does not answer, which is logged', async (t) => {
+  test('when the database fails, with an error in the log', async (t) => {
     const { vault, port, log } = await prepared(t);
     const mock = t.mock.method(vault.db.reader, 'selectFrom', () => {
       throw new Error('no database');
@@ -217,7 +220,7 @@ suite('the listener for tls-alpn-01', () => {
     while (seen.certificate === undefined) seen = await look(port);
   });
 
-  test('stops at once, even with connections that have said nothing', async (t) => {
+  test('stops without waiting for silent connections', async (t) => {
     const { listener, port } = await prepared(t);
     const socket = await tcp(port);
     const ended = readToEnd(socket);
@@ -226,7 +229,7 @@ suite('the listener for tls-alpn-01', () => {
     await assert.rejects(tcp(port), { code: 'ECONNREFUSED' });
   });
 
-  test('names its own option if it cannot have its address', async (t) => {
+  test('fails with a hint about --acme-tls-listen if its address is unavailable', async (t) => {
     const { vault, port } = await prepared(t);
     for (const [host, taken] of [
       ['127.0.0.1', port],

@@ -13,8 +13,8 @@ import { testServer } from '../../harness/http/test-server.ts';
 
 const overHttps = { ...alice.init.headers, Cookie: '__Host-vault_session=token-of-alice' };
 
-suite('about', () => {
-  test('tells administrators which certificate is served, and its pin', async (t) => {
+suite('GET /api/v1/about', () => {
+  test('returns the served certificate and its pin to administrators', async (t) => {
     const server = await httpsServer(t, { administrators: alice.administrators });
     const { body, pin } = await visit(`${server.url}/api/v1/about`, { headers: overHttps });
     assert.deepEqual(JSON.parse(body).tls, {
@@ -25,7 +25,7 @@ suite('about', () => {
     });
   });
 
-  test('tells null where the vault speaks plain HTTP', async (t) => {
+  test('returns null for tls over plain HTTP', async (t) => {
     const server = await testServer(t, { administrators: alice.administrators });
     const response = await server.get('/api/v1/about', undefined, alice.init);
     assert.equal(((await response.json()) as { tls: unknown }).tls, null);
@@ -44,7 +44,7 @@ suite('over HTTPS, without a public URL', () => {
     for (const url of urls) assert(url.startsWith(`${server.url}/api/v1/certificates/web/`), url);
   });
 
-  test('people sign in with a cookie that browsers send over HTTPS to this host only', async (t) => {
+  test('the session cookie is Secure with the __Host- prefix, and is rejected without the prefix', async (t) => {
     const server = await httpsServer(t);
     await makeAdministrator(server.vault, 'alice');
     const session = `${server.url}/api/v1/session`;
@@ -63,7 +63,7 @@ suite('over HTTPS, without a public URL', () => {
     assert.match(ended.headers['set-cookie']?.[0] ?? '', /^__Host-vault_session=; Max-Age=0; .*; Secure$/);
   });
 
-  test('a page of the same host that came over plain HTTP is another site', async (t) => {
+  test('a change from a plain HTTP page of the same host gets 403', async (t) => {
     const server = await httpsServer(t, { administrators: alice.administrators });
     const sent = (origin: string) =>
       visit(`${server.url}/api/v1/sessions/7`, {
@@ -75,8 +75,8 @@ suite('over HTTPS, without a public URL', () => {
   });
 });
 
-suite('a swap under load', () => {
-  test('fails no download, drops no connection, and shows the new certificate to the next one', async (t) => {
+suite('a certificate renewal under load', () => {
+  test('fails no download, drops no connection, and serves the new certificate to the next one', async (t) => {
     const server = await httpsServer(t);
     await makeCertificate(server.vault, 'web');
     const { raw } = await makeKey(server.vault);

@@ -69,7 +69,7 @@ function complaints({ log }: TestServer): string[] {
 }
 
 suite('files for HTTPS', needs('openssl'), () => {
-  test('are served with their chain, in any order and form', async (t) => {
+  test('are served with a complete chain, even if their intermediates are in the wrong order', async (t) => {
     let chain: Chain | undefined;
     const { server } = await serving(t, (dir) => {
       chain = makeChain(dir, { names: 'IP:127.0.0.1,DNS:vault.example.test' });
@@ -86,7 +86,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     assert.equal(trusting.status, 200);
   });
 
-  test('are read again when they were replaced, in one go or one after the other', async (t) => {
+  test('are reloaded after they were replaced, also one after the other', async (t) => {
     const { dir, write, server, serial } = await serving(t, (at) => pairOf(issue(at, 'first')));
     for (const name of ['second', 'third', 'fourth']) {
       const before = await serial();
@@ -116,7 +116,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     });
   }
 
-  test('are followed through a symbolic link that points elsewhere from now on', async (t) => {
+  test('are reloaded after they were replaced by symbolic links', async (t) => {
     const { dir, files, server, serial } = await serving(t, (at) => pairOf(issue(at, 'first')));
     const before = await serial();
     const next = issue(dir, 'next');
@@ -137,11 +137,11 @@ suite('files for HTTPS', needs('openssl'), () => {
     ],
     'half a certificate': [(dir) => ({ cert: issue(dir, 'half').certificatePem.slice(0, 200) }), /tls\.crt/],
     'an empty file': [() => ({ cert: '' }), /tls\.crt is empty/],
-    'something else': [() => ({ key: 'hello' }), /tls\.key contains neither/],
+    'text that is not PEM': [() => ({ key: 'hello' }), /tls\.key contains neither/],
     'a key that is too short': [issueShort, /unusable for HTTPS: TLS error: ee key too small/],
   };
   for (const [what, [pair, complaint]] of Object.entries(wrong)) {
-    test(`that become ${what} are not taken up: the old pair stays, and the log says once what is wrong`, async (t) => {
+    test(`replaced by ${what} are not loaded: the old pair stays, and the error is logged once`, async (t) => {
       const { dir, write, server, serial } = await serving(t, (at) => pairOf(issue(at, 'first')));
       const before = await serial();
       write(pair(dir));
@@ -156,7 +156,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     });
   }
 
-  test('that vanish stay served', async (t) => {
+  test('stay served after the key file is removed, and the error is logged once', async (t) => {
     const { files, server, serial, dir, write } = await serving(t, (at) => pairOf(issue(at, 'first')));
     const before = await serial();
     rmSync(files.keyFile);
@@ -169,7 +169,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     await untilSeen(server, async () => ((await serial()) === before ? undefined : true));
   });
 
-  test('are refused at the start with what is wrong', async (t) => {
+  test('fail the start with the reason if they are missing or invalid', async (t) => {
     const { vault } = await testVault(t);
     const dir = tempDir(t);
     const one = issue(dir, 'one');
@@ -207,7 +207,7 @@ suite('files for HTTPS', needs('openssl'), () => {
     assert.deepEqual([status, leaf.ca], [200, true]);
   });
 
-  test('that have expired are served, and the log says so', async (t) => {
+  test('are served with a warning if they have expired', async (t) => {
     const { server } = await serving(t, (dir) =>
       pairOf(issue(dir, 'old', { notBefore: Date.UTC(2020, 0), notAfter: Date.UTC(2021, 0) })),
     );
@@ -219,7 +219,7 @@ suite('files for HTTPS', needs('openssl'), () => {
 suite('Strict-Transport-Security', needs('openssl'), () => {
   const paths = ['/api/v1/health', '/nothing', '/client/ca.crt'];
 
-  test('is said on every reply where the chain leads to a public root', async (t) => {
+  test('is sent with every response if the chain leads to a public root', async (t) => {
     const dir = tempDir(t);
     const chain = makeChain(dir);
     const pair = { cert: chain.fullchainPem, key: chain.leaf.keyPem };
@@ -230,7 +230,7 @@ suite('Strict-Transport-Security', needs('openssl'), () => {
     }
   });
 
-  test('is not said where strangers do not trust the certificate', async (t) => {
+  test('is not sent if the certificate is not publicly trusted', async (t) => {
     const dir = tempDir(t);
     const chain = makeChain(dir);
     const other = makeChain(dir, { label: 'Other' });

@@ -49,7 +49,7 @@ suite('on an empty vault', () => {
     assert(server.log.lines.some((line) => line.includes(pin) && line.includes('"level":"info"')));
   });
 
-  test('a host name is required if no setting names one', async (t) => {
+  test('the start fails with a hint about --public-url if no setting specifies a host name', async (t) => {
     const { vault } = await testVault(t);
     await assert.rejects(TlsEndpoint.open(vault, ownSource([])(vault)), (error) => {
       assert(error instanceof OperatorError);
@@ -60,7 +60,7 @@ suite('on an empty vault', () => {
     assert.deepEqual(await vault.db.reader.selectFrom('certificates').select('id').execute(), []);
   });
 
-  test('two servers that start at once issue one certificate', async (t) => {
+  test('two servers that start concurrently issue one certificate', async (t) => {
     const first = await testVault(t);
     const second = await testVault(t, { dataDir: first.dataDir, world: first.world });
     const [one, other] = await Promise.all(
@@ -85,7 +85,7 @@ suite('a new version', () => {
     assert.deepEqual(warnings(server), []);
   });
 
-  test('that another process issued is served too', async (t) => {
+  test('issued by another process is served', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     const other = await testVault(t, { dataDir: server.dataDir, world: server.world });
@@ -104,7 +104,7 @@ suite('a new version', () => {
     assert.notEqual((await nextAfter(server, before)).pin, before.pin);
   });
 
-  test('with other names is served as soon as it is requested', async (t) => {
+  test('with changed domains is served after its renewal', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     const domains = ['vault.example.test', 'vault.other.test'] as never[];
@@ -115,7 +115,7 @@ suite('a new version', () => {
     assert.equal(after.pin, before.pin);
   });
 
-  test('is left alone where other certificates change', async (t) => {
+  test('is not reloaded when other certificates change', async (t) => {
     const server = await httpsServer(t);
     const lines = () => server.log.lines.filter((line) => line.includes('"certificate":"vault"')).length;
     const before = lines();
@@ -125,8 +125,8 @@ suite('a new version', () => {
   });
 });
 
-suite('trouble with the certificate', () => {
-  test('that waits for its public CA: the private CA issues a temporary one', async (t) => {
+suite('the HTTPS certificate', () => {
+  test('is replaced by a temporary one from the private CA until its public CA issues it', async (t) => {
     const opened = await testVault(t);
     await addAcmeIssuer(opened.vault, 'public');
     const input = { name: 'vault', domains: ['vault.public.test'], issuer: 'public' };
@@ -152,7 +152,7 @@ suite('trouble with the certificate', () => {
     assert.equal((await nextAfter(server, later)).leaf.subjectAltName, 'DNS:vault.public.test');
   });
 
-  test('that has expired while the vault was off: it starts, says so, and serves the next one', async (t) => {
+  test('is served with a warning if it expired while the vault was stopped, until its renewal', async (t) => {
     const first = await testVault(t);
     await TlsEndpoint.open(first.vault, ownSource()(first.vault));
     await first.close();
@@ -167,7 +167,7 @@ suite('trouble with the certificate', () => {
     assert.equal(renewed.pin, expired.pin);
   });
 
-  test('whose key cannot be opened: the private CA issues a temporary one until a usable version exists', async (t) => {
+  test('is replaced by a temporary one from the private CA if its key cannot be decrypted, until its renewal', async (t) => {
     const first = await testVault(t);
     await makeCertificate(first.vault, 'vault');
     await first.close();
@@ -183,7 +183,7 @@ suite('trouble with the certificate', () => {
     assert.equal((await nextAfter(server, standIn)).leaf.subjectAltName, 'DNS:vault.example.test');
   });
 
-  test('that is deleted while it is served: it stays until another has its name', async (t) => {
+  test('stays served after its deletion until a new certificate has its name', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     await deleteCertificate(server.vault, localCli, 'vault', { force: true });
@@ -193,7 +193,7 @@ suite('trouble with the certificate', () => {
     assert.equal((await nextAfter(server, before)).leaf.subjectAltName, 'DNS:new.example.test');
   });
 
-  test('whose next version cannot be read: the previous one stays, which is logged once', async (t) => {
+  test('stays served if its next version cannot be decrypted, which is logged once', async (t) => {
     const server = await httpsServer(t);
     const before = await visit(server.url + health);
     await renewCertificate(server.vault, 'vault');

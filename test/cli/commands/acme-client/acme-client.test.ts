@@ -27,7 +27,7 @@ suite('ACME clients at the command line', () => {
     [['revoke'], /^vault: --id is missing|^vault: ID is missing/],
   ];
   for (const [words, stderr] of misused) {
-    test(`vault acme-client ${words.join(' ')} is a misuse`, async () => {
+    test(`vault acme-client ${words.join(' ')} is a usage error with exit code 2`, async () => {
       await line.refused(['acme-client', ...words], stderr, 2);
     });
   }
@@ -65,12 +65,12 @@ suite('ACME clients at the command line', () => {
     ],
   ];
   for (const [words, stderr] of refused) {
-    test(`vault acme-client ${words.join(' ')} is refused`, async () => {
+    test(`vault acme-client ${words.join(' ')} is rejected`, async () => {
       await line.refused(['acme-client', ...words], stderr);
     });
   }
 
-  test('a new client is printed once, with its directories and a line for certbot', async () => {
+  test('create prints the kid and HMAC key once, with the directory URL and a certbot command', async () => {
     const words = [
       'acme-client',
       'create',
@@ -104,7 +104,7 @@ suite('ACME clients at the command line', () => {
     assert(!line.holds(key));
   });
 
-  test('with --json, standard output has the key and nothing else, for scripts', async () => {
+  test('create and rotate print the HMAC key as JSON with --json; show omits it', async () => {
     const created = await line.json<Created>(
       ...['acme-client', 'create', '--name', 'json', '--domain', '10.0.0.0/8', '--rate', '7'],
     );
@@ -118,7 +118,7 @@ suite('ACME clients at the command line', () => {
     assert.deepEqual([shown.kid, shown.rate, shown.hmac_key], [rotated.kid, 7, undefined]);
   });
 
-  test('an update replaces what it names and keeps the rest', async () => {
+  test('update changes only the specified fields', async () => {
     const { id } = await line.json<Created>('acme-client', 'create', '--name', 'up', '--domain', 'a.example');
     const update = (...words: string[]) =>
       line.json<Record<string, unknown>>('acme-client', 'update', String(id), ...words);

@@ -7,7 +7,7 @@ import { commandLine } from '../../../harness/processes/command-line.ts';
 const mixed = 'w\u0435b';
 const hidden = 'web\u200b';
 
-test('an API key gets no name with letters of two scripts, invisible characters, or that reads like another', async (t) => {
+test('API key names with mixed scripts, invisible characters or a lookalike of another name are rejected', async (t) => {
   const { done, refused, json } = commandLine(t);
   const create = (name: string) => [
     ...['api-key', 'create', '--name', name],
@@ -29,7 +29,7 @@ test('an API key gets no name with letters of two scripts, invisible characters,
   );
 });
 
-test('a notification channel gets no name with other characters than ASCII, or that reads like another', async (t) => {
+test('notification channel names that are not ASCII or differ only in case are rejected', async (t) => {
   const { done, refused } = commandLine(t);
   const add = (name: string) => [
     ...['notification', 'add', 'webhook', '--channel', name, '--url', 'https://hooks.a.test/x'],
@@ -41,7 +41,7 @@ test('a notification channel gets no name with other characters than ASCII, or t
   await refused(add('Web'), /^vault: a notification channel named web already exists\n/);
 });
 
-test('an administrator gets no name with other characters than ASCII, or that reads like another', async (t) => {
+test('administrator names that are not ASCII or differ only in case are rejected', async (t) => {
   const { run } = commandLine(t, { input: `${goodPassword}\n` });
   const create = (name: string) => run('admin', 'create', '--name', name, '--password-stdin');
   assert.equal((await create('web')).code, 0);

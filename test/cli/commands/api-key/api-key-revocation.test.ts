@@ -52,7 +52,7 @@ function inDatabase(work: (database: BetterSqlite3.Database) => unknown): unknow
   }
 }
 
-test('a key is revoked first and deleted then, each recorded with the actor local-cli', async () => {
+test('a key can be deleted only after revocation; the audit log records both with the actor local-cli', async () => {
   const { id } = await create('one');
   const active = await get(id);
   const early = await apiKey('delete', '--id', String(id));
@@ -85,7 +85,7 @@ test('a key is revoked first and deleted then, each recorded with the actor loca
   assert.notEqual((await create('two')).id, id, 'an id is never given to another key');
 });
 
-test('an id that no key has is refused', async () => {
+test('revoke and delete reject an unknown id', async () => {
   const keys = await list();
   for (const command of ['revoke', 'delete']) {
     assert.deepEqual(await apiKey(command, '--id', '999999'), {
@@ -97,7 +97,7 @@ test('an id that no key has is refused', async () => {
   assert.deepEqual(await list(), keys);
 });
 
-test('a key is found by its name as well, and a name that several keys have is refused with their ids', async () => {
+test('a key can be specified by name; an ambiguous name is rejected with the matching ids', async () => {
   const before = await list();
   for (const id of ['0', '-1', '1.0', 'one', '']) {
     const { code, stdout, stderr } = await apiKey('revoke', `--id=${id}`);
@@ -126,7 +126,7 @@ test('a key is found by its name as well, and a name that several keys have is r
   });
 });
 
-test('a running server takes a new key at once, and refuses it at the very next request once it is revoked', async (t) => {
+test('a running server accepts a new key immediately and rejects it at the next request after revocation', async (t) => {
   const server = await serve(t, dir);
   const status = async (raw: string) => {
     const headers = { Authorization: `Bearer ${raw}` };
@@ -142,7 +142,7 @@ test('a running server takes a new key at once, and refuses it at the very next 
   assert.equal(await status(raw), 401);
 });
 
-test('the list says when and from where a key was last used, at the latest after the server has stopped', async (t) => {
+test('list shows the time and IP address of the last use of a key after the server has stopped', async (t) => {
   const { raw, id } = await create('used');
   const server = await serve(t, dir);
   const before = Date.now();
@@ -156,7 +156,7 @@ test('the list says when and from where a key was last used, at the latest after
   assert.ok(Date.parse(String(key?.last_used_at)) >= before - 1, String(key?.last_used_at));
 });
 
-test('an expired key is listed as expired, refused by the server, and may be revoked', async (t) => {
+test('an expired key is listed as expired, rejected by the server, and can be revoked', async (t) => {
   const { raw, id } = await create('brief');
   // No test waits for a clock: the expiry is put into the past where it is kept.
   const expire = 'update api_keys set expires_at = ? where id = ?';

@@ -27,7 +27,7 @@ const statusOf = async (url: string, raw: string) =>
   (await fetch(`${url}/api/v1/certificates/web`, { headers: { Authorization: `Bearer ${raw.trim()}` } }))
     .status;
 
-test('rotate prints the new key and only it on stdout; a running server takes both at once, restored backups too', async (t) => {
+test('rotate prints only the new key on stdout; both keys are valid during the overlap, also after a restore', async (t) => {
   const { dir, run, done, raw } = await prepared(t);
   const server = await serve(t, dir);
   assert.equal(await statusOf(server.url, raw), 200);
@@ -62,7 +62,7 @@ test('rotate prints the new key and only it on stdout; a running server takes bo
   assert.deepEqual(kept, [200, 200, 401]);
 });
 
-test('what is wrong is refused on stderr, and the key stays', async (t) => {
+test('rotate rejects unknown and revoked keys and invalid overlaps, and changes no key', async (t) => {
   const { run, done, create } = await prepared(t);
   await create('old');
   await done('api-key', 'revoke', 'old');

@@ -21,7 +21,7 @@ async function prepared(t: TestContext) {
   return { dir, run, done, raw, key };
 }
 
-test('an update replaces what it names and keeps the rest, which counts at the next request', async (t) => {
+test('update changes only the specified fields and takes effect at the next request', async (t) => {
   const { dir, run, done, raw, key } = await prepared(t);
   const { url } = await serve(t, dir);
   const statuses = async (name: string) => {
@@ -58,7 +58,7 @@ test('an update replaces what it names and keeps the rest, which counts at the n
   assert.equal(first, '{"certificates":["web"]}');
 });
 
-test('what is wrong is refused on stderr, and the key stays', async (t) => {
+test('update rejects invalid options and values and leaves the key unchanged', async (t) => {
   const { run, key } = await prepared(t);
   const before = await key();
   const wrong: [code: number, args: string[], stderr: string][] = [

@@ -50,7 +50,7 @@ test('a vault without keys lists an empty JSON array', async () => {
   assert.deepEqual(await apiKey('list'), { code: 0, stdout: '[]\n', stderr: '' });
 });
 
-test('create prints the raw key and only it on stdout; the list has its public part alone', async () => {
+test('create prints only the raw key on stdout; list shows only its prefix', async () => {
   const startedAt = Date.now();
   const raw = await create('--name', 'a client', '--scope', 'certificates:read', '--certificate', 'web');
   assert.match(raw, /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}\n$/);
@@ -85,7 +85,7 @@ test('create prints the raw key and only it on stdout; the list has its public p
   for (const value of never) assert.ok(!stdout.includes(value), value);
 });
 
-test('the audit log has the creation with the actor local-cli, and nothing of the secret', async () => {
+test('the audit log records the creation with the actor local-cli and without the secret', async () => {
   const raw = await create('--name=audited', '--scope=certificates:read', '--certificate=*');
   const [prefix, secret = ''] = raw.trim().split('.');
   const key = (await list()).at(-1);
@@ -112,7 +112,7 @@ test('the audit log has the creation with the actor local-cli, and nothing of th
   assert.ok(!JSON.stringify(auditEvents()).includes(secret));
 });
 
-test('scopes and certificates may be repeated and count once, a star means all, an expiry has any offset', async () => {
+test('create deduplicates scopes and certificates, accepts * for all, and converts the expiry to UTC', async () => {
   const scopes = ['renewals:trigger', 'certificates:read', 'private_keys:read', 'certificates:read'];
   const names = ['web', 'mail.example.com', 'web'];
   const several = [
@@ -139,7 +139,7 @@ test('scopes and certificates may be repeated and count once, a star means all, 
   );
 });
 
-test('an expiry is a duration from now, a date, which is the start of that day in UTC, or a timestamp', async () => {
+test('--expires-at accepts a duration or a date (midnight UTC) and rejects a past date', async () => {
   const any = ['--scope=certificates:read', '--certificate=*'];
   const before = Date.now();
   await create('--name=in-90-days', ...any, '--expires-at', '90d');
@@ -230,14 +230,14 @@ const refusals: [code: 1 | 2, args: string[], stderr: string[]][] = [
   [2, createWith({ certificate: [] }), ['vault: --certificate is missing', help]],
 ];
 
-test('networks may be repeated, a star means any, and the list shows them', async () => {
+test('--allow-ip can be repeated, * means any network, and list shows the networks', async () => {
   await create(...createWith({ more: ['--allow-ip=10.0.0.0/8', '--allow-ip', '2001:DB8::1'] }).slice(1));
   await create(...createWith({ name: ['--name=y'], more: ['--allow-ip', '*'] }).slice(1));
   const networks = (await list()).map(({ allowed_networks }) => allowed_networks);
   assert.deepEqual(networks.slice(-2), [['10.0.0.0/8', '2001:db8::1'], []]);
 });
 
-test('a name that a key has is refused with what to do, until that key is revoked', async () => {
+test('a duplicate name is rejected with a hint to rotate, until the existing key is revoked', async () => {
   await create(...createWith({ name: ['--name=taken'] }).slice(1));
   const { id } = (await list()).at(-1) ?? assert.fail();
   const [keys, events] = [await list(), auditEvents()];
@@ -254,7 +254,7 @@ test('a name that a key has is refused with what to do, until that key is revoke
   await create(...createWith({ name: ['--name=taken'] }).slice(1));
 });
 
-test('what is wrong is refused on stderr alone, and changes neither the list nor the audit log', async () => {
+test('create rejects invalid input on stderr and changes neither the keys nor the audit log', async () => {
   const [keys, events] = [await list(), auditEvents()];
   await Promise.all(
     refusals.map(async ([code, args, lines]) => {
@@ -265,7 +265,7 @@ test('what is wrong is refused on stderr alone, and changes neither the list nor
   assert.deepEqual(auditEvents(), events);
 });
 
-test('without a vault, only a valid create creates one, and it says so', async (t) => {
+test('without a vault, only a valid create creates one and prints its data directory', async (t) => {
   const fresh = join(tempDir(t), 'fresh');
   const refused = ['list', 'revoke --id 1', 'delete --id 1', 'create --name x --scope x --certificate *'];
   await Promise.all(

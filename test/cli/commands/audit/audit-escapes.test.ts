@@ -10,7 +10,7 @@ import { serve } from '../../../harness/processes/vault-process.ts';
 const evil = '\u009b31m\u009d0;owned\u009c\u202e\u2028\u0007\r\n=1+1';
 const acting = /(?![\n\r])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-test('a refused path with control characters is escaped in lists, exports and the audit file, which verify', async (t) => {
+test('control characters in a rejected path are escaped in lists, exports and the audit file, which verify', async (t) => {
   const { data, done, json, file } = commandLine(t);
   const raw = (
     await done('api-key', 'create', '--name=low', '--scope=renewals:trigger', '--certificate=*')

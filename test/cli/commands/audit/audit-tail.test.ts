@@ -7,7 +7,7 @@ import { outside } from '../../../harness/database/outside-database.ts';
 import { commandLine } from '../../../harness/processes/command-line.ts';
 import { fromExecutable } from '../../../harness/processes/vault-process.ts';
 
-test('the newest are shown, oldest of them first, as lines or as JSON', async (t) => {
+test('tail prints the newest events, oldest first, as lines or as JSON', async (t) => {
   const { done, refused } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   await done('api-key', 'create', '--name=k', '--scope=certificates:read', '--certificate=web');
@@ -23,7 +23,7 @@ test('the newest are shown, oldest of them first, as lines or as JSON', async (t
   await refused(['audit', 'tail', '--lines=-1'], /^vault: --lines: "-1" is not a number from 0 to 1000/, 2);
 });
 
-test('what a terminal could run is not shown', async (t) => {
+test('tail replaces control characters with question marks', async (t) => {
   const { done, data } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   outside(data, (db) =>
@@ -34,7 +34,7 @@ test('what a terminal could run is not shown', async (t) => {
   assert.match((await done('audit', 'tail', '--lines=1')).stdout, /^1970\S+ {2}a {2}b {2}\?\[2J\n$/);
 });
 
-test('with --follow it continues with matching events until it is stopped', async (t) => {
+test('tail --follow prints new matching events until SIGINT', async (t) => {
   const { done, data } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const [program = ''] = fromExecutable;

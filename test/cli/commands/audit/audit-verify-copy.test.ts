@@ -77,7 +77,7 @@ test('an event that was modified, removed, inserted, moved or rewritten is found
   }
 });
 
-test('what a crash leaves in an audit file is reported, but is not a fault', async (t) => {
+test('repeated events and partial lines after a crash are reported but are not faults', async (t) => {
   const { done, lines, copy } = await exported(t);
   const [first = '', second = '', ...rest] = lines;
   const path = copy([first, second, '{"id":3,"at', first, second, ...rest]);
@@ -86,7 +86,7 @@ test('what a crash leaves in an audit file is reported, but is not a fault', asy
   assert.match(stdout, /\nRepeated events: 2\nLines that are not events: 1\n$/);
 });
 
-test('a copy that begins later says what it cannot show, and a checkpoint of the event before shows it', async (t) => {
+test('the first event of a partial copy is unverified unless a checkpoint covers the previous event', async (t) => {
   const { done, run, lines, copy, checkpoint, key } = await exported(t);
   const id = Number(/^event (\d+)$/m.exec(readFileSync(checkpoint, 'utf8'))?.[1]);
   const later = lines.slice(id);
@@ -104,7 +104,7 @@ test('a copy that begins later says what it cannot show, and a checkpoint of the
   assert.match(cut.stdout, new RegExp(`^FAULT: the log ends at event ${id - 1}, before the checkpoint`));
 });
 
-test('what holds no events is refused with what to name instead', async (t) => {
+test('verify --file rejects files without events, unreadable files and conflicting options', async (t) => {
   const { done, refused, file, checkpoint, key, data } = await exported(t);
   const csv = file((await done('audit', 'export', '--format', 'csv')).stdout, 'audit.csv');
   await refused(['audit', 'verify', '--file', csv], /holds no audit events\n.*CSV cannot be verified\.\n$/);

@@ -27,7 +27,7 @@ test('a whole log verifies, also against a checkpoint, with exit code 0', async 
   assert.match((await done('audit', 'public-key')).stdout, /^-----BEGIN PUBLIC KEY-----\n/);
 });
 
-test('a changed event is named, with exit code 1', async (t) => {
+test('a modified event is reported with exit code 1', async (t) => {
   const { run, data } = await prepared(t);
   outside(data, (db) => db.exec("update audit_events set actor = 'admin:eve' where id = 2"));
   const { code, stdout, stderr } = await run('audit', 'verify');
@@ -46,7 +46,7 @@ test('a changed event is named, with exit code 1', async (t) => {
   assert.deepEqual([whole, faults.map(({ id, kind }) => `${id} ${kind}`)], [false, ['2 changed']]);
 });
 
-test('events without a link may be of an older server, and the hint says so', async (t) => {
+test('an unchained event is a fault with a hint that an older version may have written it', async (t) => {
   const { run, data } = await prepared(t);
   outside(data, (db) => db.exec("update audit_events set link = x'' where id = 2"));
   const { code, stdout, stderr } = await run('audit', 'verify');
@@ -56,7 +56,7 @@ test('events without a link may be of an older server, and the hint says so', as
   assert.match(stderr, /\n {2}Otherwise someone with write access to vault\.db changed it\. /);
 });
 
-test('what was cut off shows by the mark, and by a checkpoint', async (t) => {
+test('a truncated log is detected with and without a checkpoint', async (t) => {
   const { run, data, checkpoint } = await prepared(t);
   outside(data, (db) =>
     db.exec(
@@ -71,7 +71,7 @@ test('what was cut off shows by the mark, and by a checkpoint', async (t) => {
   assert.match(stdout, /^FAULT: the log ends at event 2, before the checkpoint of event \d+\n/m);
 });
 
-test('a checkpoint that was changed is refused, and a new key is taken at once', async (t) => {
+test('a modified checkpoint is rejected; --new-key changes the public key and keeps old checkpoints valid', async (t) => {
   const { done, refused, checkpoint, file } = await prepared(t);
   const text = (await done('audit', 'checkpoint')).stdout;
   const forged = file(text.replace('events ', 'events 9'), 'forged.txt');
@@ -85,7 +85,7 @@ test('a checkpoint that was changed is refused, and a new key is taken at once',
   await done('audit', 'verify', '--checkpoint', checkpoint, '--checkpoint', next);
 });
 
-test('another master key changes neither the chain nor the key of checkpoints', async (t) => {
+test('master key rotation keeps checkpoints valid and their public key unchanged', async (t) => {
   const { done, checkpoint, file } = await prepared(t);
   const key = (await done('audit', 'public-key')).stdout;
   await done('master-key', 'rotate');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../harness/processes/command-line.ts';
 
-test('events are listed newest first, by who, what, about what and when', async (t) => {
+test('list prints the newest events first and filters by actor, action, resource and time', async (t) => {
   const { done, json, run } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   await done('certificate', 'create', '--name=api', '--domain=b.test');
@@ -34,7 +34,7 @@ test('events are listed newest first, by who, what, about what and when', async 
   ]);
 });
 
-test('what is no time, no number, or two things at once is refused', async (t) => {
+test('invalid times, limits and formats and mutually exclusive options are rejected', async (t) => {
   const { done, refused } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   for (const [words, complaint] of [

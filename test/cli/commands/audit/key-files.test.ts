@@ -30,7 +30,7 @@ async function prepared(t: TestContext) {
   return { one, other, folder, path: join(folder, 'www.key'), token };
 }
 
-test('a run that comes while another stores its keys waits for that, and loses no secret', async (t) => {
+test('a concurrent run waits while another stores its API keys, and no secret is lost', async (t) => {
   const { one, other, folder, path, token } = await prepared(t);
   let recovering: Promise<boolean> | undefined;
   await one.vault.db.write(async (writer) => {
@@ -47,7 +47,7 @@ test('a run that comes while another stores its keys waits for that, and loses n
   assert.equal(readFileSync(path, 'utf8'), `${token.raw.expose()}\n`);
 });
 
-test('the draft of a key that was never stored goes, and so do all if one cannot be written', async (t) => {
+test('the draft of a key that was never stored is removed, as are all drafts if one cannot be written', async (t) => {
   const { one, folder, path, token } = await prepared(t);
   draftKeyFiles(new Map([[path, token.raw]]));
   assert.equal(await recoverKeyFile(one.vault, path), false);

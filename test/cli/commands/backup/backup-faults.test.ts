@@ -19,7 +19,7 @@ const script = `
 `;
 
 test(
-  'where the disk is full nothing is left of a backup or a restore, and the sentence says so',
+  'a backup or restore on a full disk leaves no files and reports the lack of space',
   mayMount(),
   async (t) => {
     const { data, done } = commandLine(t);
@@ -49,7 +49,7 @@ test(
   },
 );
 
-test('a backup that is killed at any moment is whole or is not there', async (t) => {
+test('a backup that is killed at any moment is complete or absent', async (t) => {
   const { data, done } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const dir = join(dirname(data), 'backups');

@@ -48,7 +48,7 @@ const manifestOf = (file: string): Manifest => {
   return page.manifest;
 };
 
-test('a backup is one database file for its owner alone, which says what it holds', async (t) => {
+test('a backup is one database file with mode 0600 and a manifest of its contents', async (t) => {
   const { done, at, dir, data } = await filledVault(t);
   const { stderr, stdout } = await done('backup', at('x.backup'));
   assert.equal(stdout, '');
@@ -71,7 +71,7 @@ test('a backup is one database file for its owner alone, which says what it hold
   );
 });
 
-test('a backup is recorded, with its moment', async (t) => {
+test('the audit log and the settings record a backup with its timestamp', async (t) => {
   const { done, at, data } = await filledVault(t);
   await done('backup', at('x.backup'));
   const file = join(data, 'vault.db');
@@ -87,7 +87,7 @@ test('a backup is recorded, with its moment', async (t) => {
   assert.deepEqual(last, { value: Date.parse(created_at) });
 });
 
-test('sessions and setup links are not in a backup, not even as deleted bytes', async (t) => {
+test('a backup contains no sessions, not even as deleted bytes', async (t) => {
   const { done, at, data } = await filledVault(t);
   const server = await serve(t, data);
   const link = await done('admin', 'setup-link');
@@ -104,7 +104,7 @@ test('sessions and setup links are not in a backup, not even as deleted bytes', 
   assert.equal(readFileSync(at('x.backup')).includes(session.token_hash), false);
 });
 
-test('with --with-master-key the key is in the backup under the passphrase, and never in the clear', async (t) => {
+test('--with-master-key includes the master key only encrypted under the passphrase', async (t) => {
   const { done, at, file, data } = await filledVault(t);
   const source = file(`${passphrase}\n`);
   const { stderr } = await done('backup', at('x.backup'), '--with-master-key', '--passphrase-file', source);
@@ -126,7 +126,7 @@ test('with --with-master-key the key is in the backup under the passphrase, and 
   }
 });
 
-test('a passphrase that is weak, empty or for nothing is refused, and nothing is written', async (t) => {
+test('a weak, empty, missing or unused passphrase is rejected, and nothing is written', async (t) => {
   const { refused, at, file, dir } = await filledVault(t);
   const withKey = ['backup', at('x'), '--with-master-key', '--passphrase-file'];
   await refused([...withKey, file('short')], /passphrase refused: a passphrase has at least 12 characters/);
@@ -145,7 +145,7 @@ test('a passphrase that is weak, empty or for nothing is refused, and nothing is
   assert.deepEqual(readdirSync(dir), []);
 });
 
-test('a name that is taken is refused; --replace replaces a backup and nothing else', async (t) => {
+test('an existing file is rejected; --replace replaces only vault backups', async (t) => {
   const { refused, done, at, dir, data } = await filledVault(t);
   await done('backup', at('x'));
   const before = readFileSync(at('x'));
@@ -167,7 +167,7 @@ test('a name that is taken is refused; --replace replaces a backup and nothing e
   assert.deepEqual(readdirSync(dir).sort(), ['letters.txt', 'link', 'x']);
 });
 
-test('a place that is missing, closed or the data directory itself is refused in a sentence', async (t) => {
+test('a missing or read-only directory and the data directory are rejected as destinations', async (t) => {
   const { refused, at, dir, data } = await filledVault(t);
   await refused(
     ['backup', join(dir, 'none', 'x')],
@@ -190,13 +190,13 @@ test('a place that is missing, closed or the data directory itself is refused in
   assert.deepEqual(readdirSync(dir), ['sideways']);
 });
 
-test('without a vault there is nothing to back up, and no vault is created', async (t) => {
+test('backup without a vault fails and creates nothing', async (t) => {
   const { refused, data } = commandLine(t);
   await refused(['backup', join(dirname(data), 'x')], /^vault: no vault in /);
   assert.deepEqual(readdirSync(dirname(data)), []);
 });
 
-test('a backup goes to standard output whole, and leaves nothing in the data directory', async (t) => {
+test('a backup to standard output is complete and leaves no files in the data directory', async (t) => {
   const { at, data } = await filledVault(t);
   const child = spawn(fromExecutable[0], ['backup', '-', '--data-dir', data], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -215,7 +215,7 @@ test('a backup goes to standard output whole, and leaves nothing in the data dir
   assert.deepEqual(events, [{ resource: 'backup:standard output' }]);
 });
 
-test('a reader that stops early makes the backup fail, and the backup does not count', async (t) => {
+test('a backup fails and is not recorded when the reader closes the pipe early', async (t) => {
   const { data } = await filledVault(t);
   const child = spawn(fromExecutable[0], ['backup', '-', '--data-dir', data], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -234,7 +234,7 @@ test('a reader that stops early makes the backup fail, and the backup does not c
   assert.deepEqual(rows(join(data, 'vault.db'), "select * from settings where key = 'last-backup-at'"), []);
 });
 
-test('a backup of a vault that is being written to all the time is of one moment', async (t) => {
+test('a backup under constant writes is a consistent snapshot', async (t) => {
   const { data, at, run, done } = await filledVault(t);
   const server = await serve(t, data);
   // Another process commits as fast as it can; each commit changes two tables together.

@@ -19,7 +19,7 @@ async function withCertificate(t: Parameters<typeof commandLine>[0]) {
 }
 
 test(
-  'a move says what it copied and what to do next, and the vault serves from its new place',
+  'database copy prints what it copied and the next steps, and the vault serves from PostgreSQL',
   needed,
   async (t) => {
     const { data, done } = await withCertificate(t);
@@ -45,7 +45,7 @@ Make a backup of the vault in its new place, then delete the old database.
   },
 );
 
-test('a vault that is served is not moved', needed, async (t) => {
+test('database copy is rejected while a server uses the source database', needed, async (t) => {
   const { data, done, refused } = await withCertificate(t);
   const postgres = await postgresServer();
   const [url, other] = [await postgres.createDatabase(), await postgres.createDatabase()];
@@ -64,30 +64,34 @@ test('a vault that is served is not moved', needed, async (t) => {
   await done('database', 'copy', '--database', url, '--to', other);
 });
 
-test('a password on the command line is refused, because others can see it', needed, async (t) => {
-  const { data, done, refused } = await withCertificate(t);
-  const url = await (await postgresServer()).createDatabase();
-  const open = url.replace('vault@', 'vault:vault-password@');
-  const expected = (
-    option: string,
-  ) => `vault: ${option} contains a password, which every user of this machine can see
+test(
+  'a database password in an argument is rejected, but accepted in CERTVAULT_DATABASE',
+  needed,
+  async (t) => {
+    const { data, done, refused } = await withCertificate(t);
+    const url = await (await postgresServer()).createDatabase();
+    const open = url.replace('vault@', 'vault:vault-password@');
+    const expected = (
+      option: string,
+    ) => `vault: ${option} contains a password, which every user of this machine can see
   Leave it out, and pass it with PGPASSWORD or a password file (PGPASSFILE). CERTVAULT_DATABASE may contain it, too.
 `;
-  await refused(['database', 'copy', '--to', open], expected('--to'));
-  await refused(['database', 'copy', '--to', `${url}?password=x`], expected('--to'));
-  await refused(['certificate', 'list', '--database', open], expected('--database'));
-  await refused(
-    ['certificate', 'list', '--database', `${url}?sslmode=disable&sslpassword=x`],
-    expected('--database'),
-  );
-  await done('database', 'copy', '--to', url);
-  const environment = { CERTVAULT_DATABASE: open };
-  const { code, stdout } = await vault(['certificate', 'list', '--data-dir', data], { environment });
-  assert.equal(code, 0);
-  assert.match(stdout, /^web /m);
-});
+    await refused(['database', 'copy', '--to', open], expected('--to'));
+    await refused(['database', 'copy', '--to', `${url}?password=x`], expected('--to'));
+    await refused(['certificate', 'list', '--database', open], expected('--database'));
+    await refused(
+      ['certificate', 'list', '--database', `${url}?sslmode=disable&sslpassword=x`],
+      expected('--database'),
+    );
+    await done('database', 'copy', '--to', url);
+    const environment = { CERTVAULT_DATABASE: open };
+    const { code, stdout } = await vault(['certificate', 'list', '--data-dir', data], { environment });
+    assert.equal(code, 0);
+    assert.match(stdout, /^web /m);
+  },
+);
 
-test('a full disk and a server that dies leave the vault where it was', needed, async (t) => {
+test('database copy leaves the source usable after a full disk or a PostgreSQL crash', needed, async (t) => {
   const { data, done, run } = await withCertificate(t);
   const postgres = await startPostgres(t);
   const url = await postgres.createDatabase();

@@ -38,7 +38,7 @@ async function linked(t: TestContext) {
   return { ...line, database, key, restore, names };
 }
 
-test('a restore over symbolic links replaces the files they lead to, and keeps those beside', async (t) => {
+test('restore over symbolic links replaces their targets and keeps copies next to them', async (t) => {
   const { database, key, restore, done, names, data } = await linked(t);
   assert.deepEqual(await names(), ['after', 'before']);
   // Another key, so that the one in the backup is needed.
@@ -56,7 +56,7 @@ test('a restore over symbolic links replaces the files they lead to, and keeps t
   }
 });
 
-test('a restore over a link that leads nowhere is refused, and nothing is created there', async (t) => {
+test('restore over a dangling symbolic link is rejected, and nothing is created at its target', async (t) => {
   const { database, restore, run } = await linked(t);
   const gone = `${database.disk} gone`;
   renameSync(database.disk, gone);

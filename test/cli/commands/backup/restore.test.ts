@@ -62,7 +62,7 @@ const picture = (dir: string) =>
     .sort()
     .map((name) => `${name} ${readFileSync(join(dir, name)).toString('base64')}`);
 
-test('a vault that was restored elsewhere serves the same files with the same tags to the same keys', async (t) => {
+test('a vault restored elsewhere serves the same files with the same ETags to the same API key', async (t) => {
   const { data, key, restoreTo, elsewhere, phrase, backup } = await backedUp(t);
   const before = await served(t, data, key);
   assert.match(before[3] ?? '', /^200 "\S+" -----BEGIN PRIVATE KEY-----/);
@@ -81,7 +81,7 @@ test('a vault that was restored elsewhere serves the same files with the same ta
   assert.deepEqual(await served(t, elsewhere, key), before);
 });
 
-test('the master key of a backup is put down sealed where a passphrase for key files is configured', async (t) => {
+test('a restored master key file is encrypted when --master-key-passphrase-file is set', async (t) => {
   const { restoreTo, elsewhere, phrase, file } = await backedUp(t);
   const own = file('other words in another row\n');
   chmodSync(own, 0o600);
@@ -96,7 +96,7 @@ test('the master key of a backup is put down sealed where a passphrase for key f
   assert.equal(listed.code, 0, listed.stderr);
 });
 
-test('a restore is recorded in the restored vault, which knows of the backup', async (t) => {
+test('the restored vault records the restore and the time of its backup', async (t) => {
   const { restoreTo, elsewhere, phrase } = await backedUp(t);
   await restoreTo(elsewhere, '--passphrase-file', phrase);
   const database = new BetterSqlite3(join(elsewhere, 'vault.db'), { readonly: true });
@@ -113,7 +113,7 @@ test('a restore is recorded in the restored vault, which knows of the backup', a
   assert.equal(Date.parse(detail.created_at), last);
 });
 
-test('a vault that is there stays as it is; with --replace it is kept beside', async (t) => {
+test('an existing vault is left unchanged; --replace keeps a copy of it', async (t) => {
   const { run, data, done, refused, backup } = await backedUp(t);
   await done('certificate', 'create', '--name=later', '--domain=b.test');
   const before = picture(data);
@@ -133,7 +133,7 @@ test('a vault that is there stays as it is; with --replace it is kept beside', a
   assert.deepEqual(await names(), ['"name": "later"', '"name": "web"']);
 });
 
-test('with --replace another master key is kept beside too', async (t) => {
+test('--replace keeps a copy of a different master key', async (t) => {
   const { restoreTo, elsewhere, phrase, key, data } = await backedUp(t);
   await vault(['certificate', 'create', '--name=other', '--domain=b.test', '--data-dir', elsewhere]);
   const otherKey = readFileSync(join(elsewhere, 'master.key'));
@@ -145,7 +145,7 @@ test('with --replace another master key is kept beside too', async (t) => {
   assert.deepEqual(await served(t, elsewhere, key), await served(t, data, key));
 });
 
-test('while a server runs on the directory nothing is replaced', async (t) => {
+test('--replace is rejected while a server runs, but works after kill -9', async (t) => {
   const { data, refused, backup, run } = await backedUp(t);
   const server = await serve(t, data);
   await refused(['restore', backup, '--replace'], /^vault: the vault is running: .*\n {2}Stop "vault serve"/);
@@ -158,7 +158,7 @@ test('while a server runs on the directory nothing is replaced', async (t) => {
   assert.equal(code, 0, `after kill -9: ${stderr}`);
 });
 
-test('a vault whose database is damaged is replaced, and kept with its logs', async (t) => {
+test('--replace restores over a damaged database and keeps its WAL', async (t) => {
   const { data, backup, run, key } = await backedUp(t);
   const before = await served(t, data, key);
   writeFileSync(join(data, 'vault.db'), 'dear all\n'.repeat(1000));
@@ -170,7 +170,7 @@ test('a vault whose database is damaged is replaced, and kept with its logs', as
   assert.deepEqual(await served(t, data, key), before);
 });
 
-test('without its master key, or with another, a backup is refused before anything is written', async (t) => {
+test('a backup with a missing or different master key is rejected before anything is written', async (t) => {
   const { dir, done, elsewhere } = await backedUp(t);
   const plain = join(dir, 'plain.backup');
   await done('backup', plain);
@@ -191,7 +191,7 @@ test('without its master key, or with another, a backup is refused before anythi
   assert.deepEqual(picture(elsewhere), before);
 });
 
-test('a wrong passphrase is refused, and another master key is not replaced unasked', async (t) => {
+test('a wrong passphrase is rejected, and a different master key is not replaced without --replace', async (t) => {
   const { restoreTo, elsewhere, file, phrase } = await backedUp(t);
   const wrong = await restoreTo(elsewhere, '--passphrase-file', file('several words in a raw'));
   assert.deepEqual([wrong.code, existsSync(elsewhere)], [1, false]);
@@ -209,7 +209,7 @@ test('a wrong passphrase is refused, and another master key is not replaced unas
   assert.deepEqual(readdirSync(elsewhere), ['master.key']);
 });
 
-test('the master key goes where --master-key-file says', async (t) => {
+test('restore writes the master key to --master-key-file', async (t) => {
   const { dir, restoreTo, elsewhere, phrase, key } = await backedUp(t);
   const keyFile = join(dir, 'keys', 'master.key');
   const { code, stderr } = await restoreTo(
@@ -227,7 +227,7 @@ test('the master key goes where --master-key-file says', async (t) => {
   assert.equal((await fetch(`${server.url}/api/v1/certificates/web/private.key`, { headers })).status, 200);
 });
 
-test('--check finds what would be wrong, and writes nothing anywhere', async (t) => {
+test('--check reports whether the backup can be restored and writes nothing', async (t) => {
   const { run, refused, backup, data, elsewhere, restoreTo, phrase } = await backedUp(t);
   const before = picture(data);
   const { code, stderr } = await run('restore', backup, '--check');
@@ -244,7 +244,7 @@ test('--check finds what would be wrong, and writes nothing anywhere', async (t)
   assert.deepEqual([picture(data), existsSync(elsewhere)], [before, false]);
 });
 
-test('a truncated backup, a bare database and a directory are refused, and nothing is created', async (t) => {
+test('a truncated backup, a bare database and a directory are rejected, and nothing is created', async (t) => {
   const { backup, restoreTo, elsewhere, data, dir } = await backedUp(t);
   truncateSync(backup, 100_000);
   assert.match((await restoreTo(elsewhere)).stderr, /is not a vault backup, or is truncated/);
@@ -256,7 +256,7 @@ test('a truncated backup, a bare database and a directory are refused, and nothi
   assert.equal(existsSync(elsewhere), false);
 });
 
-test('a backup of a newer vault is refused, by version and schema', async (t) => {
+test('a backup of a newer vault is rejected with its version and schema', async (t) => {
   const { vault: newer, dataDir } = await testVault(t, { world: new TestWorld(Date.now()) });
   const database = new BetterSqlite3(join(dataDir, 'vault.db'));
   database.exec("insert into kysely_migration values ('9999-future', 'now')");
@@ -304,7 +304,7 @@ async function oldBackup(t: TestContext, name: string): Promise<{ file: string; 
   return { file, masterKeyFile };
 }
 
-test('the backup of an older vault is brought to the schema of this one', async (t) => {
+test('a backup of an older vault is migrated to the current schema', async (t) => {
   const { file, masterKeyFile } = await oldBackup(t, '0001-first-schema');
   const data = join(tempDir(t), 'data');
   const { code, stderr } = await vault([

@@ -38,7 +38,7 @@ function holdsRootKey({ data }: CommandLine): boolean {
 }
 
 test(
-  'the key goes to a private file that openssl reads, and comes back; meanwhile the vault issues, serves and is well',
+  'the root key is exported to a file that openssl reads and imported again; the vault issues without it',
   needs('openssl'),
   async (t) => {
     const line = await vaultWithStick(t);
@@ -95,7 +95,7 @@ test(
   },
 );
 
-test('a vault without the key of its root is backed up, restored and given another master key as before', async (t) => {
+test('backup, restore and master key rotation work while the root key is exported', async (t) => {
   const line = await vaultWithStick(t);
   const { done, at, words } = line;
   await done('ca', 'export-root-key', at('root.key'), '--passphrase-file', words);
@@ -115,7 +115,7 @@ test('a vault without the key of its root is backed up, restored and given anoth
   assert.equal(holdsRootKey(restored), false);
 });
 
-test('passphrases that are short, common or of several lines are refused before anything is written', async (t) => {
+test('short, common, multi-line and empty passphrases are rejected before anything is written', async (t) => {
   const line = await vaultWithStick(t);
   for (const [passphrase, said] of [
     ['short', /passphrase refused: a passphrase has at least 12 characters/],
@@ -130,7 +130,7 @@ test('passphrases that are short, common or of several lines are refused before 
   assert(holdsRootKey(line));
 });
 
-test('an existing file, a missing directory and standard output are refused, and the key stays', async (t) => {
+test('export-root-key rejects an existing file, a missing directory and standard output, and keeps the key', async (t) => {
   const line = await vaultWithStick(t);
   const { refused, at, words, stick } = line;
   const order = (file: string) => ['ca', 'export-root-key', file, '--passphrase-file', words];
@@ -146,7 +146,7 @@ test('an existing file, a missing directory and standard output are refused, and
   assert(holdsRootKey(line));
 });
 
-test('issuers without a root are refused by name', async (t) => {
+test('export-root-key rejects unknown issuers and issuers that are not a private CA', async (t) => {
   const { refused, file } = await commandLineWithCa(t);
   const words = file('several words in a row');
   const order = ['ca', 'export-root-key', `${words}.key`, '--passphrase-file', words, '--issuer'];
@@ -154,7 +154,7 @@ test('issuers without a root are refused by name', async (t) => {
   await refused([...order, 'nonsense'], /no issuer named nonsense\n +Try: vault issuer list/);
 });
 
-test('a wrong passphrase and a file of something else do not come in', async (t) => {
+test('import-root-key rejects a wrong passphrase and files without a private key', async (t) => {
   const line = await vaultWithStick(t);
   const { done, refused, at, words, file } = line;
   await done('ca', 'export-root-key', at('root.key'), '--passphrase-file', words);

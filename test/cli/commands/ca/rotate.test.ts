@@ -6,7 +6,7 @@ import { serve } from '../../../harness/processes/vault-process.ts';
 
 type Shown = { role: string; state: string; subject: string; key: string; needed_until: string | null };
 
-test('a running server serves both roots at the next request, and renews', async (t) => {
+test('a running server serves both roots at the next request after ca rotate, and renews', async (t) => {
   const { done, json, data } = commandLine(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const { url } = await serve(t, data);
@@ -32,7 +32,7 @@ test('a running server serves both roots at the next request, and renews', async
   );
 });
 
-test('a second rotation, an ACME CA and an unknown name are refused with a next step', async (t) => {
+test('a second rotation, ACME issuers and unknown issuers are rejected with a next step', async (t) => {
   const { done, refused } = await commandLineWithCa(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test', '--issuer=local-ca');
   await done('ca', 'rotate');

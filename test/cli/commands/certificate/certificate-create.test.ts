@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLineWithCa, commandWords } from '../../../harness/processes/command-line.ts';
 
-test('an ACME certificate is queued at once, and the output says which process orders it', async (t) => {
+test('an ACME certificate is queued immediately, and the output says which process orders it', async (t) => {
   const { ca, run, json } = await commandLineWithCa(t);
   assert.deepEqual(
     await run(...commandWords('certificate create --name web --domain web.test --issuer ca')),
@@ -35,7 +35,7 @@ test('a certificate that waits for its first version is shown with its options',
   );
 });
 
-test('a certificate for a client is shown with its usage and names', async (t) => {
+test('a client certificate is shown with its usage, URI, email address and subject', async (t) => {
   const { done } = await commandLineWithCa(t);
   const uri = 'spiffe://web.test/billing';
   const names = [
@@ -60,7 +60,7 @@ test('a certificate for a client is shown with its usage and names', async (t) =
   assert.deepEqual(subject, ['CN=alice', 'O=Example']);
 });
 
-test('what the issuer could never make is refused with the reason, and nothing is ordered', async (t) => {
+test('options that the issuer does not support are rejected with the reason, and nothing is ordered', async (t) => {
   const { ca, refused, json } = await commandLineWithCa(t);
   const cases: [options: string, message: string][] = [
     [
@@ -105,7 +105,7 @@ test('what the issuer could never make is refused with the reason, and nothing i
   assert.deepEqual([await json('certificate', 'list'), ca.kinds()], [[], ['directory']]);
 });
 
-test('--wait is no mistake where the private CA issues at once', async (t) => {
+test('--wait is accepted when the private CA issues immediately', async (t) => {
   const { done } = await commandLineWithCa(t);
   const { stdout, stderr } = await done(
     ...commandWords('certificate create --name in --domain in.test --wait'),

@@ -17,7 +17,7 @@ before(async () => {
   assert.equal((await certificate('create', '--name=web', '--domain=www.example.com')).code, 0);
 });
 
-test('a running server hands out a new certificate at once, and no longer knows one that was deleted', async (t) => {
+test('a running server serves a new certificate immediately and returns 404 after its deletion', async (t) => {
   const server = await serve(t, dir);
   const create = [
     'api-key',
@@ -48,7 +48,7 @@ test('a running server hands out a new certificate at once, and no longer knows 
   assert.equal((await get()).status, 404);
 });
 
-test('a certificate that keys still name is deleted only by force, and then leaves their allowlists', async () => {
+test('a certificate in API key allowlists is deleted only with --force, which removes it from them', async () => {
   assert.equal((await certificate('create', '--name=named', '--domain=named.test')).code, 0);
   const options = ['--scope=certificates:read', '--certificate=named', '--certificate=web'];
   await vault(['api-key', 'create', '--data-dir', dir, '--name=holder', ...options]);
@@ -66,7 +66,7 @@ test('a certificate that keys still name is deleted only by force, and then leav
   assert.equal((await certificate('show', '--name=named')).code, 1);
 });
 
-test('the certificate that the vault serves HTTPS with is deleted only by force', async () => {
+test('the certificate that the vault serves HTTPS with is deleted only with --force', async () => {
   assert.equal((await certificate('create', '--name=own', '--domain=vault.test')).code, 0);
   const environment = { ...process.env, VAULT_TLS_CERTIFICATE: 'own' };
   const remove = ['certificate', 'delete', '--data-dir', dir, '--name=own'];
@@ -81,7 +81,7 @@ test('the certificate that the vault serves HTTPS with is deleted only by force'
   assert.equal((await certificate('show', '--name=own')).code, 1);
 });
 
-test('a vault without certificates says so to people on stderr, and gives programs an empty array', async (t) => {
+test('list without certificates prints a hint on stderr, or an empty array with --json', async (t) => {
   const fresh = tempDir(t);
   await vault([
     'api-key',

@@ -55,7 +55,7 @@ async function downloads({ json }: CommandLine): Promise<[string, string, number
     .reverse();
 }
 
-test('every artifact becomes a private file, the key matches, and each is recorded', async (t) => {
+test('export writes every artifact with mode 0600 and records each download', async (t) => {
   const line = await webVault(t);
   const { stdout } = await line.done('certificate', 'export', 'web', '--out', line.out);
   assert.equal(stdout, `web: version 1, wrote ${files.join(', ')} to ${line.out}\n`);
@@ -70,7 +70,7 @@ test('every artifact becomes a private file, the key matches, and each is record
   );
 });
 
-test('--file chooses files, under either of their names', async (t) => {
+test('--file selects files by either of their names', async (t) => {
   const line = await webVault(t);
   await line.done(
     'certificate',
@@ -88,7 +88,7 @@ test('--file chooses files, under either of their names', async (t) => {
   );
 });
 
-test('one file on standard output is the file and nothing else', async (t) => {
+test('--out - prints one file and nothing else, and requires --file', async (t) => {
   const line = await webVault(t);
   await line.done('certificate', 'export', 'web', '--out', line.out);
   const { stdout, stderr } = await line.done('certificate', 'export', 'web', '--out=-', '--file=private.key');
@@ -98,7 +98,7 @@ test('one file on standard output is the file and nothing else', async (t) => {
   assert.match(refused.stderr, /--out - needs one --file/);
 });
 
-test('an export that changes nothing says so; files that differ stay unless --force is given', async (t) => {
+test('export reports files that are up to date and replaces different ones only with --force', async (t) => {
   const line = await webVault(t);
   const exporting = ['certificate', 'export', 'web', '--out', line.out];
   await line.done(...exporting);
@@ -124,7 +124,7 @@ test('an export that changes nothing says so; files that differ stay unless --fo
   assert.notEqual(after['private.key'], before['private.key']);
 });
 
-test('a file that others can read becomes private, and a link is replaced, not followed', async (t) => {
+test('export restores mode 0600 and, with --force, replaces a symbolic link without following it', async (t) => {
   const line = await webVault(t);
   const exporting = ['certificate', 'export', 'web', '--out', line.out];
   await line.done(...exporting);
@@ -143,7 +143,7 @@ test('a file that others can read becomes private, and a link is replaced, not f
   assert.deepEqual(contents(other), written);
 });
 
-test('what cannot be exported is refused before anything is written or recorded', async (t) => {
+test('unknown certificates and files and an invalid --out are rejected before anything is written or recorded', async (t) => {
   const line = await webVault(t);
   const { out } = line;
   await line.refused(['certificate', 'export', 'wep', '--out', out], /Unknown certificate "wep"(?:.|\n)*web/);
@@ -162,7 +162,7 @@ test('what cannot be exported is refused before anything is written or recorded'
   assert.deepEqual(await downloads(line), []);
 });
 
-test('a directory in the place of a file is named, and no draft is left behind', async (t) => {
+test('a directory in place of a file is reported, and no draft is left behind', async (t) => {
   const line = await webVault(t);
   mkdirSync(join(line.out, 'private.key'), { recursive: true });
   writeFileSync(join(line.out, 'keep'), '');
@@ -173,7 +173,7 @@ test('a directory in the place of a file is named, and no draft is left behind',
   assert.deepEqual(readdirSync(line.out), ['keep', 'private.key']);
 });
 
-test('a keystore gets its password from a file, each format is private, and all are recorded', async (t) => {
+test('keystore.p12 uses the password from a file; every format has mode 0600 and is recorded', async (t) => {
   const line = await webVault(t);
   const password = line.file('correct horse\r\n');
   const chosen = ['combined.pem', 'certificate.der', 'keystore.p12', 'archive.tar'];
@@ -200,7 +200,7 @@ test('a keystore gets its password from a file, each format is private, and all 
   assert.deepEqual(opened()[0], leaf);
 });
 
-test('a keystore without a usable password is refused, and so is a password without a keystore', async (t) => {
+test('a keystore without a usable password and a password without a keystore are rejected', async (t) => {
   const line = await webVault(t);
   const exporting = ['certificate', 'export', 'web', '--out', line.out];
   const keystore = [...exporting, '--file=keystore.p12'];

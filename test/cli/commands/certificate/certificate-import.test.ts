@@ -87,43 +87,39 @@ test(
   },
 );
 
-test(
-  'the same files again change nothing and say so, unless --force is given',
-  needs('openssl'),
-  async () => {
-    const { leaf, fullchainPath, root, intermediates } = chain();
-    const again = ['--name=again', '--fullchain', fullchainPath, '--private-key', leaf.keyPath];
-    await importing(again);
-    const unchanged = {
-      code: 0,
-      stdout: 'again: version 1\n',
-      stderr: 'Version 1 of again already holds these files; nothing was changed. --force adds a version.\n',
-    };
-    assert.deepEqual(await importing(again), unchanged);
-    const shuffled = [root, ...intermediates, leaf].map(({ certificatePem }) => certificatePem).join('');
-    assert.deepEqual(await importing(['--name=again', '--fullchain=-'], leaf.keyPem + shuffled), unchanged);
-    const events = await vault(['audit', 'list', '--certificate=again', '--json', '--data-dir', data]);
-    assert.equal((JSON.parse(events.stdout) as unknown[]).length, 1);
+test('importing the same files again changes nothing unless --force is given', needs('openssl'), async () => {
+  const { leaf, fullchainPath, root, intermediates } = chain();
+  const again = ['--name=again', '--fullchain', fullchainPath, '--private-key', leaf.keyPath];
+  await importing(again);
+  const unchanged = {
+    code: 0,
+    stdout: 'again: version 1\n',
+    stderr: 'Version 1 of again already holds these files; nothing was changed. --force adds a version.\n',
+  };
+  assert.deepEqual(await importing(again), unchanged);
+  const shuffled = [root, ...intermediates, leaf].map(({ certificatePem }) => certificatePem).join('');
+  assert.deepEqual(await importing(['--name=again', '--fullchain=-'], leaf.keyPem + shuffled), unchanged);
+  const events = await vault(['audit', 'list', '--certificate=again', '--json', '--data-dir', data]);
+  assert.equal((JSON.parse(events.stdout) as unknown[]).length, 1);
 
-    const forced = { code: 0, stdout: 'again: version 2\n', stderr: '' };
-    assert.deepEqual(await importing([...again, '--force']), forced);
-    // Only the current version counts: files of an earlier one roll back.
-    const next = makeChain(dir, { label: 'Again', names: 'DNS:again.example.com' });
-    await importing(['--name=again', '--fullchain', next.fullchainPath, '--private-key', next.leaf.keyPath]);
-    assert.equal((await importing(again)).stdout, 'again: version 4\n');
-    const alone = await importing([
-      '--name=again',
-      '--fullchain',
-      leaf.certificatePath,
-      '--private-key',
-      leaf.keyPath,
-    ]);
-    assert.equal(alone.stdout, 'again: version 5\n');
-  },
-);
+  const forced = { code: 0, stdout: 'again: version 2\n', stderr: '' };
+  assert.deepEqual(await importing([...again, '--force']), forced);
+  // Only the current version counts: files of an earlier one roll back.
+  const next = makeChain(dir, { label: 'Again', names: 'DNS:again.example.com' });
+  await importing(['--name=again', '--fullchain', next.fullchainPath, '--private-key', next.leaf.keyPath]);
+  assert.equal((await importing(again)).stdout, 'again: version 4\n');
+  const alone = await importing([
+    '--name=again',
+    '--fullchain',
+    leaf.certificatePath,
+    '--private-key',
+    leaf.keyPath,
+  ]);
+  assert.equal(alone.stdout, 'again: version 5\n');
+});
 
 test(
-  'a self-signed certificate of plain openssl is imported with --allow-ca alone',
+  'a self-signed certificate from openssl is imported only with --allow-ca',
   needs('openssl'),
   async () => {
     const [cert, key] = [join(dir, 'printer.crt'), join(dir, 'printer.key')];
@@ -154,18 +150,22 @@ test('one file may hold certificate, chain, root and key in any order', needs('o
   assert.deepEqual([code, stdout], [0, 'one-file: version 1\n']);
 });
 
-test('standard input is the whole bundle, or one of the two files', needs('openssl'), async () => {
-  const { leaf, fullchainPem, fullchainPath } = chain();
-  const outcomes = await Promise.all([
-    importing(['--name=input', '--fullchain=-'], fullchainPem + leaf.keyPem),
-    importing(['--name=input-chain', '--fullchain', '-', '--private-key', leaf.keyPath], fullchainPem),
-    importing(['--name=input-key', '--fullchain', fullchainPath, '--private-key=-'], leaf.keyPem),
-  ]);
-  assert.deepEqual(
-    outcomes.map(({ code, stdout }) => [code, stdout]),
-    ['input', 'input-chain', 'input-key'].map((name) => [0, `${name}: version 1\n`]),
-  );
-});
+test(
+  'import reads the bundle, the chain or the private key from standard input',
+  needs('openssl'),
+  async () => {
+    const { leaf, fullchainPem, fullchainPath } = chain();
+    const outcomes = await Promise.all([
+      importing(['--name=input', '--fullchain=-'], fullchainPem + leaf.keyPem),
+      importing(['--name=input-chain', '--fullchain', '-', '--private-key', leaf.keyPath], fullchainPem),
+      importing(['--name=input-key', '--fullchain', fullchainPath, '--private-key=-'], leaf.keyPem),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ code, stdout }) => [code, stdout]),
+      ['input', 'input-chain', 'input-key'].map((name) => [0, `${name}: version 1\n`]),
+    );
+  },
+);
 
 test(
   'a PKCS#12 file opens with the password in a file, with or without a newline after it',
@@ -186,103 +186,111 @@ test(
   },
 );
 
-test('what is stored although it may surprise is noted on stderr', needs('openssl'), async () => {
-  const day = 86_400_000;
-  const today = Math.floor(Date.now() / 1000) * 1000;
-  const leaf = (name: string, notBefore: number, notAfter: number) =>
-    issue(dir, name, {
-      issuer: chain().intermediates[1],
-      names: 'DNS:a.test',
-      role: 'leaf',
-      notBefore,
-      notAfter,
-    });
-  const over = leaf('over', today - 20 * day, today - 10 * day);
-  const early = leaf('early', today + 10 * day, today + 20 * day);
-  const outcomes = await Promise.all(
-    [over, early].map(({ certificatePath, keyPath }, index) =>
-      importing([`--name=noted-${index}`, '--fullchain', certificatePath, '--private-key', keyPath]),
-    ),
-  );
-  for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
-    assert.deepEqual([code, stdout], [0, `noted-${index}: version 1\n`]);
-    assert.match(
-      stderr,
-      index === 0
-        ? /^Warning: .*expired/m
-        : /^Warning: .*not valid (yet|before|until)|^Warning: .*valid from/m,
+test(
+  'expired and not yet valid certificates and incomplete chains are imported with a warning',
+  needs('openssl'),
+  async () => {
+    const day = 86_400_000;
+    const today = Math.floor(Date.now() / 1000) * 1000;
+    const leaf = (name: string, notBefore: number, notAfter: number) =>
+      issue(dir, name, {
+        issuer: chain().intermediates[1],
+        names: 'DNS:a.test',
+        role: 'leaf',
+        notBefore,
+        notAfter,
+      });
+    const over = leaf('over', today - 20 * day, today - 10 * day);
+    const early = leaf('early', today + 10 * day, today + 20 * day);
+    const outcomes = await Promise.all(
+      [over, early].map(({ certificatePath, keyPath }, index) =>
+        importing([`--name=noted-${index}`, '--fullchain', certificatePath, '--private-key', keyPath]),
+      ),
     );
-    assert.match(stderr, /^Warning: The intermediate certificate of .* is missing/m);
-  }
-});
+    for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
+      assert.deepEqual([code, stdout], [0, `noted-${index}: version 1\n`]);
+      assert.match(
+        stderr,
+        index === 0
+          ? /^Warning: .*expired/m
+          : /^Warning: .*not valid (yet|before|until)|^Warning: .*valid from/m,
+      );
+      assert.match(stderr, /^Warning: The intermediate certificate of .* is missing/m);
+    }
+  },
+);
 
-test('what cannot be used is refused by its name, and nothing is stored', needs('openssl'), async () => {
-  const { leaf, fullchainPath } = chain();
-  const before = await list();
-  mkdirSync(join(dir, 'directory'));
-  const large = write('large.pem', Buffer.alloc(1024 * 1024 + 1, 'x'));
-  const stranger = issue(dir, 'stranger').keyPath;
-  const wrong = write('wrong', 'wrong password');
-  const bundle = pkcs12();
-  await vault(['certificate', 'create', '--name=issued', '--domain=a.test', '--data-dir', data]);
-  const pair = (fullchain: string, key: string) => ['--fullchain', fullchain, '--private-key', key];
-  const cases: [code: 1 | 2, args: string[], stderr: RegExp][] = [
-    [
-      1,
-      pair(join(dir, 'absent'), leaf.keyPath),
-      /^vault: cannot read \S+absent: no such file or directory\n {2}Check the file name /,
-    ],
-    [
-      1,
-      pair(fullchainPath, join(dir, 'directory')),
-      /^vault: cannot read \S+directory: is a directory\n {2}Check /,
-    ],
-    [1, pair(large, leaf.keyPath), /^vault: \S+large\.pem is larger than 1 MiB\.\n {2}\S/],
-    [
-      1,
-      pair(fullchainPath, stranger),
-      /^vault: The private ec256 key in \S+stranger\.key does not match any of the cert.*\n {2}Import the key /,
-    ],
-    [1, ['--fullchain', fullchainPath], /^vault: No private key found in .*\n {2}\S/],
-    [
-      1,
-      ['--pkcs12', bundle],
-      /^vault: \S+bundle\.p12 is a PKCS#12 file that is protected by a password\.\n {2}\S/,
-    ],
-    [
-      1,
-      ['--pkcs12', bundle, '--password-file', wrong],
-      /^vault: The password of the PKCS#12 file .*\n {2}\S/,
-    ],
-    [
-      1,
-      ['--pkcs12', write('bomb.p12', pkcs12Bomb('wrong password', 2 ** 31 - 1)), '--password-file', wrong],
-      /^vault: \S+bomb\.p12 takes more than 5 seconds .*\n {2}Convert it to PEM with `openssl pkcs12 -legacy /,
-    ],
-    [1, ['--fullchain', '-'], /^vault: standard input is empty\.\n {2}\S/],
-    [
-      1,
-      ['--name=issued', ...pair(fullchainPath, leaf.keyPath)],
-      /^vault: Certificate "issued" is renewed by an issuer; .*\n {2}\S/,
-    ],
-    [2, ['--private-key', leaf.keyPath], /^vault: --fullchain is missing\n {2}Use /],
-    [
-      2,
-      ['--pkcs12', bundle, '--fullchain', fullchainPath],
-      /^vault: --pkcs12 cannot be combined with .*\n {2}Use /,
-    ],
-    [2, ['--pkcs12=-', '--password-file=-'], /^vault: only one option can read standard input\n {2}\S/],
-  ];
-  await Promise.all(
-    cases.map(async ([expected, args, message]) => {
-      const name = args[0]?.startsWith('--name') ? [] : ['--name=refused'];
-      const { code, stdout, stderr } = await importing([...name, ...args]);
-      assert.deepEqual({ code, stdout }, { code: expected, stdout: '' }, `${args.join(' ')}: ${stderr}`);
-      assert.match(stderr, message);
-    }),
-  );
-  assert.deepEqual(
-    (await list()).filter(({ name }) => name !== 'issued'),
-    before,
-  );
-});
+test(
+  'unusable files and conflicting options are rejected, and nothing is stored',
+  needs('openssl'),
+  async () => {
+    const { leaf, fullchainPath } = chain();
+    const before = await list();
+    mkdirSync(join(dir, 'directory'));
+    const large = write('large.pem', Buffer.alloc(1024 * 1024 + 1, 'x'));
+    const stranger = issue(dir, 'stranger').keyPath;
+    const wrong = write('wrong', 'wrong password');
+    const bundle = pkcs12();
+    await vault(['certificate', 'create', '--name=issued', '--domain=a.test', '--data-dir', data]);
+    const pair = (fullchain: string, key: string) => ['--fullchain', fullchain, '--private-key', key];
+    const cases: [code: 1 | 2, args: string[], stderr: RegExp][] = [
+      [
+        1,
+        pair(join(dir, 'absent'), leaf.keyPath),
+        /^vault: cannot read \S+absent: no such file or directory\n {2}Check the file name /,
+      ],
+      [
+        1,
+        pair(fullchainPath, join(dir, 'directory')),
+        /^vault: cannot read \S+directory: is a directory\n {2}Check /,
+      ],
+      [1, pair(large, leaf.keyPath), /^vault: \S+large\.pem is larger than 1 MiB\.\n {2}\S/],
+      [
+        1,
+        pair(fullchainPath, stranger),
+        /^vault: The private ec256 key in \S+stranger\.key does not match any of the cert.*\n {2}Import the key /,
+      ],
+      [1, ['--fullchain', fullchainPath], /^vault: No private key found in .*\n {2}\S/],
+      [
+        1,
+        ['--pkcs12', bundle],
+        /^vault: \S+bundle\.p12 is a PKCS#12 file that is protected by a password\.\n {2}\S/,
+      ],
+      [
+        1,
+        ['--pkcs12', bundle, '--password-file', wrong],
+        /^vault: The password of the PKCS#12 file .*\n {2}\S/,
+      ],
+      [
+        1,
+        ['--pkcs12', write('bomb.p12', pkcs12Bomb('wrong password', 2 ** 31 - 1)), '--password-file', wrong],
+        /^vault: \S+bomb\.p12 takes more than 5 seconds .*\n {2}Convert it to PEM with `openssl pkcs12 -legacy /,
+      ],
+      [1, ['--fullchain', '-'], /^vault: standard input is empty\.\n {2}\S/],
+      [
+        1,
+        ['--name=issued', ...pair(fullchainPath, leaf.keyPath)],
+        /^vault: Certificate "issued" is renewed by an issuer; .*\n {2}\S/,
+      ],
+      [2, ['--private-key', leaf.keyPath], /^vault: --fullchain is missing\n {2}Use /],
+      [
+        2,
+        ['--pkcs12', bundle, '--fullchain', fullchainPath],
+        /^vault: --pkcs12 cannot be combined with .*\n {2}Use /,
+      ],
+      [2, ['--pkcs12=-', '--password-file=-'], /^vault: only one option can read standard input\n {2}\S/],
+    ];
+    await Promise.all(
+      cases.map(async ([expected, args, message]) => {
+        const name = args[0]?.startsWith('--name') ? [] : ['--name=refused'];
+        const { code, stdout, stderr } = await importing([...name, ...args]);
+        assert.deepEqual({ code, stdout }, { code: expected, stdout: '' }, `${args.join(' ')}: ${stderr}`);
+        assert.match(stderr, message);
+      }),
+    );
+    assert.deepEqual(
+      (await list()).filter(({ name }) => name !== 'issued'),
+      before,
+    );
+  },
+);

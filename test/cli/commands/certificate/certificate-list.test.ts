@@ -54,7 +54,7 @@ suite('certificate list', () => {
     ['--expiring 99y --issuer imported', 'brought'],
   ];
   for (const [options, names] of cases) {
-    test(`certificate list ${options}: ${names || 'none'}`, async () => {
+    test(`certificate list ${options} prints: ${names || 'none'}`, async () => {
       const words = commandWords(`certificate list ${options}`);
       const listed = await line.json<{ name: string }[]>(...words);
       assert.equal(listed.map(({ name }) => name).join(' '), names);
@@ -80,7 +80,7 @@ suite('certificate list', () => {
     ['--deleted --search x', '--deleted and --search exclude each other\n  Use one of them.', 2],
   ];
   for (const [options, stderr, code] of refusals) {
-    test(`certificate list ${options} is refused`, async () => {
+    test(`certificate list ${options} is rejected`, async () => {
       await line.refused(commandWords(`certificate list ${options}`), `vault: ${stderr}\n`, code);
     });
   }

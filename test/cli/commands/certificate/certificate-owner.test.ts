@@ -8,7 +8,7 @@ import { commandLine, commandWords } from '../../../harness/processes/command-li
 import { testVault } from '../../../harness/test-vault.ts';
 
 suite('a certificate of an ACME client', () => {
-  test('is listed with it, cannot be renewed or changed, and is not exported', async (t) => {
+  test('is listed with its client, cannot be renewed or updated, and is not exported', async (t) => {
     const line = commandLine(t);
     await line.done(...commandWords('certificate create --name own --domain own.example.com'));
     const { vault, close } = await testVault(t, { dataDir: line.data, world: realWorld });
@@ -32,7 +32,7 @@ suite('a certificate of an ACME client', () => {
     await line.done(...commandWords('certificate delete --name www.example.com'));
   });
 
-  test('that the client did not renew is a finding of doctor, which names the client', async (t) => {
+  test('is a doctor finding with a hint about its client when it has expired', async (t) => {
     const line = commandLine(t);
     await line.done(...commandWords('certificate create --name own --domain own.example.com'));
     const { vault, close } = await testVault(t, { dataDir: line.data, world: realWorld });

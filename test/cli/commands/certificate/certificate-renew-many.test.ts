@@ -34,7 +34,7 @@ async function open({ json }: CommandLine): Promise<string[]> {
     .sort();
 }
 
-test('all certificates are renewed over time, one a minute at a CA, and one of them now on request', async (t) => {
+test('renew --all queues renewals one minute apart per CA; renew --name runs one of them immediately', async (t) => {
   const line = await issued(t, 'a', 'b', 'c');
   const { done, json } = line;
   await done(...commandWords('certificate create --name own --domain own.test'));
@@ -68,7 +68,7 @@ test('all certificates are renewed over time, one a minute at a CA, and one of t
   assert.equal(events.length, 3 + 4);
 });
 
-test('filters choose what is renewed', async (t) => {
+test('filters select the certificates to renew', async (t) => {
   const line = commandLine(t);
   const { done } = line;
   await done(...commandWords('certificate create --name web --domain www.example.com'));
@@ -83,7 +83,7 @@ test('filters choose what is renewed', async (t) => {
   assert.deepEqual(await open(line), ['short']);
 });
 
-test('a choice that is none, or two, is refused', async (t) => {
+test('missing, conflicting and unknown selections are rejected', async (t) => {
   const { done, refused } = commandLine(t);
   await done(...commandWords('certificate create --name web --domain www.example.com'));
   const cases: readonly (readonly [options: string, stderr: string, code: 1 | 2])[] = [
@@ -108,7 +108,7 @@ test('a choice that is none, or two, is refused', async (t) => {
 });
 
 test(
-  'many renewals are confirmed on a terminal, and need no confirmation elsewhere',
+  'many renewals require confirmation on a terminal unless --yes is given; two do not',
   needsTerminal,
   async (t) => {
     const line = commandLine(t);

@@ -32,7 +32,7 @@ test('an imported certificate cannot be renewed', needs('openssl'), async (t) =>
   await refused(commandWords('certificate renew --name bought --wait'), /^vault: .*(issuer|imported)/);
 });
 
-test('the log of a server that renews, in full detail, has no key and no credential', async (t) => {
+test('the debug log of a server that issues a certificate contains no private key and no EAB key', async (t) => {
   const hmac = Buffer.from('a key of thirty-two bytes length');
   const line = commandLine(t);
   const ca = await scriptedAcme(t, { externalAccounts: { 'kid-1': hmac } });

@@ -7,7 +7,7 @@ import { commandLineWithCa, commandWords } from '../../../harness/processes/comm
 const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
 const revoke = (options: string) => commandWords(`certificate revoke --name web ${options}`);
 
-test('a version is revoked with its reason, marked, and the current one is replaced', async (t) => {
+test('a version is revoked with its reason and marked; revoking the current one queues a renewal', async (t) => {
   const { ca, done, json } = await commandLineWithCa(t);
   await done(...create);
   await done(...commandWords('certificate renew --name web --wait'));
@@ -26,7 +26,7 @@ test('a version is revoked with its reason, marked, and the current one is repla
   assert.equal(renewal?.status, 'queued');
 });
 
-test('a version of the private CA is revoked without a CA to contact, by default for no reason', async (t) => {
+test('a private CA version is revoked without contacting the ACME CA, by default with reason unspecified', async (t) => {
   const { ca, done, json, refused } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test'));
   assert.equal(
@@ -46,7 +46,7 @@ test('a version of the private CA is revoked without a CA to contact, by default
   assert.deepEqual(ca.kinds(), ['directory']);
 });
 
-test('unknown certificates, versions and reasons are refused before the CA is contacted', async (t) => {
+test('unknown certificates, versions and reasons are rejected before the CA is contacted', async (t) => {
   const { ca, done, refused } = await commandLineWithCa(t);
   await refused(
     revoke('--reason keyCompromise'),

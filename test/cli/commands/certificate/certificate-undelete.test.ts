@@ -14,7 +14,7 @@ import { serve } from '../../../harness/processes/vault-process.ts';
 type Deleted = { name: string; deleted_by: string; deleted_at: string; purge_at: string; api_keys: object[] };
 type Event = { action: string; actor: string; resource: string };
 
-test('a deleted certificate is gone for clients and comes back with the same key, versions and renewal', async (t) => {
+test('a deleted certificate returns 404 and is restored with the same key, versions and renewal', async (t) => {
   const line = commandLine(t);
   const { data, done, refused, json } = line;
   await done(...commandWords('certificate create --name web --domain web.test --reuse-key'));
@@ -86,7 +86,7 @@ test('a deleted certificate is gone for clients and comes back with the same key
   ]);
 });
 
-test('the name of a deleted certificate is free, and a taken one is not overwritten by the deleted one', async (t) => {
+test('the name of a deleted certificate can be reused; undelete then requires --as', async (t) => {
   const { done, refused, json } = commandLine(t);
   const create = commandWords('certificate create --name web --domain');
   await done(...create, 'first.test');
@@ -115,7 +115,7 @@ test('the name of a deleted certificate is free, and a taken one is not overwrit
   );
 });
 
-test('purging needs --yes without a terminal, and then nothing is left of the key', async (t) => {
+test('purge requires --yes without a terminal and removes every trace of the private key', async (t) => {
   const { data, done, refused, holds } = commandLine(t);
   await done(...commandWords('certificate create --name web --domain web.test'));
   await refused(
@@ -137,7 +137,7 @@ test('purging needs --yes without a terminal, and then nothing is left of the ke
   await refused(commandWords('certificate undelete --name web'), /^vault: Unknown deleted certificate "web"/);
 });
 
-test('a certificate whose issuer was removed comes back without renewal, and says so', async (t) => {
+test('a certificate whose issuer was removed is restored without renewal, with a hint to set another', async (t) => {
   const { done, ca, json, ...line } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca --wait'));
   await done(...commandWords('certificate delete --name web'));

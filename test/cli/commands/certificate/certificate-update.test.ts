@@ -10,7 +10,7 @@ const update = (changes: string) => commandWords(`certificate update --name web 
 const soon = 'Updated certificate web. Queued a renewal; "vault serve" runs it.\n';
 const noFallback = '  Choose another issuer with --fallback-issuer, or none.\n';
 
-test('nothing, both of two opposites, and what does not fit are refused, and nothing changes', async (t) => {
+test('update rejects empty, contradictory and unsupported changes, and changes nothing', async (t) => {
   const { done, refused, json } = await commandLineWithCa(t);
   await done(...create);
   const before = await json('certificate', 'list');
@@ -49,7 +49,7 @@ test('nothing, both of two opposites, and what does not fit are refused, and not
   assert.deepEqual(await json('certificate', 'list'), before);
 });
 
-test('other domains and another key type renew at once, the same ones do not', async (t) => {
+test('new domains and a new key type queue a renewal immediately; equal values do not', async (t) => {
   const { done, json } = await commandLineWithCa(t);
   await done(...create);
   assert.equal((await done(...update('--domain WEB.test.'))).stderr, 'Updated certificate web.\n');

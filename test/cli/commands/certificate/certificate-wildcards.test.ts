@@ -20,7 +20,7 @@ async function wildcardVault(t: TestContext) {
   return { ...line, names, byHand };
 }
 
-test('without any provider a wildcard is refused with what to add, and nothing is created', async (t) => {
+test('a wildcard without a DNS provider is rejected with the command that adds one, and nothing is created', async (t) => {
   const { refused, names, done, byHand } = await wildcardVault(t);
   const create = ['certificate', 'create', 'wild', '--issuer=ca', '--domain=example.com'];
   await refused([...create, '--domain=*.www.example.co.uk'], missing('*.www.example.co.uk', 'example.co.uk'));
@@ -29,7 +29,7 @@ test('without any provider a wildcard is refused with what to add, and nothing i
   await done(...create, '--domain=*.www.example.co.uk');
 });
 
-test('the private CA, a chosen challenge and a known wildcard need no provider', async (t) => {
+test('the private CA, an explicit dns-01 challenge and an existing wildcard need no DNS provider', async (t) => {
   const { done, names, refused } = await wildcardVault(t);
   await done('certificate', 'create', 'inside', '--domain=*.example.com');
   await done('certificate', 'create', 'known', '--domain=*.example.com', '--issuer=ca', '--challenge=dns-01');
@@ -42,7 +42,7 @@ test('the private CA, a chosen challenge and a known wildcard need no provider',
   assert.deepEqual(await names(), ['inside', 'known']);
 });
 
-test('an update is refused for a new wildcard, and for an ACME CA as the issuer of one', async (t) => {
+test('update rejects a new wildcard, and an ACME issuer for a wildcard, without a DNS provider', async (t) => {
   const { done, refused, json, byHand } = await wildcardVault(t);
   const update = (...args: string[]) => ['certificate', 'update', 'web', ...args];
   await done('certificate', 'create', 'web', '--domain=*.example.com');
@@ -59,7 +59,7 @@ test('an update is refused for a new wildcard, and for an ACME CA as the issuer 
   assert.deepEqual(domains, ['*.example.com', 'a.example.org']);
 });
 
-test('a CNAME into a zone of a provider counts, and a failed lookup refuses nothing', async (t) => {
+test("a CNAME into a provider's zone is accepted, as is a wildcard whose lookup fails", async (t) => {
   const { done, refused, byHand } = await wildcardVault(t);
   const dns = await fakeDns(t, { 'CNAME _acme-challenge.corp.test': ['corp.acme.test'] });
   await byHand('acme.test');

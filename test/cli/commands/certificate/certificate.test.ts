@@ -26,7 +26,7 @@ before(async () => {
   assert.equal((await certificate('create', '--name=web', '--domain=www.example.com')).code, 0);
 });
 
-test('every key type can be had, and create says which version there is and until when', async () => {
+test('create supports every key type and prints the version and its expiry', async () => {
   await Promise.all(
     keyTypes.map(async (type) => {
       const args = ['--name', `key-${type}`, '--domain', `${type}.test`, '--key-type', type];
@@ -45,7 +45,7 @@ test('every key type can be had, and create says which version there is and unti
   );
 });
 
-test('names, wildcards and addresses are normalised, and the same one counts once', async () => {
+test('domains, wildcards and IP addresses are normalized and deduplicated', async () => {
   const domains = [
     'WWW.Example.COM',
     '*.example.com',
@@ -114,7 +114,7 @@ test('the list as JSON has exactly the documented fields', async () => {
   );
 });
 
-test('people get a table, and facts about one certificate; programs get the same as JSON', async () => {
+test('list prints a table and show prints details; show --json matches the list entry', async () => {
   const [{ stdout }, { stdout: shown }, { stdout: shownJson }, views] = await Promise.all([
     certificate('list'),
     certificate('show', '--name', 'web'),

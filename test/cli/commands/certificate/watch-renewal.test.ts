@@ -57,7 +57,7 @@ async function interrupted({ data }: CommandLine, words: readonly string[], text
   return { code, stderr: all };
 }
 
-test('without a server the command says so and carries the renewal out itself', async (t) => {
+test('without a server, --wait reports it and runs the renewal in the same process', async (t) => {
   const { done } = await commandLineWithCa(t);
   const { stdout, stderr } = await done(...create, '--wait');
   assert.match(stdout, /^web: version 1, valid until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$/);
@@ -67,7 +67,7 @@ test('without a server the command says so and carries the renewal out itself', 
   );
 });
 
-test('where a server runs, it does the work, and the command shows it', async (t) => {
+test('with a running server, --wait leaves the renewal to the server and prints its result', async (t) => {
   const { data, done } = await commandLineWithCa(t);
   const server = await serve(t, data, { args: ['--log-level', 'debug'] });
   const { stdout, stderr } = await done(...create, '--wait');
@@ -77,7 +77,7 @@ test('where a server runs, it does the work, and the command shows it', async (t
   await server.end();
 });
 
-test('a running renewal is joined, and not requested again', async (t) => {
+test('renew --wait follows a running renewal and does not request another', async (t) => {
   const line = await commandLineWithCa(t);
   const { ca, data, done, run, json } = line;
   const held = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ test('a running renewal is joined, and not requested again', async (t) => {
   await server.end();
 });
 
-test("a failure ends with exit 1 and the CA's own words, without what a terminal would obey", async (t) => {
+test("a failure exits with 1 and the CA's message, without control characters", async (t) => {
   const { ca, run } = await commandLineWithCa(t);
   ca.override('newOrder', problem('rejectedIdentifier', 'we do not like \u001b]0;pwned\u0007web.test'));
   const { code, stdout, stderr } = await run(...create, '--wait');
@@ -112,7 +112,7 @@ test("a failure ends with exit 1 and the CA's own words, without what a terminal
   assert.doesNotMatch(stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
 });
 
-test('waiting for a paused CA shows until when and why, and ^C ends the waiting', async (t) => {
+test('waiting for a paused CA prints the end and the reason of the pause, and ^C stops waiting', async (t) => {
   const line = await commandLineWithCa(t);
   line.ca.override(
     'newOrder',
@@ -127,7 +127,7 @@ test('waiting for a paused CA shows until when and why, and ^C ends the waiting'
   assert.match(issuer?.paused_until ?? '', /Z$/);
 });
 
-test('^C during an order leaves it to the next worker, which continues the same order', async (t) => {
+test('after ^C during an order, the next command continues the same order', async (t) => {
   const line = await commandLineWithCa(t, { processing: 1000 });
   const { code, stderr } = await interrupted(
     line,
@@ -142,27 +142,31 @@ test('^C during an order leaves it to the next worker, which continues the same 
   assert.equal(line.ca.state.orders.size, 1);
 });
 
-test('on a terminal the steps change one line, which is empty in the end', needs('script'), async (t) => {
-  const { data } = await commandLineWithCa(t);
-  const words = [...fromExecutable, ...create, '--wait', '--data-dir', data].join(' ');
-  const child = spawn('script', ['--quiet', '--command', `stty cols 100; exec ${words}`, '/dev/null'], {
-    env: { ...allowing, SHELL: '/bin/sh' },
-  });
-  let seen = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    seen += chunk;
-  });
-  await once(child, 'close');
-  const clear = '\r\u001b[K';
-  assert.ok(seen.startsWith(`${clear}queued${clear}`), JSON.stringify(seen));
-  assert.match(
-    seen.slice(seen.lastIndexOf(clear) + clear.length),
-    /^web: version 1, valid until \S+Z\r\n$|^$/,
-  );
-  assert.equal(seen.split('\n').length, 2, JSON.stringify(seen));
-});
+test(
+  'on a terminal, the steps overwrite one line, which is cleared at the end',
+  needs('script'),
+  async (t) => {
+    const { data } = await commandLineWithCa(t);
+    const words = [...fromExecutable, ...create, '--wait', '--data-dir', data].join(' ');
+    const child = spawn('script', ['--quiet', '--command', `stty cols 100; exec ${words}`, '/dev/null'], {
+      env: { ...allowing, SHELL: '/bin/sh' },
+    });
+    let seen = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      seen += chunk;
+    });
+    await once(child, 'close');
+    const clear = '\r\u001b[K';
+    assert.ok(seen.startsWith(`${clear}queued${clear}`), JSON.stringify(seen));
+    assert.match(
+      seen.slice(seen.lastIndexOf(clear) + clear.length),
+      /^web: version 1, valid until \S+Z\r\n$|^$/,
+    );
+    assert.equal(seen.split('\n').length, 2, JSON.stringify(seen));
+  },
+);
 
-test('without a server the command resumes the renewal of one that was killed', async (t) => {
+test('without a server, --wait resumes the renewal of a killed command', async (t) => {
   const { ca, data, run } = await commandLineWithCa(t);
   const held = Promise.withResolvers<void>();
   t.after(() => held.resolve());

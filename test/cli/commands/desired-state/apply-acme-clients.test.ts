@@ -20,8 +20,8 @@ suite('ACME clients of a desired state', () => {
   });
 
   const refused: Readonly<Record<string, readonly [settings: string, stderr: RegExp]>> = {
-    'no pattern': ['{ domains: [] }', /acme_clients\.caddy\.domains: at least one pattern/],
-    'a bad pattern': ['{ domains: [a.*.example] }', /"a\.\*\.example" has "\*" in the middle/],
+    'an empty list of domains': ['{ domains: [] }', /acme_clients\.caddy\.domains: at least one pattern/],
+    'an invalid domain pattern': ['{ domains: [a.*.example] }', /"a\.\*\.example" has "\*" in the middle/],
     'an unknown issuer': ['{ domains: [a.example], issuers: [none] }', /unknown issuer "none"/],
     'an unknown profile': [
       '{ domains: [a.example], profiles: [local-ca/x] }',
@@ -31,18 +31,21 @@ suite('ACME clients of a desired state', () => {
       '{ domains: [a.example], expires_at: 2020-01-01T00:00:00Z }',
       /is not in the future/,
     ],
-    'a key': ['{ domains: [a.example], hmac_key: x }', /hmac_key: unknown setting/],
-    'a rate of words': ['{ domains: [a.example], rate: fast }', /write a number of orders per hour, or none/],
+    'an HMAC key': ['{ domains: [a.example], hmac_key: x }', /hmac_key: unknown setting/],
+    'a rate that is not a number': [
+      '{ domains: [a.example], rate: fast }',
+      /write a number of orders per hour, or none/,
+    ],
   };
   for (const [what, [settings, stderr]] of Object.entries(refused)) {
-    test(`${what} is refused`, async () => {
+    test(`${what} is rejected`, async () => {
       const file = line.file(`version: 1\nacme_clients:\n  caddy: ${settings}\n`);
       await line.refused(['apply', '--file', file], stderr);
       assert.deepEqual(await clients(), []);
     });
   }
 
-  test('a client is created, left alone, changed, exported and revoked', async () => {
+  test('apply creates an ACME client, leaves it unchanged, updates it, exports it and revokes it', async () => {
     const document =
       'acme_clients:\n  caddy:\n    domains: ["*.example.com", 10.0.0.0/8]\n    validation: [dns-01]\n';
     const created = await apply(document);

@@ -95,7 +95,7 @@ async function prepared(t: TestContext) {
   return { folder, reset, apply, look, finish, names };
 }
 
-test('killed at any change of its files, it has changed all or nothing, and the next run ends it', async (t) => {
+test('apply killed at any file operation has made all changes or none, and the next run completes it', async (t) => {
   const { folder, reset, apply, look, finish } = await prepared(t);
   const seen: string[] = [];
   for (let step = 1; ; step++) {
@@ -110,7 +110,7 @@ test('killed at any change of its files, it has changed all or nothing, and the 
   assert.deepEqual([seen[0], seen.at(-1)], ['before', 'after']);
 });
 
-test('killed in the middle of its changes to the vault, it has changed all or nothing', async (t) => {
+test('apply killed during its database changes has made all changes or none', async (t) => {
   const { folder, reset, apply, look } = await prepared(t);
   const seen: string[] = [];
   for (let step = 1; ; step += 3) {
@@ -124,7 +124,7 @@ test('killed in the middle of its changes to the vault, it has changed all or no
   assert.equal(seen.at(-1), 'after');
 });
 
-test('killed during a long plan, it has applied a part in order, and the next run applies the rest', async (t) => {
+test('apply killed during a long plan has made its first changes in order, and the next run makes the rest', async (t) => {
   const { folder, reset, apply, names } = await prepared(t);
   const wanted = Array.from({ length: 120 }, (_, n) => `w${n}`);
   const lines = wanted.map((name) => `  ${name}: {domains: [${name}.test], disabled: true}\n`);

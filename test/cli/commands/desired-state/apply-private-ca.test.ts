@@ -28,7 +28,7 @@ function prepared(t: Parameters<typeof commandLine>[0]) {
   };
 }
 
-test('a private CA and its certificates are created, exported alike, and then unchanged', async (t) => {
+test('a private CA and its certificates are created, unchanged by a second apply, and exported as applied', async (t) => {
   const { apply, exported, json, done } = prepared(t);
   const content = { issuers: { 'staging-ca': staging }, certificates: { web } };
   const { stdout } = await apply(content);
@@ -44,7 +44,7 @@ test('a private CA and its certificates are created, exported alike, and then un
   assert.deepEqual([certificate?.key_type, certificate?.status], ['ec384', 'valid']);
 });
 
-test('constraints and defaults are changed; what is left out of them is as usual', async (t) => {
+test('constraints and defaults can be changed; omitted ones are reset', async (t) => {
   const { apply, exported, json } = prepared(t);
   await apply({ issuers: { 'staging-ca': staging } });
   const narrower = { type: 'local-ca', permit_domains: ['eu.staging.example'] };
@@ -56,7 +56,7 @@ test('constraints and defaults are changed; what is left out of them is as usual
   assert.deepEqual((await exported()).issuers, { 'staging-ca': { ...narrower, common_name: 'Staging' } });
 });
 
-test('the built-in CA is confined by its name, exported once it is, and never removed', async (t) => {
+test('local-ca is exported only once it has constraints, and is never pruned', async (t) => {
   const { apply, exported } = prepared(t);
   await apply({ certificates: { web: { domains: ['web.internal'] } } });
   assert.equal((await exported()).issuers, undefined);
@@ -67,7 +67,7 @@ test('the built-in CA is confined by its name, exported once it is, and never re
   assert.match(stdout, /^No changes\.$/m);
 });
 
-test('names that a CA would not permit are refused before anything changes', async (t) => {
+test('domains that a private CA does not permit are rejected, also for its fallback and existing certificates', async (t) => {
   const { apply, refuse, done } = prepared(t);
   const issuers = { 'staging-ca': staging };
   await refuse(
@@ -87,7 +87,7 @@ test('names that a CA would not permit are refused before anything changes', asy
   await apply({ issuers: confined, certificates: { shop: { domains: ['shop.internal'] } } });
 });
 
-test('what is set when a CA is created is not changed, nor is the type of an issuer', async (t) => {
+test('the common name, path length and type of a private CA cannot be changed', async (t) => {
   const { apply, refuse } = prepared(t);
   await apply({ issuers: { 'staging-ca': staging } });
   await refuse(
@@ -107,7 +107,7 @@ test('what is set when a CA is created is not changed, nor is the type of an iss
   await refuse({ issuers: { 'staging-ca': { ...staging, email: 'a@b.test' } } }, /email: unknown setting/);
 });
 
-test('a private CA that the document does not name goes with --prune, which says that its keys do', async (t) => {
+test('--prune removes a private CA that is not in the document and reports that it destroys its keys', async (t) => {
   const { apply, json } = prepared(t);
   await apply({ issuers: { 'staging-ca': staging } });
   const { stdout } = await apply({}, '--prune', '--yes');

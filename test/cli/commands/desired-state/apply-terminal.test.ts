@@ -35,7 +35,7 @@ function prepared(t: TestContext) {
 
 const shown = /\+ certificate web\n {4}domains: \[a\.test\]\n[\s\S]*1 to create, 0 to change, 0 to remove\n/;
 
-test('it shows what would change and asks, and only a yes changes it', async (t) => {
+test('apply prints the changes and makes them only after confirmation', async (t) => {
   const words = prepared(t);
   const no = terminalWith('n\n');
   assert.equal(await run(words, no.terminal), 1);
@@ -47,7 +47,7 @@ test('it shows what would change and asks, and only a yes changes it', async (t)
   assert.match(yes.stderr(), /Applied \S+\.\n$/);
 });
 
-test('with --json it shows what it asks about beside the JSON', async (t) => {
+test('with --json, apply prints the changes to confirm on stderr', async (t) => {
   const words = [...prepared(t), '--json'];
   const { terminal, stdout, stderr } = terminalWith('y\n');
   assert.equal(await run(words, terminal), 0);

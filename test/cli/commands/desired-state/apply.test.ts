@@ -47,7 +47,7 @@ type Key = { id: number; name: string; scopes: string[]; certificates: string[];
 
 const keysOf = async ({ done }: CommandLine) => JSON.parse((await done('api-key', 'list')).stdout) as Key[];
 
-test('new objects are shown and created, the secret of a key goes into its file, and a second run does nothing', async (t) => {
+test('new objects are printed and created, an API key is written to its file, and a second run does nothing', async (t) => {
   const line = await applied(t);
   assert.equal(
     line.outcome.stdout,
@@ -87,7 +87,7 @@ test('new objects are shown and created, the secret of a key goes into its file,
   assert.equal(got.status, 200);
 });
 
-test('what is different is changed, a key keeps its secret, and new rights count at a running server', async (t) => {
+test('changed objects are updated, an API key keeps its secret, and a running server applies its new rights', async (t) => {
   const line = await applied(t);
   const { url } = await serve(t, line.data);
   const raw = readFileSync(join(line.folder, 'www.key'), 'utf8').trim();
@@ -119,7 +119,7 @@ test('what is different is changed, a key keeps its secret, and new rights count
   assert.deepEqual([await status('web'), await status('*.example.com')], [403, 200]);
 });
 
-test('a dry run changes nothing and says with --exit-code whether something would change', async (t) => {
+test('--dry-run changes nothing; with --exit-code it exits with 1 when the vault differs', async (t) => {
   const line = commandLine(t);
   line.file(`api_token: ${token}\n`, 'cloudflare.yaml');
   const path = line.file(first, 'desired.yaml');
@@ -143,7 +143,7 @@ test('a dry run changes nothing and says with --exit-code whether something woul
   await line.refused(['apply'], /^vault: --file is missing/, 2);
 });
 
-test('only --prune removes, needs --yes without a terminal, and leaves the private CA and revoked keys', async (t) => {
+test('only --prune removes objects, requires --yes without a terminal, and keeps local-ca and revoked keys', async (t) => {
   const line = await applied(t);
   const create = ['api-key', 'create', '--scope', 'certificates:read', '--certificate'];
   await line.done(...create, 'web', '--name', 'gone');
@@ -178,7 +178,7 @@ test('only --prune removes, needs --yes without a terminal, and leaves the priva
   assert.equal((await line.done('apply', '-f', line.path, '--prune')).stdout, 'No changes.\n');
 });
 
-test('a certificate that goes while a key names it is refused, and so is an issuer; the own certificate stays', async (t) => {
+test("pruning a certificate that an API key lists is rejected, and the vault's HTTPS certificate is kept", async (t) => {
   const line = await applied(t);
   line.file(first.replace(/ {2}web:\n.*\n/, ''), 'desired.yaml');
   await line.refused(
@@ -196,7 +196,7 @@ test('a certificate that goes while a key names it is refused, and so is an issu
   );
 });
 
-test('every fault is said at once with its line and its place, and nothing is changed', async (t) => {
+test('all errors in a document are reported together with line and path, and nothing is changed', async (t) => {
   const line = commandLine(t);
   const path = line.file(
     `version: 1
@@ -242,7 +242,7 @@ api_keys:
   assert.equal(existsSync(line.data), false);
 });
 
-test('faults that only the vault knows are said in the same way', async (t) => {
+test('errors that depend on the contents of the vault are reported with line and path', async (t) => {
   const line = commandLine(t);
   for (const name of ['twice', 'once', 'Reader']) {
     await line.done('api-key', 'create', `--name=${name}`, '--scope=certificates:read', '--certificate=*');
@@ -289,7 +289,7 @@ api_keys:
   }
 });
 
-test('what is no YAML, no document, or the settings of the server is called what it is', async (t) => {
+test('invalid YAML, invalid documents and server settings are each rejected with a specific message', async (t) => {
   const line = commandLine(t);
   const cases: [text: string, stderr: RegExp][] = [
     ['version: 1\ncertificates:\n  *.example.com: {}\n', /:3: put a name that begins with \* in quotes/],
@@ -322,7 +322,7 @@ test('what is no YAML, no document, or the settings of the server is called what
   );
 });
 
-test('secrets come from files and the environment, are compared without being said, and stay if nothing is named', async (t) => {
+test('secrets come from files or the environment, are compared without being printed, and stay with "keep"', async (t) => {
   const line = await applied(t);
   const withSecret = (secret: string) =>
     line.file(first.replace('{file: cloudflare.yaml}', secret), 'desired.yaml');
@@ -348,7 +348,7 @@ test('secrets come from files and the environment, are compared without being sa
   await line.refused(['apply', '-f', line.path], /invalid settings for cloudflare/);
 });
 
-test('the document may come from standard input, and answer in JSON', async (t) => {
+test('apply reads the document from standard input and prints the changes as JSON', async (t) => {
   const line = commandLine(t, { input: 'version: 1\ncertificates: {web: {domains: [a.test]}}\n' });
   const planned = { applied: true, changes: [{ action: 'create', section: 'certificates', name: 'web' }] };
   const answer = await line.json<typeof planned>('apply', '-f', '-');
@@ -359,7 +359,7 @@ test('the document may come from standard input, and answer in JSON', async (t) 
   assert.deepEqual(await line.json('apply', '-f', '-', '--dry-run'), { applied: false, changes: [] });
 });
 
-test('stopped by a signal, it says what it has changed, and the next run applies the rest', async (t) => {
+test('apply stopped by SIGINT reports the changes it made; the others remain for the next run', async (t) => {
   const line = commandLine(t);
   await line.done('certificate', 'create', '--name', 'first', '--domain', 'a.test');
   const names = Array.from({ length: 300 }, (_, n) => `  w${n}: {domains: [w${n}.test]}\n`);
@@ -380,7 +380,7 @@ test('stopped by a signal, it says what it has changed, and the next run applies
   assert.match(stdout, new RegExp(`\n${300 - made} to create, 0 to change, 0 to remove\n$`));
 });
 
-test('the file of a secret is never overwritten, and a new key without one is refused', async (t) => {
+test('an existing secret file is never overwritten, and a new API key without a secret file is rejected', async (t) => {
   const line = commandLine(t);
   const text = 'version: 1\napi_keys:\n  a b: {scopes: [certificates:read], certificates: ["*"]}\n';
   const path = line.file(text, 'desired.yaml');
@@ -415,36 +415,32 @@ test('the file of a secret is never overwritten, and a new key without one is re
   assert.equal(readFileSync(join(dir, 'a%20b.key'), 'utf8'), raw);
 });
 
-test(
-  'imported certificates take new versions from their files, and only then',
-  needs('openssl'),
-  async (t) => {
-    const line = commandLine(t);
-    const one = makeChain(tempDir(t), { label: 'One' });
-    const other = makeChain(tempDir(t), { label: 'Other' });
-    const text =
-      'version: 1\nimported_certificates:\n  mail: {fullchain_file: full.pem, private_key_file: key.pem}\n';
-    const path = line.file(text, 'desired.yaml');
-    line.file(one.fullchainPem, 'full.pem');
-    line.file(one.leaf.keyPem, 'key.pem');
-    assert.match((await line.done('apply', '-f', path)).stdout, /^\+ imported certificate mail\n/);
-    assert.equal((await line.done('apply', '-f', path)).stdout, 'No changes.\n');
-    line.file(other.fullchainPem, 'full.pem');
-    await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail: /);
-    line.file(other.leaf.keyPem, 'key.pem');
-    assert.match((await line.done('apply', '-f', path)).stdout, /^~ imported certificate mail\n/);
-    line.file('version: 1\nimported_certificates:\n  mail:\n', 'desired.yaml');
-    await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail must be an object\n/);
-    line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
-    assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'No changes.\n');
-    line.file('version: 1\ncertificates:\n  mail: {domains: [mail.example.test]}\n', 'desired.yaml');
-    assert.match((await line.done('apply', '-f', path)).stdout, /^~ certificate mail/);
-    line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
-    await line.refused(['apply', '-f', path], /an issuer renews this certificate/);
-  },
-);
+test('an imported certificate gets a new version only when its files change', needs('openssl'), async (t) => {
+  const line = commandLine(t);
+  const one = makeChain(tempDir(t), { label: 'One' });
+  const other = makeChain(tempDir(t), { label: 'Other' });
+  const text =
+    'version: 1\nimported_certificates:\n  mail: {fullchain_file: full.pem, private_key_file: key.pem}\n';
+  const path = line.file(text, 'desired.yaml');
+  line.file(one.fullchainPem, 'full.pem');
+  line.file(one.leaf.keyPem, 'key.pem');
+  assert.match((await line.done('apply', '-f', path)).stdout, /^\+ imported certificate mail\n/);
+  assert.equal((await line.done('apply', '-f', path)).stdout, 'No changes.\n');
+  line.file(other.fullchainPem, 'full.pem');
+  await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail: /);
+  line.file(other.leaf.keyPem, 'key.pem');
+  assert.match((await line.done('apply', '-f', path)).stdout, /^~ imported certificate mail\n/);
+  line.file('version: 1\nimported_certificates:\n  mail:\n', 'desired.yaml');
+  await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail must be an object\n/);
+  line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
+  assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'No changes.\n');
+  line.file('version: 1\ncertificates:\n  mail: {domains: [mail.example.test]}\n', 'desired.yaml');
+  assert.match((await line.done('apply', '-f', path)).stdout, /^~ certificate mail/);
+  line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
+  await line.refused(['apply', '-f', path], /an issuer renews this certificate/);
+});
 
-test('an issuer is added, changed and removed with its certificates, after a look at its directory', async (t) => {
+test('an issuer is added and changed after its directory is checked, and removed with its certificates', async (t) => {
   const line = commandLine(t);
   const key = Buffer.alloc(32, 7);
   const ca = await scriptedAcme(t, {

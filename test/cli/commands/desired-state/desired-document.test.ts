@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDesiredDocument } from '../../../../src/cli/commands/desired-state/desired-document.ts';
 
-test('a name that YAML would take for a number or nothing is the word that was written, even behind an anchor', async () => {
+test('names that YAML reads as numbers, booleans, dates or null stay strings, also with a merged anchor', async () => {
   const names = ['007', '1.10', '1e3', '0x1f', 'null', 'true', '2030-01-31'];
   const lines = names.map((name) => `  ${name}: {<<: *usual, certificates: ["*"]}\n`);
   const text = `version: 1\napi_keys:\n  first: &usual {scopes: [certificates:read], certificates: ["*"]}\n${lines.join('')}`;
@@ -11,7 +11,7 @@ test('a name that YAML would take for a number or nothing is the word that was w
   assert.deepEqual([...state.api_keys.keys()].sort(), ['first', ...names].sort());
 });
 
-test('two names of one number are two, and the same name twice is refused', async () => {
+test('the names 7 and 007 are distinct, and a duplicate name is rejected', async () => {
   const key = '{scopes: [certificates:read], certificates: ["*"]}';
   const { state } = await readDesiredDocument(
     `version: 1\napi_keys: {7: ${key}, 007: ${key}}\n`,
@@ -24,7 +24,7 @@ test('two names of one number are two, and the same name twice is refused', asyn
   );
 });
 
-test('a name that JavaScript or YAML uses for itself is a name like any other', async () => {
+test('names that are special in JavaScript or YAML are accepted like any other', async () => {
   const { state } = await readDesiredDocument(
     `version: 1
 certificates:
@@ -40,7 +40,7 @@ api_keys:
   assert.equal({}.toString(), '[object Object]');
 });
 
-test('a section that is a list or a word is refused with what to write', async () => {
+test('a section that is not a mapping is rejected with a hint', async () => {
   for (const section of ['[web]', 'web', '7']) {
     await assert.rejects(
       readDesiredDocument(`version: 1\ncertificates: ${section}\n`, 'test.yaml'),

@@ -66,7 +66,7 @@ async function vaultWith(t: Parameters<typeof commandLine>[0], ...names: string[
   return line;
 }
 
-test('a vault that is well, served and backed up gets only ok, and exit code 0', async (t) => {
+test('a healthy, served and backed-up vault has no failed findings and exit code 0', async (t) => {
   const line = await vaultWith(t, 'web');
   await line.run('admin', 'create', '--name', 'ann', '--password-stdin');
   const { url } = await serve(t, line.data);
@@ -80,7 +80,7 @@ test('a vault that is well, served and backed up gets only ok, and exit code 0',
   assert.doesNotMatch(stdout, /FAILED/);
 });
 
-test('it changes nothing, even without a vault', async (t) => {
+test('doctor changes nothing, and creates nothing without a vault', async (t) => {
   const line = commandLine(t);
   const { code, stdout, stderr } = await line.run('doctor');
   assert.equal(code, 1);
@@ -96,7 +96,7 @@ test('it changes nothing, even without a vault', async (t) => {
   assert.deepEqual(readdirSync(well.data).sort(), files);
 });
 
-test('settings that are wrong are said before anything else', async (t) => {
+test('invalid settings are the only finding', async (t) => {
   const line = await vaultWith(t, 'web');
   writeFileSync(join(line.data, 'vault.yaml'), 'listne: 127.0.0.1:80\n', { mode: 0o600 });
   const { findings } = await examined(line);
@@ -108,7 +108,7 @@ test('settings that are wrong are said before anything else', async (t) => {
   assert.match(findings[0]?.hint ?? '', /listen/);
 });
 
-test('a key or database that others can read, is missing, wrong or damaged, is named with what to do', async (t) => {
+test('an exposed, missing or wrong master key and a damaged database are failed findings', async (t) => {
   const line = await vaultWith(t, 'web');
   const key = join(line.data, 'master.key');
   const database = join(line.data, 'vault.db');
@@ -143,7 +143,7 @@ test('a key or database that others can read, is missing, wrong or damaged, is n
   assert.equal(statSync(database).size, bytes.length);
 });
 
-test('a database of another version of the vault is left as it is', async (t) => {
+test('a database of a newer vault is a failed finding, one of an older vault a warning', async (t) => {
   const line = await vaultWith(t, 'web');
   tamper(line, "insert into kysely_migration values ('9999-of-tomorrow', '2026-11-21T00:00:00Z')");
   const [newer] = troubles(await examined(line));
@@ -166,7 +166,7 @@ test('a database of another version of the vault is left as it is', async (t) =>
   );
 });
 
-test('certificates that expired, are about to, failed or have no version are named, worst first', async (t) => {
+test('certificates that are expired, expiring, failing or not yet issued are reported, worst first', async (t) => {
   const line = await vaultWith(t, 'expired', 'expiring', 'failing', 'off', 'pending', 'well');
   const now = Date.now();
   const day = 86_400_000;
@@ -199,7 +199,7 @@ test('certificates that expired, are about to, failed or have no version are nam
   assert.equal(report.status, 'failed');
 });
 
-test('a thousand certificates in trouble are twenty lines and a number', async (t) => {
+test('more than a thousand certificates with problems are 20 findings and a count', async (t) => {
   const line = await vaultWith(t, 'web');
   const database = new BetterSqlite3(join(line.data, 'vault.db'));
   const { count } = database
@@ -222,7 +222,7 @@ test('a thousand certificates in trouble are twenty lines and a number', async (
   assert.ok(report.findings.some(({ message }) => message === '1181 more certificates have problems'));
 });
 
-test('a renewal that no worker starts, expiring keys, an old backup and a clock that was set back are found', async (t) => {
+test('a renewal that no worker starts, an expiring API key and an old backup are reported', async (t) => {
   const line = await vaultWith(t, 'web');
   const soon = new Date(Date.now() + 5 * 86_400_000).toISOString();
   const later = new Date(Date.now() + 50 * 86_400_000).toISOString();
@@ -244,7 +244,7 @@ test('a renewal that no worker starts, expiring keys, an old backup and a clock 
   ]);
 });
 
-test('names that several keys have are shown, and the keys keep working', async (t) => {
+test('duplicate API key names are a warning, and the keys keep working', async (t) => {
   const line = await vaultWith(t, 'web');
   const raw: string[] = [];
   for (const name of ['www', 'other', 'third', 'alone']) {
@@ -264,7 +264,7 @@ test('names that several keys have are shown, and the keys keep working', async 
   assert.deepEqual(await Promise.all(raw.map(statusOf)), [200, 200, 401, 200]);
 });
 
-test('a clock behind what was recorded is a failure', async (t) => {
+test('a clock behind the last audit event is a failed finding', async (t) => {
   const line = await vaultWith(t, 'web');
   // The events themselves are left alone: this one is simply the last.
   await line.done('certificate', 'create', '--name', 'next', '--domain', 'next.example.com');
@@ -282,7 +282,7 @@ test('a clock behind what was recorded is a failure', async (t) => {
   );
 });
 
-test('a CA that answers is well; one that is down, not trusted, no CA, or of another time is named', async (t) => {
+test('a CA that is unreachable, untrusted, not an ACME server or has a skewed clock is a failed finding', async (t) => {
   const line = await commandLineWithCa(t, { tls: true });
   await line.done('backup', join(line.data, '..', 'first.backup'));
   assert.deepEqual(troubles(await examined(line)), []);
@@ -318,7 +318,7 @@ test('a CA that answers is well; one that is down, not trusted, no CA, or of ano
   assert.equal(line.ca.requests.length, requests);
 });
 
-test('warnings count with --strict alone', async (t) => {
+test('warnings cause exit code 1 only with --strict', async (t) => {
   const line = await vaultWith(t, 'web');
   const { url } = await serve(t, line.data);
   const relaxed = await line.run('doctor', '--url', url, '--offline');
@@ -332,7 +332,7 @@ test('warnings count with --strict alone', async (t) => {
   );
 });
 
-test('a vault that serves HTTPS with a certificate of its own CA is well', async (t) => {
+test('a vault that serves HTTPS with its private CA is ready; a certificate for another name is a warning', async (t) => {
   const line = await vaultWith(t, 'web');
   const args = ['--tls-certificate', 'vault', '--public-url', 'https://localhost'];
   const { url } = await serve(t, line.data, { args });
@@ -355,7 +355,7 @@ test('a write-ahead log that grows is a warning, and all other checks still run'
 });
 
 test(
-  'a certificate without automatic renewal is imported again or renewed by hand',
+  'an expired certificate without automatic renewal has a hint to import or renew it',
   needs('openssl'),
   async (t) => {
     const line = await vaultWith(t, 'web');
@@ -378,7 +378,7 @@ test(
   },
 );
 
-test('what is not served, or served by something else, is a failure', async (t) => {
+test('a server that does not respond or is not a vault is a failed finding', async (t) => {
   const line = await vaultWith(t, 'web');
   const port = await freePort();
   const { stdout } = await line.run('doctor', '--url', `http://127.0.0.1:${port}`);

@@ -55,7 +55,7 @@ test('a profile is added, shown, changed, removed, and certificates are created 
   assert.match((await done('issuer', 'profile', 'list', 'local-ca')).stderr, /^No profiles\.\n {2}Try: /);
 });
 
-test('a profile of nothing is refused, and an issuer that is unknown', async (t) => {
+test('unknown profiles, unknown issuers and invalid options are rejected', async (t) => {
   const { done, refused } = commandLine(t);
   await done(...create('web', ''));
   await refused(

@@ -6,7 +6,7 @@ import { commandLineWithCa, commandWords } from '../../../harness/processes/comm
 const create = commandWords('certificate create --name web --domain web.test --issuer ca --wait');
 const renew = commandWords('certificate renew --name web --wait');
 
-test('without accounts, a message on stderr says so, and programs get an empty array', async (t) => {
+test('list without accounts prints a hint on stderr, or an empty array with --json', async (t) => {
   const { run } = await commandLineWithCa(t);
   assert.deepEqual(await run('acme-account', 'list'), {
     code: 0,
@@ -16,7 +16,7 @@ test('without accounts, a message on stderr says so, and programs get an empty a
   assert.equal((await run('acme-account', 'list', '--json')).stdout, '[]\n');
 });
 
-test('an account is listed, gets another key, and continues to order; keys are never shown', async (t) => {
+test('an account is listed without its key and still orders after a key rollover', async (t) => {
   const { ca, done, json } = await commandLineWithCa(t);
   await done(...create);
   const { stdout } = await done('acme-account', 'list');
@@ -36,7 +36,7 @@ test('an account is listed, gets another key, and continues to order; keys are n
   assert.equal(ca.state.accounts.size, 1);
 });
 
-test('a current account cannot be deleted; one that is closed is replaced at the next order, and then it can', async (t) => {
+test('an account in use cannot be deleted until it is deactivated and replaced at the next order', async (t) => {
   const { ca, done, refused, json } = await commandLineWithCa(t);
   await done(...create);
   await refused(
@@ -62,7 +62,7 @@ test('a current account cannot be deleted; one that is closed is replaced at the
   assert.equal((await done('acme-account', 'delete', '--id', '1')).stderr, 'Deleted account 1.\n');
 });
 
-test('an invalid account id is refused by every command', async (t) => {
+test('an unknown or invalid account id is rejected by every command', async (t) => {
   const { refused } = await commandLineWithCa(t);
   for (const command of ['rollover', 'deactivate', 'delete']) {
     for (const id of ['1', '0', 'x', '1e3', '99999999999999999999']) {

@@ -25,7 +25,7 @@ async function notACa(t: TestContext): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('a directory that is none, or cannot be reached, is refused with what to look at', async (t) => {
+test('an invalid or unreachable directory is rejected with a hint', async (t) => {
   const { refused, json } = commandLine(t, { environment: { HTTPS_PROXY: '', https_proxy: '' } });
   const host = await notACa(t);
   const cases: [url: string, message: string, hint: string][] = [
@@ -57,7 +57,7 @@ test('a directory that is none, or cannot be reached, is refused with what to lo
   assert.equal((await json<unknown[]>('issuer', 'list')).length, 1);
 });
 
-test('an untrusted certificate leads to --ca-file, and a wrong --ca-file to the right one', async (t) => {
+test('an untrusted server certificate and an unsuitable --ca-file are rejected with a hint', async (t) => {
   const { refused, file } = commandLine(t);
   const [ca, other] = [await scriptedAcme(t, { tls: true }), await scriptedAcme(t, { tls: true })];
   const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
@@ -89,7 +89,7 @@ test('an untrusted certificate leads to --ca-file, and a wrong --ca-file to the 
   );
 });
 
-test('a CA for customers only asks for both halves of the account binding', async (t) => {
+test('a CA that requires external account binding needs both --eab-kid and --eab-hmac-key-file', async (t) => {
   const { refused, file } = commandLine(t);
   const ca = await scriptedAcme(t, { externalAccounts: { kid: Buffer.alloc(32, 7) } });
   const add = commandWords(`issuer add --name ca --directory ${ca.directoryUrl}`);
@@ -113,7 +113,7 @@ test('a CA for customers only asks for both halves of the account binding', asyn
   }
 });
 
-test('a profile that the CA does not have is refused with those that it has', async (t) => {
+test('an unknown CA profile is rejected with the list of available profiles', async (t) => {
   const { refused } = commandLine(t);
   const some = await scriptedAcme(t, { profiles: { shortlived: 'six days', classic: '90 days' } });
   const none = await scriptedAcme(t);
@@ -125,7 +125,7 @@ test('a profile that the CA does not have is refused with those that it has', as
   await refused(add(none.directoryUrl), 'vault: ca has no profile "tiny"\n  This CA has no profiles.\n');
 });
 
-test('invalid input is refused before the CA is contacted', async (t) => {
+test('invalid input is rejected before the CA is contacted', async (t) => {
   const { refused } = commandLine(t);
   await refused(
     ['issuer', 'add', '--name', 'a b', '--directory', 'ca.test', '--email', 'nobody', '--profile', 'a b'],

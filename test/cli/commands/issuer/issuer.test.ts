@@ -77,7 +77,7 @@ test('issuers are listed as a table for people and as JSON for programs', async 
   );
 });
 
-test('letsencrypt and letsencrypt-staging need no directory, and go through the proxy of the environment', async (t) => {
+test('letsencrypt and letsencrypt-staging need no --directory and are contacted through HTTPS_PROXY', async (t) => {
   const proxy = await forwardProxy(t, { refusal: '403 Forbidden' });
   const { refused } = commandLine(t, { environment: { HTTPS_PROXY: proxy.url, https_proxy: undefined } });
   for (const name of ['letsencrypt', 'letsencrypt-staging']) {
@@ -97,7 +97,7 @@ test('letsencrypt and letsencrypt-staging need no directory, and go through the 
   );
 });
 
-test('an account is bound to the customer by EAB, whose key is shown and stored nowhere in the clear', async (t) => {
+test('an account is bound with the EAB key ID, and the HMAC key is never printed or stored in plain text', async (t) => {
   const hmac = Buffer.from('a key of thirty-two bytes length');
   const line = commandLine(t);
   const { done, file, run, holds } = line;
@@ -134,7 +134,7 @@ test('an EAB key may also come from standard input, in base64', async (t) => {
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca --wait'));
 });
 
-test('another directory means another account; the old one stays, is no longer current, and may be deleted', async (t) => {
+test('changing the directory registers a new account; the old one is no longer current and can be deleted', async (t) => {
   const { done, json, run, ca } = await commandLineWithCa(t);
   const other = await scriptedAcme(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca --wait'));
@@ -167,7 +167,7 @@ test('a new contact is sent to the CA with the next order', async (t) => {
   );
 });
 
-test('contact, profile and chain are taken back by the word none', async (t) => {
+test('the value none clears the contact, profile and preferred chain', async (t) => {
   const line = commandLine(t);
   const ca = await scriptedAcme(t, { profiles: { shortlived: 'six days' } });
   await addCa(
@@ -192,7 +192,7 @@ test('contact, profile and chain are taken back by the word none', async (t) => 
   assert.deepEqual(await options(), [null, null, null, ca.directoryUrl]);
 });
 
-test('a CA file is taken back by "none", unless the public roots do not know the CA', async (t) => {
+test('--ca-file none removes the CA file unless the CA is not trusted without it', async (t) => {
   const { done, refused, file } = commandLine(t);
   const root = file((await scriptedAcme(t, { tls: true })).ca ?? '');
   const [plain, hidden] = [await scriptedAcme(t), await scriptedAcme(t, { tls: true })];
@@ -206,7 +206,7 @@ test('a CA file is taken back by "none", unless the public roots do not know the
   await done(...commandWords('certificate create --name web --domain web.test --issuer hidden --wait'));
 });
 
-test('an issuer that certificates use stays; once they have moved, it goes', async (t) => {
+test('an issuer that certificates use cannot be removed until they use another one', async (t) => {
   const { done, refused, run } = await commandLineWithCa(t);
   await done(...commandWords('certificate create --name web --domain web.test --issuer ca'));
   await done(...commandWords('certificate create --name api --domain api.test --fallback-issuer ca'));
@@ -243,7 +243,7 @@ test('the built-in private CA can be neither removed, nor changed into an ACME C
   }
 });
 
-test('an unknown issuer is refused with the closest names, or with how to add a known CA', async (t) => {
+test('an unknown issuer is rejected with the closest names, or with the command that adds a known CA', async (t) => {
   const { refused } = await commandLineWithCa(t);
   await refused(['issuer', 'remove', '--name', 'cb'], 'vault: unknown issuer "cb"\n  Did you mean "ca"?\n');
   await refused(

@@ -61,7 +61,7 @@ test('a private CA is added, shown, changed and issues within its constraints', 
   );
 });
 
-test('the built-in CA is confined too, and freed again', async (t) => {
+test('constraints of local-ca can be set and removed', async (t) => {
   const { done, refused } = commandLine(t);
   await done('certificate', 'create', '--name', 'web', '--domain', 'web.internal');
   const { stderr } = await done(...commandWords('issuer update --name local-ca --permit-domain internal'));
@@ -72,7 +72,7 @@ test('the built-in CA is confined too, and freed again', async (t) => {
   await done(...create);
 });
 
-test('the keys of a private CA are lost only on confirmation, and never while certificates need them', async (t) => {
+test('a private CA is removed only with --yes, and never while certificates use it', async (t) => {
   const { done, refused, json } = commandLine(t);
   await done(...add);
   await done(...commandWords('certificate create --name web --domain web.internal --issuer staging-ca'));
@@ -91,7 +91,7 @@ test('the keys of a private CA are lost only on confirmation, and never while ce
   );
 });
 
-test('options of the other type, and values that no CA takes, are misuse or refused with what they are', async (t) => {
+test('options of the other issuer type and invalid values are rejected', async (t) => {
   const { refused } = commandLine(t);
   const cases: [string, RegExp, (1 | 2)?][] = [
     ['issuer add --name a --type ca', /unknown type "ca"/, 2],

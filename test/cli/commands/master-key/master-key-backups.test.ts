@@ -29,7 +29,7 @@ async function withBackups(t: TestContext, { isKnown = true } = {}) {
   return { ...line, dir, current, backups, doctor };
 }
 
-test('a running server creates a backup after each rotation, which needs only the new key', async (t) => {
+test('a key rotation with a running server creates a backup that needs only the new key', async (t) => {
   const { data, dir, done, refused, current, backups } = await withBackups(t, { isKnown: false });
   const server = await serve(t, data, { args: ['--backup-dir', dir] });
   const [first] = await eventually('the first backup', () => (backups().length > 0 ? backups() : undefined));
@@ -46,7 +46,7 @@ test('a running server creates a backup after each rotation, which needs only th
   await server.end();
 });
 
-test('a key that a scheduled backup needs is not removed, unless its loss is accepted', async (t) => {
+test('a master key that a scheduled backup needs is removed only with --force', async (t) => {
   const { dir, done, refused, current, backups, doctor } = await withBackups(t);
   const first = await current();
   const made = await done('master-key', 'rotate');

@@ -41,7 +41,7 @@ async function withCertificate(t: TestContext) {
 
 const passphrase = 'several words in a row';
 
-test('the status names the keys, what they seal and where they are, as JSON and as a table', async (t) => {
+test('status prints the keys, what they encrypt and their files, as JSON and as a table', async (t) => {
   const { data, status, done } = await withCertificate(t);
   const before = await status();
   assert.deepEqual([before.rotation, before.source, before.keys.length], ['none', 'file', 1]);
@@ -62,7 +62,7 @@ test('the status names the keys, what they seal and where they are, as JSON and 
   );
 });
 
-test('the status is shown even if the key is lost, and says what is missing', async (t) => {
+test('status reports a missing key file as missing', async (t) => {
   const { data, done, refused } = await withCertificate(t);
   renameSync(join(data, 'master.key'), join(data, '..', 'away'));
   await refused(['certificate', 'list'], /the master key .*master\.key is missing/);
@@ -72,7 +72,7 @@ test('the status is shown even if the key is lost, and says what is missing', as
   );
 });
 
-test('a server hands out the same bytes under the same tags while its key is rotated, and needs no restart', async (t) => {
+test('a running server serves the same bytes and ETags during key rotations and needs no restart', async (t) => {
   const { data, done, status } = await withCertificate(t);
   const scopes = ['--scope=private_keys:read', '--scope=certificates:read'];
   const key = (await done('api-key', 'create', '--name=k', ...scopes, '--certificate=*')).stdout.trim();
@@ -102,7 +102,7 @@ test('a server hands out the same bytes under the same tags while its key is rot
   assert.equal((await server.end()).code, 0);
 });
 
-test('a key from standard input is not rotated: there is no place for the next one', async (t) => {
+test('rotate, unseal and remove are rejected when the master key comes from standard input', async (t) => {
   const { data } = await withCertificate(t);
   for (const args of [['rotate'], ['unseal'], ['remove', '--id=0123456789abcdef']]) {
     const { code, stderr } = await vault(
@@ -117,7 +117,7 @@ test('a key from standard input is not rotated: there is no place for the next o
   }
 });
 
-test('two that rotate at once lose nothing, and each key in use has its file', async (t) => {
+test('concurrent key rotations all succeed, and each key keeps its file', async (t) => {
   const { data, run, done, status } = await withCertificate(t);
   const outcomes = await Promise.all([0, 1, 2].map(() => run('master-key', 'rotate')));
   for (const { code, stderr } of outcomes) assert.equal(code, 0, stderr);
@@ -132,7 +132,7 @@ test('two that rotate at once lose nothing, and each key in use has its file', a
   await done('backup', join(dirname(data), 'x.backup'));
 });
 
-test('a backup from before a rotation is restored by the key that was kept, and not after that was removed', async (t) => {
+test('a backup from before a key rotation can be restored until its master key is removed', async (t) => {
   const { dir, data, done, refused, status } = await withCertificate(t);
   const backup = join(dir, 'before.backup');
   await done('backup', backup);
@@ -164,7 +164,7 @@ test('a backup from before a rotation is restored by the key that was kept, and 
   );
 });
 
-test('a sealed key file opens with its passphrase alone, wherever that comes from', async (t) => {
+test('a sealed key file opens only with its passphrase, from a file or a credential', async (t) => {
   const { data, dir, done, refused, secretFile, status } = await withCertificate(t);
   const right = secretFile(passphrase);
   const bytes = readFileSync(join(data, 'master.key'));
@@ -201,7 +201,7 @@ test('a sealed key file opens with its passphrase alone, wherever that comes fro
   await done('certificate', 'list');
 });
 
-test('a rotation waits until the running server has the next key among its credentials', async (t) => {
+test('rotate is rejected until the running server has the next key among its credentials', async (t) => {
   const { data, dir, status } = await withCertificate(t);
   const keys = join(dir, 'credentials');
   mkdirSync(keys, { mode: 0o700 });
@@ -234,7 +234,7 @@ test('a rotation waits until the running server has the next key among its crede
   await server.end();
 });
 
-test('a rotation can be forced where a killed server was recorded without the next key', async (t) => {
+test('rotate --force succeeds after a server without the next key was killed', async (t) => {
   const { data, dir } = await withCertificate(t);
   const keys = join(dir, 'credentials');
   mkdirSync(keys, { mode: 0o700 });
@@ -261,7 +261,7 @@ test('the passphrase is changed by sealing again', async (t) => {
   await done('certificate', 'list', '--master-key-passphrase-file', second);
 });
 
-test('a passphrase that others can read is refused', async (t) => {
+test('a passphrase file that other users can read is rejected', async (t) => {
   const { done, refused, file, secretFile } = await withCertificate(t);
   await done('master-key', 'seal', '--passphrase-file', secretFile(passphrase));
   const exposed = file(passphrase);
@@ -282,7 +282,7 @@ test('a new vault seals its key file if a passphrase is configured', async (t) =
   assert.match(readFileSync(join(data, 'master.key'), 'utf8'), /^\{\n "certificate_vault_master_key": 1,/);
 });
 
-test('a key that cannot be written is replaced in two steps, as credentials of a service are', async (t) => {
+test('a read-only key file is rotated in two steps with master.key.next', async (t) => {
   if (process.getuid?.() !== 0)
     return t.skip('needs root, to take a directory away from the user of the vault');
   const { data, dir } = await withCertificate(t);

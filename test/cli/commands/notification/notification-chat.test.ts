@@ -21,7 +21,7 @@ const services: [type: string, options: string, secret: (origin: string) => stri
 
 suite('vault notification add', () => {
   for (const [type, options, secret, call] of services) {
-    test(`${type} takes its secret from a file, and test says whether the service accepts`, async (t) => {
+    test(`${type} reads its secret from a file, and test reports whether the service accepts`, async (t) => {
       const { done, refused, file, holds } = commandLine(t);
       const api = await fakeChatApi(t);
       const { origin } = api;
@@ -54,7 +54,7 @@ suite('vault notification add', () => {
     });
   }
 
-  test('webhook takes a template for its body, and refuses one that cannot work', async (t) => {
+  test('webhook accepts a body template and rejects an invalid one', async (t) => {
     const { done, refused, file } = commandLine(t);
     const api = await fakeChatApi(t);
     const url = `--url ${api.origin}/hook`;
@@ -83,7 +83,7 @@ suite('vault notification add', () => {
     await refused(add(`webhook --channel x ${url} --template ${file(Buffer.of(0xff))}`), /is not UTF-8 text/);
   });
 
-  test('names what is missing, and shows no value', async (t) => {
+  test('reports missing and invalid settings without secret values', async (t) => {
     const { refused, file } = commandLine(t);
     await refused(
       add('slack --channel ops'),

@@ -13,7 +13,7 @@ import { tempDir } from '../../../harness/temp-dir.ts';
 
 const add = (options: string) => commandWords(`notification add ${options}`);
 
-test('a webhook is added with a secret that is shown once, tried, changed, and removed', async (t) => {
+test('a webhook is added with a secret that is printed once, tested, updated and removed', async (t) => {
   const { done, run, json, refused, holds, file } = commandLine(t);
   const receiver = await webhookReceiver(t);
   const added = await done(...add(`webhook --channel ops --url ${receiver.url} --event renewal.failed`));
@@ -74,7 +74,7 @@ test('a webhook is added with a secret that is shown once, tried, changed, and r
   );
 });
 
-test('e-mail with a password from a file, and a program, are tried', async (t) => {
+test('email with a password file and exec with a program deliver test notifications', async (t) => {
   const { done, refused, file, json, holds } = commandLine(t);
   const server = await smtpServer(t, { user: 'vault', password: 'correct-horse' });
   const secret = file('correct-horse\n');
@@ -130,7 +130,7 @@ test('a failed program shows no part of its secrets, in errors or in the deliver
   }
 });
 
-test('what is missing, wrong or unknown is named, and no value is shown', async (t) => {
+test('missing, invalid and unknown settings are reported without secret values', async (t) => {
   const { refused, file, run, done } = commandLine(t);
   await refused(add('webhook --channel ops'), /^vault: invalid settings for webhook: url is missing/);
   await refused(add('webhook --channel ops --url http://a.test/'), /url must be an https:\/\/ URL/);
@@ -175,7 +175,7 @@ test('what is missing, wrong or unknown is named, and no value is shown', async 
   await refused(['notification', 'log', '--limit', '0'], /is not a number from 1 to 1000/, 2);
 });
 
-test('a running server delivers what it, and what other commands, bring about', async (t) => {
+test('a running server delivers notifications about events of other commands', async (t) => {
   const { done, data, json } = commandLine(t);
   const receiver = await webhookReceiver(t);
   await done(...add(`webhook --channel ops --url ${receiver.url} --event certificate.issued`));

@@ -214,7 +214,7 @@ test('a migration that fails says why, and leaves the database as it was', async
   assert.deepEqual(left, []);
 });
 
-test('a schema of a newer vault is refused', () => {
+test('a schema of a newer vault is rejected', () => {
   refuseNewerSchema(Object.keys(migrations), 'postgres://db/vault');
   assert.throws(() => refuseNewerSchema([...Object.keys(migrations), '9999-later'], 'postgres://db/vault'), {
     message: 'postgres://db/vault was written by a newer vault (its schema has 9999-later)',

@@ -27,7 +27,7 @@ function auditEvents(path: string): string[] {
   return events;
 }
 
-test('there is a vault of every schema that has shipped', () => {
+test('a test vault exists for every schema that has shipped', () => {
   assert.deepEqual(schemas, Object.keys(migrations));
 });
 
@@ -86,7 +86,7 @@ for (const schema of schemas) {
   });
 }
 
-test('a database of a newer vault is refused, and stays as it is to the last byte', async (t) => {
+test('commands reject a database of a newer vault and leave it byte for byte unchanged', async (t) => {
   const data = join(tempDir(t), 'data');
   mkdirSync(data, { mode: 0o700 });
   const newest = schemas.at(-1) ?? '';
@@ -117,7 +117,7 @@ test('a database of a newer vault is refused, and stays as it is to the last byt
 
 for (const holds of [true, false]) {
   const whose = holds ? 'a server' : 'a server of a version that took no lock';
-  test(`a database that ${whose} has open is not upgraded, and afterwards with a line that names the copy`, async (t) => {
+  test(`a database that ${whose} has open is upgraded only after it closes, with a line about the copy`, async (t) => {
     const data = join(tempDir(t), 'data');
     mkdirSync(data, { mode: 0o700 });
     const path = join(data, 'vault.db');

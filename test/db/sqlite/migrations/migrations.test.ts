@@ -62,7 +62,7 @@ function contents(path: string) {
   }
 }
 
-test('a new database has the newest schema, the mark of a vault, and no copy beside it', async (t) => {
+test('a new database has the newest schema, the application ID of the vault and no copy', async (t) => {
   const path = join(tempDir(t), 'vault.db');
   await (await Database.open(path, world, { migrations: withNotes })).close();
   assert.deepEqual(contents(path).applied, [...Object.keys(migrations), '0099-notes']);
@@ -70,7 +70,7 @@ test('a new database has the newest schema, the mark of a vault, and no copy bes
   assert.deepEqual(readdirSync(dirname(path)), ['vault.db']);
 });
 
-test('the shipped migrations are these, in this order', () => {
+test('the shipped migrations and their order are unchanged', () => {
   // Append only: what stands here has shipped.
   assert.deepEqual(Object.keys(migrations), [
     '0001-first-schema',
@@ -105,7 +105,7 @@ test('a migration is applied once', async (t) => {
   assert.deepEqual(contents(path).settings, ['first', 'generation']);
 });
 
-test('before a migration the database is copied beside itself, whole, as it was, for its owner only', async (t) => {
+test('a migration first copies the unchanged database to a file with mode 0600', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
   const mask = process.umask(0);
@@ -129,7 +129,7 @@ test('a migration that fails changes nothing, and the old vault continues', asyn
   await change(path, 'second');
 });
 
-test('after a failed attempt the copy has what was written since', async (t) => {
+test('the copy of a migration includes the writes since a failed attempt', async (t) => {
   const path = await oldDatabase(t);
   await assert.rejects(Database.open(path, world, { migrations: withFailure }));
   await change(path, 'second');
@@ -138,7 +138,7 @@ test('after a failed attempt the copy has what was written since', async (t) => 
   assert.equal(contents(`${path}.before-0099-notes`).tables.includes('notes'), false);
 });
 
-test('the newest three copies stay, and nothing that only looks like one goes', async (t) => {
+test('a migration keeps the newest three copies and files with similar names', async (t) => {
   const path = await oldDatabase(t);
   const old = ['0002-acme', '0003-console', '0004-audit-indexes', '0005-key-networks'];
   const others = ['vault.db.before-restore-20261121T180000Z', 'vault.db.before-0002-acme.mine.txt'];
@@ -186,7 +186,7 @@ const migrator = `
   process.stdout.write('done');
 `;
 
-test('of processes that start at once one migrates, and the copy is of what was there before', async (t) => {
+test('processes that start concurrently migrate once and copy the database from before', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
   const modules = ['db/database.ts', 'db/sqlite/migrations/migrations.ts', 'base/world.ts'].map(sourceUrl);

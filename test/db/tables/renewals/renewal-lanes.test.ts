@@ -80,7 +80,7 @@ test('each lane has its most urgent renewal as its head, and the most urgent lan
   );
 });
 
-test('what is held back until later is passed over, and lanes of a paused issuer are left out', async (t) => {
+test('held renewals and the lanes of a paused issuer are skipped until their time', async (t) => {
   const { heads, change, world, vault, issuers } = await prepared(t);
   for (const n of [4, 3]) await change(`2/7/${n}`, { held_until: world.now() + hour });
   for (const n of [1, 2, 3, 4]) await change(`1/0/${n}`, { held_until: world.now() + hour });
@@ -95,7 +95,7 @@ test('what is held back until later is passed over, and lanes of a paused issuer
   assert.equal((await heads()).length, 8);
 });
 
-test('a renewal whose lease has run out is left by its worker, and a running one has one owner', async (t) => {
+test('listLeftRenewals returns only renewals whose lease has expired', async (t) => {
   const { change, world, vault, nameOf } = await prepared(t);
   await change('1/3/2', { status: 'running', lease_expires_at: world.now() });
   await change('2/3/2', { status: 'running', lease_expires_at: world.now() + 1 });

@@ -51,7 +51,7 @@ async function certificateNamed(vault: Vault, id: number) {
   return row;
 }
 
-test('what an ACME client got is a certificate that it owns, without private key or renewal', async (t) => {
+test('a certificate issued to an ACME client belongs to it and has no private key or scheduled renewal', async (t) => {
   const { vault } = await testVault(t);
   const { client, issuer, issue } = await orderer(vault);
   const issued = await issue(names('www.example.com', 'example.com'));
@@ -92,7 +92,7 @@ test('what an ACME client got is a certificate that it owns, without private key
   );
 });
 
-test('without an audit event nothing is stored', async (t) => {
+test('no certificate is stored when its audit event cannot be written', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const { issue } = await orderer(vault);
   const full = refuse(dataDir, 'insert', 'audit_events', {
@@ -105,7 +105,7 @@ test('without an audit event nothing is stored', async (t) => {
   assert.deepEqual(rows, []);
 });
 
-test('the same names in any order are the same certificate, with the latest request', async (t) => {
+test('the same domains in a different order create a new version with the latest CSR and profile', async (t) => {
   const { vault } = await testVault(t);
   const { client, issuer, issue } = await orderer(vault);
   const first = await issue(names('a.example.com', 'b.example.com'));
@@ -136,7 +136,7 @@ test('two orders of the same names at the same time end as two versions of one c
   assert.equal(new Set(both.map(({ certificateId }) => certificateId)).size, 1);
 });
 
-test('a taken name gets that of the client, then a number, and at last a digest', async (t) => {
+test('a taken certificate name gets the client name as a suffix, then a number, then a digest', async (t) => {
   const { vault } = await testVault(t);
   const { issue } = await orderer(vault, 'web farm');
   const sets = Array.from({ length: 13 }, (_, index) => names('www.example.com', `n${index}.example.com`));
@@ -148,7 +148,7 @@ test('a taken name gets that of the client, then a number, and at last a digest'
   for (const name of given.slice(10)) assert.match(name, /^www\.example\.com-web-farm-[A-Za-z0-9_-]{22}$/);
 });
 
-test('every identifier gives a name that a certificate can have', async (t) => {
+test('wildcards, IP addresses and long domains become valid certificate names', async (t) => {
   const { vault } = await testVault(t);
   const { issue } = await orderer(vault);
   const long = `${'a'.repeat(60)}.${'b'.repeat(60)}.example.com`;
@@ -164,7 +164,7 @@ test('every identifier gives a name that a certificate can have', async (t) => {
   ]);
 });
 
-test('a certificate of an administrator or of another client stays as it is', async (t) => {
+test('an order does not change a certificate of an administrator or another client with the same name', async (t) => {
   const { vault } = await testVault(t);
   const { issue } = await orderer(vault);
   const id = await vault.db.write((writer) =>
@@ -185,7 +185,7 @@ test('a certificate of an administrator or of another client stays as it is', as
   assert.equal((await certificateNamed(vault, id)).current_version, null);
 });
 
-test('a client finds its own versions and no others', async (t) => {
+test('ownedCertificate returns only existing versions that the client owns', async (t) => {
   const { vault } = await testVault(t);
   const { client, issue } = await orderer(vault);
   const other = await orderer(vault, 'other');
@@ -199,7 +199,7 @@ test('a client finds its own versions and no others', async (t) => {
   assert.equal(await ownedCertificate(reader, client, certificateId + 1, 1), undefined);
 });
 
-test('a deleted client leaves its certificates, without an owner', async (t) => {
+test('certificates of a deleted client stay without an owner, even when a client with its name orders again', async (t) => {
   const { vault } = await testVault(t);
   const { client, issue } = await orderer(vault);
   const { certificateId } = await issue(names('www.example.com'));

@@ -26,7 +26,7 @@ async function prepared(t: TestContext, options: OwnedOptions = {}) {
   return { vault, world, owned, id, advise, refusal };
 }
 
-test('a certificate is renewed when a third of its lifetime is left, within a fiftieth of it', async (t) => {
+test('the renewal window of a 90-day certificate ends when a third of its lifetime is left and lasts 2% of it', async (t) => {
   const { world, advise } = await prepared(t, { lifetime: 90 * day });
   const { window, retryAfterMs } = await advise();
   const begin = world.now() - 5 * minute;
@@ -36,7 +36,7 @@ test('a certificate is renewed when a third of its lifetime is left, within a fi
   assert.equal(retryAfterMs, 6 * hour);
 });
 
-test('a certificate for minutes is renewed halfway, and asked about more often', async (t) => {
+test('the renewal window of a 60-minute certificate ends near half its lifetime, with a shorter Retry-After', async (t) => {
   const { world, advise } = await prepared(t, { lifetime: 60 * minute });
   const { window, retryAfterMs } = await advise();
   assert(window.end <= world.now() + 31 * minute && window.end >= world.now() + 25 * minute);
@@ -44,7 +44,7 @@ test('a certificate for minutes is renewed halfway, and asked about more often',
   assert(retryAfterMs >= minute && retryAfterMs < 2 * minute, `${retryAfterMs}`);
 });
 
-test('a revoked certificate is renewed at once: its window has passed', async (t) => {
+test('the renewal window of a revoked certificate is in the past', async (t) => {
   const { vault, world, owned, advise } = await prepared(t);
   const { signal } = new AbortController();
   await revokeVersion(vault, localCli, owned.name, { version: 1, reason: 'keyCompromise' }, signal);
@@ -52,7 +52,7 @@ test('a revoked certificate is renewed at once: its window has passed', async (t
   assert(window.start < window.end && window.end < world.now(), JSON.stringify(window));
 });
 
-test('after a rotation of the CA, what the former root issued is renewed within a day, and nothing else', async (t) => {
+test('CA rotation sets the renewal window of earlier certificates to the next day and queues no renewal', async (t) => {
   const { vault, world, owned, advise } = await prepared(t);
   world.advance(10 * day);
   await rotateCa(vault, localCli, owned.issuer);
@@ -66,7 +66,7 @@ test('after a rotation of the CA, what the former root issued is renewed within 
   assert(later.window.start > world.now() + day);
 });
 
-test('the window of the CA that the vault ordered from is passed on, for the current version alone', async (t) => {
+test('the renewal window of the upstream CA is passed on for the current version only', async (t) => {
   const { vault, world, owned, advise } = await prepared(t);
   const [start, end] = [world.now() + 3 * day, world.now() + 4 * day];
   await vault.db.write(async (writer) => {
@@ -78,13 +78,13 @@ test('the window of the CA that the vault ordered from is passed on, for the cur
   assert.notDeepEqual((await advise()).window, { start, end });
 });
 
-suite('an identifier', () => {
-  test('that is none is malformed', async (t) => {
+suite('a renewal information identifier', () => {
+  test('is rejected as malformed with status 400 if it cannot be parsed', async (t) => {
     const { refusal } = await prepared(t);
     assert.deepEqual(await refusal('x'), ['malformed', 400]);
   });
 
-  test('of no certificate, of another issuer or with another key identifier is not found', async (t) => {
+  test('is rejected with status 404 for an unknown serial number, another key identifier or another issuer', async (t) => {
     const { refusal, advise, owned, id } = await prepared(t);
     const [authorityKeyId = '', serial = ''] = id.split('.');
     assert.deepEqual(await refusal(`${authorityKeyId}.AQ`), ['malformed', 404]);

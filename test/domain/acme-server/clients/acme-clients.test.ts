@@ -57,12 +57,12 @@ async function events({ db }: Vault) {
 }
 
 const badInputs: Readonly<Record<string, readonly [others: object, message: RegExp]>> = {
-  'no pattern': [{ domains: [] }, /^domains: at least one pattern of names is required/],
-  'a bad pattern': [
+  'no name pattern': [{ domains: [] }, /^domains: at least one pattern of names is required/],
+  'an invalid name pattern': [
     { domains: ['a.example', '*a.example'] },
     /^domains\.1: "\*a\.example" has "\*" in the middle/,
   ],
-  'a thousand patterns and one': [
+  '1001 name patterns': [
     { domains: Array.from({ length: 1001 }, (_, at) => `h${at}.example`) },
     /^domains: an ACME client has at most 1000 patterns/,
   ],
@@ -70,25 +70,25 @@ const badInputs: Readonly<Record<string, readonly [others: object, message: RegE
   'no issuer': [{ issuers: [] }, /at least one issuer is required/],
   'an unknown profile': [{ profiles: ['local-ca/web'] }, /^Issuer local-ca has no profile "web"/],
   'a profile of another issuer': [{ profiles: ['other/web'] }, /names no private CA among the issuers/],
-  'a bad network': [{ allowed_networks: ['10.1.2.3/8'] }, /is not a network/],
-  'a bad validation': [
+  'an invalid network': [{ allowed_networks: ['10.1.2.3/8'] }, /is not a network/],
+  'an unknown validation method': [
     { validation: ['dns-persist-01'] },
     /is not a validation: use http-01, tls-alpn-01, dns-01/,
   ],
-  'a rate of nothing': [{ rate: 0 }, /a rate is at least 1 order per hour/],
+  'a rate of 0': [{ rate: 0 }, /a rate is at least 1 order per hour/],
   'an expiry in the past': [{ expires_at: '2026-11-21T12:00:00Z' }, /^expires_at: .* is not in the future\./],
   'a name with a line break': [{ name: 'a\nb' }, /must not contain control characters/],
 };
 
 for (const [what, [others, message]] of Object.entries(badInputs)) {
-  test(`a client with ${what} is refused, and nothing is stored`, async (t) => {
+  test(`a client with ${what} is rejected, and nothing is stored`, async (t) => {
     const { vault } = await testVault(t);
     await rejects(create(vault, others), 'invalid_request', message);
     assert.deepEqual([await pageOfAcmeClients(vault, { limit: 10 }), await events(vault)], [[], []]);
   });
 }
 
-test('a client is kept with its key sealed, and neither lists nor the audit log have the key', async (t) => {
+test('a client is stored with its key sealed, and neither the list nor the audit log contains the key', async (t) => {
   const { vault } = await testVault(t);
   const { id, key } = await create(vault, {
     allowed_networks: ['192.0.2.0/24'],
@@ -164,7 +164,7 @@ test('the audit events say who did what to which client', async (t) => {
   ]);
 });
 
-test('a name belongs to one client, also after its revocation, until that is deleted', async (t) => {
+test('a client name stays taken after revocation until the client is deleted', async (t) => {
   const { vault } = await testVault(t);
   const { id } = await create(vault);
   await rejects(create(vault), 'acme_client_exists', /\(id 1\)\. .* vault acme-client rotate 1$/);
@@ -177,7 +177,7 @@ test('a name belongs to one client, also after its revocation, until that is del
   await create(vault);
 });
 
-test('unknown clients are refused with the closest name', async (t) => {
+test('an unknown client name is rejected with the closest name, and an unknown id by every operation', async (t) => {
   const { vault } = await testVault(t);
   const { id } = await create(vault);
   assert.equal(await acmeClientIdFrom(vault, 'caddy'), id);
@@ -192,7 +192,7 @@ test('unknown clients are refused with the closest name', async (t) => {
   await rejects(deleteAcmeClient(vault, actor, 7), 'acme_client_not_found', /acme-client list/);
 });
 
-test('two rotations at once leave the key of one, and both are in the audit log', async (t) => {
+test('two concurrent rotations leave one valid key, and both are in the audit log', async (t) => {
   const { vault } = await testVault(t);
   const { id, key } = await create(vault);
   const rotated = await Promise.all([
@@ -207,7 +207,7 @@ test('two rotations at once leave the key of one, and both are in the audit log'
   assert.deepEqual([chain[0]?.[0], chain[1]?.[0], chain[1]?.[1]], [key.kid, chain[0]?.[1], kid]);
 });
 
-test('revoked and expired clients are neither rotated nor, once revoked, changed; an expiry is extended', async (t) => {
+test('rotating an expired or revoked client or changing a revoked one is rejected; an expiry can be removed', async (t) => {
   const { vault, world } = await testVault(t);
   const { id } = await create(vault, { expires_at: '2026-11-22T12:00:00Z' });
   world.advance(2 * day);
@@ -224,7 +224,7 @@ test('revoked and expired clients are neither rotated nor, once revoked, changed
   await rejects(change(vault, id, { name: 'new' }), 'acme_client_inactive', /is revoked/);
 });
 
-test('clients of a public CA get a rate unless one is given, clients of private CAs none', async (t) => {
+test('clients of an ACME issuer get a rate of 50 unless one is specified; clients of private CAs get none', async (t) => {
   const { vault } = await testVault(t);
   await vault.db.write(async (writer) => {
     const row = { name: 'letsencrypt', type: 'acme', created_at: 0 };
@@ -244,7 +244,7 @@ test('clients of a public CA get a rate unless one is given, clients of private 
   assert.equal(await rateOf(unlimited.id), null);
 });
 
-test('a client that was changed in the database cannot be changed or rotated into a valid one, only revoked', async (t) => {
+test('a client modified in the database can be revoked, but neither changed nor rotated', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const { id, key } = await create(vault);
   outside(dataDir, (db) => db.exec(`update acme_clients set domains = '["*"]'`));
@@ -255,7 +255,7 @@ test('a client that was changed in the database cannot be changed or rotated int
   assert.equal(await findClientByKid(vault, key.kid), undefined);
 });
 
-test('an old row that is put back after a rotation or a revocation shows in the verification of the log', async (t) => {
+test('audit verification reports an old client row restored after a rotation or revocation', async (t) => {
   const { vault, dataDir } = await testVault(t);
   const { id } = await create(vault);
   const old = await vault.db.reader.selectFrom('acme_clients').selectAll().executeTakeFirstOrThrow();

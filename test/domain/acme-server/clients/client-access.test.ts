@@ -61,11 +61,7 @@ const refusals: Readonly<Record<string, readonly [Partial<AcmeClient>, Partial<t
     {},
     /may not be used from 192\.0\.2\.1\. .*update 3 --allow-ip CIDR"\.$/,
   ],
-  'a client with networks none of which is readable': [
-    { networks: [] },
-    {},
-    /may not be used from 192\.0\.2\.1/,
-  ],
+  'a client whose networks are all unreadable': [{ networks: [] }, {}, /may not be used from 192\.0\.2\.1/],
   'a client at the directory of another issuer': [
     {},
     { issuer: 'other-ca' },
@@ -74,26 +70,26 @@ const refusals: Readonly<Record<string, readonly [Partial<AcmeClient>, Partial<t
 };
 
 for (const [what, [rights, asked, detail]] of Object.entries(refusals)) {
-  test(`${what} is unauthorized, and is told what to do`, () => {
+  test(`${what} is rejected as unauthorized with the reason`, () => {
     const refusal = refusalOfClient({ ...client, ...rights }, { ...request, ...asked });
     assert.equal(refusal?.type, 'unauthorized');
     assert.match(refusal.message, detail);
   });
 }
 
-test('an address that is unknown is in no network', () => {
+test('a request from an unknown address is rejected when the client is limited to networks', () => {
   const refusal = refusalOfClient({ ...client, networks }, { ...request, ip: undefined });
   assert.match(refusal?.message ?? '', /may not be used from an unknown address/);
 });
 
-test('an active client is let in at its issuers from its networks', () => {
+test('an active client is accepted at its issuer from its networks', () => {
   assert.equal(
     refusalOfClient({ ...client, networks, expiresAt: 1001 }, { ...request, ip: '10.1.2.3' }),
     undefined,
   );
 });
 
-test('forbidden names are refused together, each with a subproblem', () => {
+test('all forbidden names are rejected in one problem, each with a subproblem', () => {
   const refusal = refusalOfNames(client, names('a.example.com', 'example.com', '198.51.100.1'));
   assert.equal(refusal?.type, 'rejectedIdentifier');
   assert.match(
@@ -110,7 +106,7 @@ test('forbidden names are refused together, each with a subproblem', () => {
   assert.equal(refusalOfNames(client, names('a.example.com', '*.example.com', '192.0.2.9')), undefined);
 });
 
-test('a client that is confined to profiles gets those, and its only one without asking', () => {
+test('a client confined to profiles can use only these, and its only profile of an issuer is the default', () => {
   const confined = { ...client, profiles: new Set(['local-ca/web', 'other/mail', 'other/web']) };
   assert.equal(profileForOrder(client, 'local-ca', undefined), undefined);
   assert.equal(profileForOrder(client, 'local-ca', 'any'), 'any');
@@ -156,7 +152,7 @@ test('a key is found by its kid until a rotation replaces it; unknown ones are n
   assert.equal(await findAcmeClient(vault, 99), undefined);
 });
 
-suite('a row that was changed outside the vault is refused and logged', async () => {
+suite('a client row modified outside the vault', async () => {
   const forged: Readonly<Record<string, string>> = {
     name: "'root'",
     kid: "'1'",
@@ -171,7 +167,7 @@ suite('a row that was changed outside the vault is refused and logged', async ()
     tag: 'null',
   };
   for (const [column, value] of Object.entries(forged)) {
-    test(`with another ${column}`, async (t) => {
+    test(`is rejected and logged if it has another ${column}`, async (t) => {
       const { vault, dataDir, log } = await testVault(t);
       const { id, key } = await create(vault);
       outside(dataDir, (db) => db.exec(`update acme_clients set ${column} = ${value}`));
@@ -184,7 +180,7 @@ suite('a row that was changed outside the vault is refused and logged', async ()
     });
   }
 
-  test('with the sealed key of another client', async (t) => {
+  test('is rejected if it has the sealed key of another client', async (t) => {
     const { vault, dataDir } = await testVault(t);
     const { key } = await create(vault);
     const { id: other } = await create(vault, 'other');
@@ -197,7 +193,7 @@ suite('a row that was changed outside the vault is refused and logged', async ()
   });
 });
 
-test('requests are noted at most once a minute', async (t) => {
+test('the last use of a client is noted at most once a minute', async (t) => {
   const { vault } = await testVault(t);
   const { id } = await create(vault);
   vault.keyUse.noteAcmeClient(id, '192.0.2.1');

@@ -32,7 +32,7 @@ const refused: readonly (readonly [text: string, refusal: RegExp])[] = [
 ];
 
 for (const [text, refusal] of refused) {
-  test(`${JSON.stringify(text)} is no pattern, and the refusal says why`, () => {
+  test(`${JSON.stringify(text)} is rejected as a name pattern with the reason`, () => {
     const read = parseNamePattern(text);
     assert('refusal' in read);
     assert.match(read.refusal, refusal);
@@ -53,7 +53,7 @@ const normal: Readonly<Record<string, string>> = {
 };
 
 for (const [text, pattern] of Object.entries(normal)) {
-  test(`${JSON.stringify(text)} is the pattern ${pattern}, which its JSON Schema accepts`, () => {
+  test(`${JSON.stringify(text)} is normalized to ${pattern}, which matches the JSON Schema pattern`, () => {
     assert.deepEqual(parseNamePattern(text), { pattern });
     assert.deepEqual(parseNamePattern(pattern), { pattern });
     assert.match(pattern, new RegExp(namePatternPattern));

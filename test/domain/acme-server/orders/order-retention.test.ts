@@ -34,7 +34,7 @@ async function opened(t: TestContext) {
   };
 }
 
-test('orders go a week after their expiry, finished or not, and others stay', async (t) => {
+test('orders of every status are pruned a week after they expire, and younger orders stay', async (t) => {
   const { vault, past, count, stop } = await opened(t);
   for (const status of ['pending', 'valid', 'invalid', 'processing'] as const) {
     await past(2, status, 7 * day + 1);
@@ -45,7 +45,7 @@ test('orders go a week after their expiry, finished or not, and others stay', as
   assert.equal(await pruneOrders(vault, stop.signal), 0);
 });
 
-test('many orders go in portions with pauses, and the rest stays when the server stops', async (t) => {
+test('orders are pruned in batches of 500 with pauses until the server stops', async (t) => {
   const { vault, world, past, count, stop } = await opened(t);
   await past(1600, 'valid', 30 * day);
   const pruning = pruneOrders(vault, stop.signal);
@@ -60,7 +60,7 @@ test('many orders go in portions with pauses, and the rest stays when the server
   assert.equal(await count('acme_client_orders'), 601);
 });
 
-test('used nonces go as soon as no process would accept them again', async (t) => {
+test('used nonces are pruned once no process accepts them anymore', async (t) => {
   const { vault, world, count, stop } = await opened(t);
   const before = await count('acme_nonces');
   await vault.db.write(async (writer) => {
@@ -74,7 +74,7 @@ test('used nonces go as soon as no process would accept them again', async (t) =
   assert.equal(await count('acme_nonces'), 0);
 });
 
-test('a vault without past orders writes nothing for them', async (t) => {
+test('pruning writes nothing when no order or nonce is due', async (t) => {
   const { vault, stop } = await opened(t);
   const writing = t.mock.method(vault.db, 'write');
   assert.deepEqual([await pruneOrders(vault, stop.signal), await pruneNonces(vault, stop.signal)], [0, 0]);

@@ -20,8 +20,8 @@ function problemOf(work: () => unknown): AcmeProblem {
   assert.fail('nothing was thrown');
 }
 
-suite('the identifiers of an order', () => {
-  test('are names and addresses in their normal form, each once', () => {
+suite('order identifiers', () => {
+  test('are normalized and deduplicated', () => {
     const read = readIdentifiers([
       ...[dns('WWW.Example.test'), dns('www.example.test'), dns('*.example.test'), dns('www.example.test.')],
       ...[ip('192.0.2.7'), ip('2001:DB8:0::1'), ip('2001:db8::1'), dns('xn--bcher-kva.example')],
@@ -34,14 +34,17 @@ suite('the identifiers of an order', () => {
   const wrong: Readonly<
     Record<string, readonly [type: string, list: readonly { type: string; value: string }[]]>
   > = {
-    'no identifier': ['malformed', []],
-    'more than a hundred': ['malformed', Array.from({ length: 101 }, (_, n) => dns(`n${n}.example.test`))],
-    'another type': ['unsupportedIdentifier', [{ type: 'email', value: 'a@example.test' }]],
-    'a name in another script': ['malformed', [dns('bücher.example')]],
+    'an empty list': ['malformed', []],
+    'more than 100 identifiers': [
+      'malformed',
+      Array.from({ length: 101 }, (_, n) => dns(`n${n}.example.test`)),
+    ],
+    'an unsupported type': ['unsupportedIdentifier', [{ type: 'email', value: 'a@example.test' }]],
+    'a name with non-ASCII letters': ['malformed', [dns('bücher.example')]],
     'a URL': ['malformed', [dns('https://www.example.test')]],
     'a port': ['malformed', [dns('www.example.test:443')]],
-    'a wildcard inside': ['malformed', [dns('www.*.example.test')]],
-    'a wildcard of a top level': ['malformed', [dns('*.')]],
+    'a wildcard inside a name': ['malformed', [dns('www.*.example.test')]],
+    'a wildcard without a domain': ['malformed', [dns('*.')]],
     'two wildcards': ['malformed', [dns('*.*.example.test')]],
     'an underscore': ['malformed', [dns('_acme.example.test')]],
     'an empty name': ['malformed', [dns('')]],
@@ -49,17 +52,17 @@ suite('the identifiers of an order', () => {
     'a name as an address': ['malformed', [ip('www.example.test')]],
     'an address with a zone': ['malformed', [ip('fe80::1%eth0')]],
     'an address in brackets': ['malformed', [ip('[2001:db8::1]')]],
-    'an address in another notation': ['malformed', [ip('0300.0.2.7')]],
+    'an address in octal notation': ['malformed', [ip('0300.0.2.7')]],
     'a network': ['malformed', [ip('192.0.2.0/24')]],
     'a line feed': ['malformed', [dns('www.example.test\n')]],
   };
   for (const [what, [type, list]] of Object.entries(wrong)) {
-    test(`are refused with ${type} for ${what}`, () => {
+    test(`are rejected with ${type} for ${what}`, () => {
       assert.equal(problemOf(() => readIdentifiers(list)).type, type);
     });
   }
 
-  test('are refused with a subproblem for each that is wrong', () => {
+  test('are rejected with a subproblem for each invalid identifier', () => {
     const problem = problemOf(() =>
       readIdentifiers([dns('fine.example.test'), dns('a b'), { type: 'x', value: 'y' }]),
     );
@@ -74,11 +77,11 @@ suite('the identifiers of an order', () => {
   });
 });
 
-suite('the dates of an order', () => {
+suite('order dates', () => {
   const now = Date.parse('2027-01-01T00:00:00.500Z');
   const at = (ms: number) => new Date(now + ms).toISOString();
 
-  test('are taken in whole seconds, within what the issuer permits', () => {
+  test('are truncated to whole seconds and accepted within the limits of the issuer', () => {
     assert.deepEqual(readValidity({}, day, now), { notBefore: undefined, notAfter: undefined });
     assert.deepEqual(readValidity({ notAfter: '2027-01-01T23:00:00.9Z' }, day, now), {
       notBefore: undefined,
@@ -90,23 +93,23 @@ suite('the dates of an order', () => {
   });
 
   const wrong = {
-    'no timestamp': { notAfter: 'tomorrow' },
-    'no offset': { notAfter: '2027-01-01T23:00:00' },
-    'the past': { notAfter: at(-minute) },
-    'too late an end': { notAfter: at(day + minute) },
-    'too early a start': { notBefore: at(-6 * minute) },
-    'too late a start': { notBefore: at(day + minute) },
+    'an invalid timestamp': { notAfter: 'tomorrow' },
+    'a timestamp without an offset': { notAfter: '2027-01-01T23:00:00' },
+    'an end in the past': { notAfter: at(-minute) },
+    'an end that is too late': { notAfter: at(day + minute) },
+    'a start that is too early': { notBefore: at(-6 * minute) },
+    'a start that is too late': { notBefore: at(day + minute) },
     'an end before the start': { notBefore: at(2 * minute), notAfter: at(minute) },
   };
   for (const [what, written] of Object.entries(wrong)) {
-    test(`are malformed for ${what}`, () => {
+    test(`are rejected as malformed for ${what}`, () => {
       assert.equal(problemOf(() => readValidity(written, day, now)).type, 'malformed');
     });
   }
 });
 
-suite('the contacts of an account', () => {
-  test('are email addresses, each once', () => {
+suite('account contacts', () => {
+  test('are deduplicated email addresses', () => {
     assert.deepEqual(
       readContacts(['mailto:ops@example.test', 'MAILTO:ops@example.test', 'mailto:a%2Bb@example.test']),
       [...['mailto:ops@example.test', 'mailto:a+b@example.test']],
@@ -121,13 +124,13 @@ suite('the contacts of an account', () => {
     ],
   };
   for (const [type, contacts] of Object.entries(wrong)) {
-    test(`are refused with ${type}`, () => {
+    test(`are rejected with ${type}`, () => {
       for (const contact of contacts)
         assert.equal(problemOf(() => readContacts([contact])).type, type, contact);
     });
   }
 
-  test('are at most ten', () => {
+  test('are rejected when there are more than ten', () => {
     const many = Array.from({ length: 11 }, (_, n) => `mailto:ops${n}@example.test`);
     assert.equal(problemOf(() => readContacts(many)).type, 'invalidContact');
   });

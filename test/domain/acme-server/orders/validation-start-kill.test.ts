@@ -20,7 +20,7 @@ function letTimePass(dataDir: string): void {
   });
 }
 
-test('an order whose validation was killed leads to a certificate after a restart', async (t) => {
+test('an order whose server was killed during validation becomes valid after a restart', async (t) => {
   const dns = await fakeDns(t);
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   dns.trouble = () => {

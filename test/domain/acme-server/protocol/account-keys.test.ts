@@ -24,25 +24,25 @@ const ec = {
 const short = { x: 'AAAA' };
 
 const refused: Readonly<Record<string, readonly [jwk: unknown, type: string]>> = {
-  'no object': ['key', 'malformed'],
+  'a string instead of an object': ['key', 'malformed'],
   null: [null, 'malformed'],
   'a list': [[ec], 'malformed'],
-  'no type': [{ ...ec, kty: undefined }, 'malformed'],
+  'a missing kty': [{ ...ec, kty: undefined }, 'malformed'],
   'a private key': [{ ...ec, d: 'AAAA' }, 'malformed'],
   'a symmetric key': [{ kty: 'oct', k: 'AAAA' }, 'malformed'],
-  'an unknown type': [{ kty: 'PQ' }, 'badPublicKey'],
-  'another curve': [{ ...ec, crv: 'P-521' }, 'badPublicKey'],
+  'an unknown kty': [{ kty: 'PQ' }, 'badPublicKey'],
+  'the curve P-521': [{ ...ec, crv: 'P-521' }, 'badPublicKey'],
   'a coordinate that is too short': [{ ...ec, ...short }, 'badPublicKey'],
   'a coordinate that is not base64url': [{ ...ec, x: `${ec.x}=` }, 'badPublicKey'],
   'a coordinate with bits after the last byte': [{ ...ec, x: `${ec.x.slice(0, -1)}V` }, 'badPublicKey'],
-  'no coordinate': [{ ...ec, y: undefined }, 'badPublicKey'],
-  'another curve of Edwards': [{ kty: 'OKP', crv: 'X25519', x: ec.x }, 'badPublicKey'],
+  'a missing coordinate': [{ ...ec, y: undefined }, 'badPublicKey'],
+  'the curve X25519': [{ kty: 'OKP', crv: 'X25519', x: ec.x }, 'badPublicKey'],
   'RSA with 1024 bits': [{ kty: 'RSA', e: 'AQAB', n: exampleModulus.slice(0, 171) }, 'badPublicKey'],
   'RSA with 8192 bits': [
     { kty: 'RSA', e: 'AQAB', n: exampleModulus.slice(0, 340).repeat(4) },
     'badPublicKey',
   ],
-  'RSA with an exponent of its own': [{ kty: 'RSA', e: 'Aw', n: exampleModulus }, 'badPublicKey'],
+  'RSA with the exponent 3': [{ kty: 'RSA', e: 'Aw', n: exampleModulus }, 'badPublicKey'],
   'RSA with a huge exponent': [{ kty: 'RSA', e: exampleModulus, n: exampleModulus }, 'badPublicKey'],
 };
 
@@ -56,8 +56,8 @@ function problemOf(work: () => unknown): AcmeProblem {
   assert.fail('nothing was thrown');
 }
 
-suite('the key of an account', () => {
-  test('has the thumbprint of the example in RFC 7638, whatever else its JWK has', () => {
+suite('an account key', () => {
+  test('has the thumbprint of the RFC 7638 example and ignores additional JWK members', () => {
     const jwk = { kty: 'RSA', n: exampleModulus, e: 'AQAB', alg: 'RS256', kid: '2011-04-29' };
     const key = readAccountKey(jwk);
     assert.equal(key.thumbprint, 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs');
@@ -65,12 +65,12 @@ suite('the key of an account', () => {
   });
 
   for (const [what, [jwk, type]] of Object.entries(refused)) {
-    test(`is refused for ${what}`, () => {
+    test(`is rejected for ${what}`, () => {
       assert.equal(problemOf(() => readAccountKey(jwk)).type, type);
     });
   }
 
-  test('verifies what it signed with its algorithm, and nothing else', async () => {
+  test('verifies its own signatures and rejects forged and modified messages', async () => {
     const keys = new AccountKeys();
     for (const alg of ['ES256', 'ES384', 'RS256', 'EdDSA'] as const) {
       const own = await newKey(alg);
@@ -90,7 +90,7 @@ suite('the key of an account', () => {
     }
   });
 
-  test('refuses an algorithm that is not its own, and says which are accepted', async () => {
+  test('rejects the algorithm of another key type and lists the accepted algorithms', async () => {
     const { jwk } = await newKey('ES256');
     const { privateKey } = await newKey('ES384');
     const header = { alg: 'ES384', url: 'https://vault.test/x', jwk };
@@ -101,7 +101,7 @@ suite('the key of an account', () => {
     });
   });
 
-  test('is refused if its point is not on its curve', async () => {
+  test('is rejected if its point is not on its curve', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = { ...ec, y: Buffer.alloc(32, 1).toString('base64url') };
     const message = readMessage(

@@ -19,7 +19,7 @@ suite('a nonce', () => {
     nonces.use(other);
   });
 
-  test('is accepted by another process, until it is stored with a change', async (t) => {
+  test('is accepted by another process, but rejected when it is stored a second time', async (t) => {
     const { vault } = await testVault(t);
     const [first, second] = [new Nonces(vault), new Nonces(vault)];
     const text = first.fresh();
@@ -32,7 +32,7 @@ suite('a nonce', () => {
     );
   });
 
-  test('expires, also if its time is in the future', async (t) => {
+  test('is rejected after its lifetime and when its time is in the future', async (t) => {
     const { vault, world } = await testVault(t);
     const nonces = new Nonces(vault);
     const text = nonces.fresh();
@@ -46,7 +46,7 @@ suite('a nonce', () => {
     assert.throws(() => nonces.use(early), refused);
   });
 
-  test('stays used although a process remembers only so many', async (t) => {
+  test('is rejected as used even when a process has used more nonces than it remembers', async (t) => {
     const { vault, world } = await testVault(t);
     const nonces = new Nonces(vault, 3);
     const used = Array.from({ length: 4 }, () => nonces.fresh());
@@ -58,7 +58,7 @@ suite('a nonce', () => {
     assert.throws(() => nonces.use(last), refused);
   });
 
-  test('is refused if it was changed, shortened, is missing or of another vault, and is malformed if it is not base64url', async (t) => {
+  test('is rejected if modified, shortened, missing or from another vault, and malformed if not base64url', async (t) => {
     const { vault } = await testVault(t);
     const { vault: other } = await testVault(t);
     const nonces = new Nonces(vault);

@@ -10,7 +10,7 @@ const type = 'dns-01';
 const place = '_acme-challenge.www.example.test';
 
 suite('a TXT record', () => {
-  test('with the digest is valid, among others and for a wildcard', async (t) => {
+  test('with the digest is accepted among other values and for a wildcard', async (t) => {
     const { validate } = await validator(t, { [`TXT ${place}`]: ['other', digest, ['two ', 'strings']] });
     assert.equal(await validate({ type }), undefined);
     assert.equal(await validate({ type, identifier: '*.www.example.test' }), undefined);
@@ -21,7 +21,7 @@ suite('a TXT record', () => {
     assert.equal(await validate({ type }), undefined);
   });
 
-  test('is found behind aliases', async (t) => {
+  test('is found through CNAME records', async (t) => {
     const records: FakeRecords = {
       [`CNAME ${place}`]: ['a.acme.test'],
       'CNAME a.acme.test': ['b.acme.test'],
@@ -31,7 +31,7 @@ suite('a TXT record', () => {
     assert.equal(await validate({ type }), undefined);
   });
 
-  test('that is absent is unauthorized, also behind an alias', async (t) => {
+  test('that is missing fails with unauthorized, also behind a CNAME record', async (t) => {
     const { refused, dns } = await validator(t, {});
     await refused('unauthorized', /^_acme-challenge\.www\.example\.test has no TXT record$/, { type });
     dns.records = { [`CNAME ${place}`]: ['a.acme.test'] };
@@ -42,13 +42,13 @@ suite('a TXT record', () => {
     );
   });
 
-  test('with other values is shown', async (t) => {
+  test('with other values fails and lists the values on one line, shortened', async (t) => {
     const { refused } = await validator(t, { [`TXT ${place}`]: ['one', 'x'.repeat(200), 'a\nb', 'four'] });
     await refused('incorrectResponse', /has the TXT records .* and 1 more instead of [\w-]{43}$/, { type });
     await refused('incorrectResponse', /^[^\n]*$/, { type });
   });
 
-  test('is not looked for where the DNS fails or loops', async (t) => {
+  test('cannot be looked up after SERVFAIL, garbage, a CNAME loop or more than 8 CNAME records', async (t) => {
     const { refused, dns } = await validator(t, {});
     dns.trouble = () => 'SERVFAIL';
     await refused('dns', /query for the TXT of _acme-challenge\.www\.example\.test failed: .* SERVFAIL/, {
@@ -80,13 +80,13 @@ suite('CAA records', () => {
     return validator(t, { ...valid, ...records }, { caaIdentities: identities });
   }
 
-  test('are not looked up unless the setting names this CA', async (t) => {
+  test('are not looked up when no CAA identity is configured', async (t) => {
     const { validate, dns } = await checked(t, { 'CAA www.example.test': [caa(';')] }, []);
     assert.equal(await validate({ type }), undefined);
     assert.equal(dns.questions.filter(({ type: asked }) => asked === 'CAA').length, 0);
   });
 
-  test('permit a CA that they name, and all if there are none', async (t) => {
+  test('permit a listed CA, and every CA if there are no records', async (t) => {
     const { validate, dns } = await checked(t, {});
     assert.equal(await validate({ type }), undefined);
     assert.deepEqual(
@@ -113,7 +113,7 @@ suite('CAA records', () => {
     assert.equal(await validate({ type }), undefined);
   });
 
-  test('for wildcards replace the others for wildcards only', async (t) => {
+  test('with the tag issuewild replace the others for wildcards only', async (t) => {
     const { validate, refused } = await checked(t, {
       'CAA www.example.test': [caa('ca.example.test'), caa(';', 'issuewild')],
     });
@@ -122,24 +122,24 @@ suite('CAA records', () => {
   });
 
   for (const [what, value, isPermitted] of [
-    ['this method', 'ca.example.test; validationmethods=http-01,dns-01', true],
-    ['another method', 'ca.example.test; validationmethods=http-01', false],
+    ['this validation method', 'ca.example.test; validationmethods=http-01,dns-01', true],
+    ['another validation method', 'ca.example.test; validationmethods=http-01', false],
     ['this account', 'ca.example.test; accounturi=https://vault.example.test/acme/local-ca/account/1', true],
     [
       'another account',
       'ca.example.test; accounturi=https://vault.example.test/acme/local-ca/account/2',
       false,
     ],
-    ['an unreadable parameter', 'ca.example.test; what', false],
-    ['one account twice', 'ca.example.test; accounturi=x; accounturi=y', false],
+    ['an invalid parameter', 'ca.example.test; what', false],
+    ['two accounturi parameters', 'ca.example.test; accounturi=x; accounturi=y', false],
   ] as const) {
-    test(`for ${what} ${isPermitted ? 'permit' : 'forbid'} to issue`, async (t) => {
+    test(`for ${what} ${isPermitted ? 'permit' : 'forbid'} issuance`, async (t) => {
       const { validate } = await checked(t, { 'CAA www.example.test': [caa(value)] });
       assert.equal((await validate({ type }))?.type, isPermitted ? undefined : 'caa');
     });
   }
 
-  test('that are critical and unknown forbid, and others do not', async (t) => {
+  test('with an unknown tag forbid issuance if they are critical, and permit it otherwise', async (t) => {
     const { validate, refused, dns } = await checked(t, {
       'CAA www.example.test': [caa('x', 'unheard', 128), caa('ca.example.test')],
     });
@@ -148,7 +148,7 @@ suite('CAA records', () => {
     assert.equal(await validate({ type }), undefined);
   });
 
-  test('that cannot be looked up are a problem of the DNS', async (t) => {
+  test('that cannot be looked up fail the validation with a dns problem', async (t) => {
     const { refused, dns } = await checked(t, {});
     dns.trouble = ({ type: asked }) => (asked === 'CAA' ? 'SERVFAIL' : undefined);
     await refused('dns', /query for the CAA of www\.example\.test failed/, { type });

@@ -45,8 +45,8 @@ function leading(location: string, status = 302) {
   };
 }
 
-suite('a server that answers', () => {
-  test('with the key authorization is valid, also with a line end, and is asked for the name', async (t) => {
+suite('http-01 validation', () => {
+  test('succeeds with trailing whitespace after the key authorization, one A query and the name as Host', async (t) => {
     const { validate, server, dns } = await prepared(t, (_, response) =>
       response.end(`${keyAuthorization}\r\n \t`),
     );
@@ -59,14 +59,14 @@ suite('a server that answers', () => {
     assert.equal(dns.questions.filter(({ type }) => type === 'A').length, 1);
   });
 
-  test('for an address is asked without the DNS', async (t) => {
+  test('succeeds for an IP address without a DNS query', async (t) => {
     const { validate, server, dns } = await prepared(t, (_, response) => response.end(keyAuthorization));
     assert.equal(await validate({ identifier: '127.0.0.1' }), undefined);
     assert.equal(server.requests[0]?.headers.host, '127.0.0.1');
     assert.deepEqual(dns.questions, []);
   });
 
-  test('on IPv4 is found after nothing accepts the connection on IPv6', async (t) => {
+  test('falls back to IPv4 after a failed IPv6 connection, and reports both when both fail', async (t) => {
     const { validate, refused, ports } = await prepared(
       t,
       (_, response) => response.end(keyAuthorization),
@@ -84,7 +84,7 @@ suite('a server that answers', () => {
     );
   });
 
-  test('with something else is shown in the problem, shortened and on one line', async (t) => {
+  test('rejects another response body and quotes it, shortened and on one line', async (t) => {
     let body = 'an\nother \u{1b}[2J';
     const { refused } = await prepared(t, (_, response) => response.end(body));
     await refused(
@@ -99,7 +99,7 @@ suite('a server that answers', () => {
     await refused('incorrectResponse', /answered "" \(0 bytes\)/);
   });
 
-  test('with an error is unauthorized, and named with its address', async (t) => {
+  test('fails with unauthorized for status 404 and reports the URL and address', async (t) => {
     const { refused } = await prepared(t, (_, response) => response.writeHead(404).end(keyAuthorization));
     await refused(
       'unauthorized',
@@ -108,8 +108,8 @@ suite('a server that answers', () => {
   });
 });
 
-suite('redirects', () => {
-  test('are followed to another path and another name, and to HTTPS that nobody trusts', async (t) => {
+suite('http-01 redirects', () => {
+  test('are followed to another path, another name and HTTPS with an untrusted certificate', async (t) => {
     const seen: string[] = [];
     const { validate, ports } = await prepared(t, (path, response, host) => {
       seen.push(`${host}${path}`);
@@ -156,7 +156,7 @@ suite('redirects', () => {
     ['http://absent.example.test/', /absent\.example\.test has no A or AAAA record/],
   ];
   for (const [location, why] of refusals) {
-    test(`to ${location.slice(0, 50)} are refused`, async (t) => {
+    test(`to ${location.slice(0, 50)} are rejected`, async (t) => {
       const { validate, server } = await prepared(t, leading(location));
       const problem = await validate();
       assert.match(problem?.message ?? '', why);
@@ -165,7 +165,7 @@ suite('redirects', () => {
     });
   }
 
-  test('to another name show nothing of what is there', async (t) => {
+  test('to another name do not reveal the response body', async (t) => {
     const { refused } = await prepared(t, (path, response) => {
       if (path === challengePath)
         response.writeHead(302, { Location: 'http://other.example.test/secret' }).end();
@@ -177,14 +177,14 @@ suite('redirects', () => {
     );
   });
 
-  test('of a form, and without a place, are no answer', async (t) => {
+  test('with status 303 or without a Location header are rejected', async (t) => {
     const form = await prepared(t, leading('/next', 303));
     await form.refused('unauthorized', /answered with status 303/);
     const lost = await prepared(t, (_, response) => response.writeHead(302).end());
     await lost.refused('connection', /redirects without a Location/);
   });
 
-  test('end after ten', async (t) => {
+  test('are followed at most ten times', async (t) => {
     let hops = 10;
     const { validate, refused, server } = await prepared(t, (path, response) => {
       const at = Number(/\d+$/.exec(path === challengePath ? '0' : path)?.[0]);
@@ -199,7 +199,7 @@ suite('redirects', () => {
   });
 });
 
-suite('by default', () => {
+suite('the default address rules', () => {
   const refused: readonly [type: 'A' | 'AAAA', address: string, kind: RegExp][] = [
     [
       'A',
@@ -215,7 +215,7 @@ suite('by default', () => {
     ['AAAA', '::ffff:127.0.0.1', /a loopback address/],
   ];
   for (const [type, address, kind] of refused) {
-    test(`no name leads to ${address}`, async (t) => {
+    test(`reject a name that resolves to ${address}`, async (t) => {
       const dns = { [`${type} www.example.test`]: [address] };
       const { refused, server } = await prepared(
         t,
@@ -228,7 +228,7 @@ suite('by default', () => {
     });
   }
 
-  test('an address of this host is refused as an identifier, too', async (t) => {
+  test('reject a loopback address as an identifier', async (t) => {
     const { refused, server } = await prepared(t, (_, response) => response.end(keyAuthorization), {
       rules: { allowed: [] },
     });
@@ -267,20 +267,20 @@ suite('hostile servers', () => {
   });
 
   for (const [what, bytes, why] of [
-    ['no HTTP', 'SSH-2.0-OpenSSH_9.2p1\r\n', /the response is not HTTP/],
+    ['an SSH banner', 'SSH-2.0-OpenSSH_9.2p1\r\n', /the response is not HTTP/],
     [
-      'another protocol',
+      'a protocol switch',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
       /closed the connection/,
     ],
     [
-      'half an answer',
+      'an incomplete response',
       'HTTP/1.1 200 OK\r\nContent-Length: 87\r\n\r\nhalf',
       /before the response was complete|aborted/,
     ],
-    ['nothing', '', /closed the connection/],
+    ['an empty response', '', /closed the connection/],
   ] as const) {
-    test(`${what} is no answer`, async (t) => {
+    test(`${what} fails the validation with a connection problem`, async (t) => {
       const { refused, ports } = await validator(t, records);
       ports.http = await rawServer(t, (socket) => {
         socket.once('data', () => socket.end(bytes));
@@ -300,7 +300,7 @@ suite('hostile servers', () => {
     return { begun: promise };
   };
 
-  test('a body that does not end is given up after ten seconds', async (t) => {
+  test('a response body that does not end times out after ten seconds', async (t) => {
     const world = new TestWorld();
     const checked = await validator(t, records, { world });
     const { begun } = await dripping(t, checked, 'HTTP/1.1 200 OK\r\n\r\nsl');
@@ -314,7 +314,7 @@ suite('hostile servers', () => {
     );
   });
 
-  test('a validation ends when it is canceled, without a verdict', async (t) => {
+  test('a canceled validation rejects with the reason of the cancellation', async (t) => {
     const checked = await validator(t, records);
     const { begun } = await dripping(t, checked, 'HTTP/1.1 200 OK\r\n\r\nsl');
     const stop = new AbortController();
@@ -325,13 +325,13 @@ suite('hostile servers', () => {
   });
 });
 
-suite('the DNS', () => {
-  test('that has no address for the name is a problem of the DNS', async (t) => {
+suite('DNS lookups for http-01', () => {
+  test('fail with a dns problem for a name without A or AAAA records', async (t) => {
     const { refused } = await validator(t, {});
     await refused('dns', /^www\.example\.test has no A or AAAA record$/);
   });
 
-  test('that fails is quoted', async (t) => {
+  test('fail with a dns problem that reports the name server and SERVFAIL', async (t) => {
     const { refused, dns } = await validator(t, records);
     dns.trouble = () => 'SERVFAIL';
     await refused('dns', /query for the A of www\.example\.test failed: 127\.0\.0\.1:\d+ answered SERVFAIL/);

@@ -70,14 +70,14 @@ async function odd({
   };
 }
 
-suite('a server with the certificate of the challenge', () => {
-  test('is valid, and is asked for the name', async (t) => {
+suite('tls-alpn-01 validation with the challenge certificate', () => {
+  test('succeeds for a name and sends it as SNI', async (t) => {
     const { validate, server } = await prepared(t, await rightFor('www.example.test'));
     assert.equal(await validate({ type }), undefined);
     assert.deepEqual(server.names, ['www.example.test']);
   });
 
-  test('is valid for an address, and is asked for its reverse name', async (t) => {
+  test('succeeds for an IP address and sends its reverse name as SNI', async (t) => {
     const { validate, server } = await prepared(t, await rightFor('127.0.0.1'));
     assert.equal(await validate({ type, identifier: '127.0.0.1' }), undefined);
     assert.deepEqual(server.names, ['1.0.0.127.in-addr.arpa']);
@@ -88,7 +88,7 @@ suite('a server with the certificate of the challenge', () => {
   });
 });
 
-suite('a server with another certificate', () => {
+suite('tls-alpn-01 validation with another certificate', () => {
   const cases: readonly [what: string, certificate: () => Promise<TlsOptions>, why: RegExp][] = [
     [
       'for another name',
@@ -96,7 +96,7 @@ suite('a server with another certificate', () => {
       /has the names DNS:other\.example\.test instead of www\.example\.test alone$/,
     ],
     [
-      'for a further name',
+      'for an additional name',
       () => odd({ names: ['www.example.test', 'b.test'] }),
       /has the names DNS:www\.example\.test, DNS:b\.test instead/,
     ],
@@ -112,12 +112,12 @@ suite('a server with another certificate', () => {
       /is for another key authorization$/,
     ],
     ['whose extension is not critical', () => odd({ isCritical: false }), /not critical$/],
-    ['without the extension', () => odd({ count: 0 }), /no acmeIdentifier extension$/],
-    ['with two of the extension', () => odd({ count: 2 }), /several acmeIdentifier extensions$/],
-    ['of a CA', () => odd({ isIssued: true }), /is not self-signed$/],
+    ['without the acmeIdentifier extension', () => odd({ count: 0 }), /no acmeIdentifier extension$/],
+    ['with two acmeIdentifier extensions', () => odd({ count: 2 }), /several acmeIdentifier extensions$/],
+    ['signed by a CA', () => odd({ isIssued: true }), /is not self-signed$/],
   ];
   for (const [what, certificate, why] of cases) {
-    test(`${what} is refused`, async (t) => {
+    test(`rejects a certificate ${what}`, async (t) => {
       const { refused } = await prepared(t, await certificate());
       await refused('incorrectResponse', why, { type });
       await refused('incorrectResponse', /^the certificate of www\.example\.test \(127\.0\.0\.1:\d+\) /, {
@@ -127,8 +127,8 @@ suite('a server with another certificate', () => {
   }
 });
 
-suite('a server without acme-tls/1', () => {
-  test('is refused, whether it rejects the protocol or ignores it', async (t) => {
+suite('tls-alpn-01 validation without acme-tls/1', () => {
+  test('fails if the server rejects the ALPN protocol or ignores it', async (t) => {
     const web = await prepared(t, {
       ...(await rightFor('www.example.test')),
       ALPNProtocols: ['h2', 'http/1.1'],
@@ -144,10 +144,10 @@ suite('a server without acme-tls/1', () => {
 
   for (const [what, bytes] of [
     ['garbage', Buffer.alloc(4000, 0xa5)],
-    ['HTTP', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
-    ['nothing', Buffer.alloc(0)],
+    ['an HTTP response', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['an empty response', Buffer.alloc(0)],
   ] as const) {
-    test(`is refused if it answers ${what}`, async (t) => {
+    test(`fails if the server sends ${what}`, async (t) => {
       const { refused, ports } = await validator(t, records);
       ports.tls = await rawServer(t, (socket) => {
         socket.once('data', () => socket.end(bytes));
@@ -160,7 +160,7 @@ suite('a server without acme-tls/1', () => {
     });
   }
 
-  test('is refused if nothing listens, and on addresses of this host by default', async (t) => {
+  test('fails if the connection is refused, and by default for loopback and metadata addresses', async (t) => {
     const { refused } = await validator(t, records);
     await refused('connection', /127\.0\.0\.1:1: connection refused$/, { type });
     const strict = await validator(t, records, { rules: { allowed: [] } });

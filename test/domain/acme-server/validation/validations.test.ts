@@ -21,7 +21,7 @@ function held() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('a client has a few at once, and others are not behind it', async () => {
+test('a client runs at most 16 validations at the same time and does not delay those of another client', async () => {
   const { validations, running, begin, release } = held();
   for (let at = 0; at < 100; at += 1) begin(1, `one ${at}`);
   begin(2, 'two');
@@ -32,7 +32,7 @@ test('a client has a few at once, and others are not behind it', async () => {
   assert.equal(running.size, 0);
 });
 
-test('there are 64 at once of all clients together', async () => {
+test('at most 64 validations of all clients run at the same time', async () => {
   const { validations, running, begin, release } = held();
   for (let client = 0; client < 20; client += 1)
     for (let at = 0; at < 16; at += 1) begin(client, `${client} ${at}`);
@@ -42,7 +42,7 @@ test('there are 64 at once of all clients together', async () => {
   await validations.idle();
 });
 
-test('beyond 200 of a client and 2000 of all, the next is refused with a pause', async () => {
+test('a validation beyond 200 of its client or 2000 in total is rejected as rateLimited', async () => {
   const { validations, begin, release } = held();
   for (let at = 0; at < 199; at += 1) begin(0, `0 ${at}`);
   validations.requireRoom(0);
@@ -63,7 +63,7 @@ test('beyond 200 of a client and 2000 of all, the next is refused with a pause',
   validations.requireRoom(0);
 });
 
-test('one with the same key runs once, and all end when the process stops', async () => {
+test('end stops all running validations and starts no further ones', async () => {
   const { validations, running, begin } = held();
   for (let at = 0; at < 30; at += 1) begin(1, `key ${at % 20}`);
   await turn();

@@ -55,7 +55,7 @@ export function testLives(programs: readonly AcmeProgram[]): void {
           assert.ok(!(await home.issue(`after.${zone}`)).isDone, 'a deactivated account got a certificate');
       });
 
-      test('is refused with a key that is not the client’s', async (t) => {
+      test('is rejected with a wrong HMAC key', async (t) => {
         const vault = await sharedVault();
         const service = await vault.client(`${program.name}-wrong`, ...options);
         const hmacKey = randomBytes(32).toString('base64url').replace(/^-/, 'A');

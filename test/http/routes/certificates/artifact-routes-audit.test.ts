@@ -29,7 +29,7 @@ function commitsOf(t: TestContext, { vault, dataDir }: TestServer): () => number
 }
 
 suite('a download', () => {
-  test('has exactly one event, which is in the database when the answer arrives', async (t) => {
+  test('has exactly one event, which is in the database when the response arrives', async (t) => {
     const { server, key, downloads } = await prepared(t);
     await renewCertificate(server.vault, 'www');
     const expected = [];
@@ -49,7 +49,7 @@ suite('a download', () => {
     assert.match(expected[0]?.actor ?? '', /^api-key:\d+:web server$/);
   });
 
-  test('leaves no event where nothing left: 304, HEAD, metadata, refusals, what does not exist', async (t) => {
+  test('records no event for 304, HEAD, metadata, rejected requests and unknown certificates', async (t) => {
     const { server, key, downloads } = await prepared(t);
     const star = { headers: { 'If-None-Match': '*' } };
     const statuses = [];
@@ -70,7 +70,7 @@ suite('a download', () => {
     assert.deepEqual(downloads(), []);
   });
 
-  test('shares its commit with those that arrive together, and none is answered before it', async (t) => {
+  test('shares a commit with concurrent downloads, and is not sent before the commit', async (t) => {
     const { server, key, downloads } = await prepared(t);
     const count = 20;
     const { vault } = server;
@@ -104,7 +104,7 @@ suite('a download', () => {
     assert(commits() >= 1 && commits() <= 2, `${commits()} commits for ${count} downloads`);
   });
 
-  test('of a key is recorded before it can be read from the socket, request by request', async (t) => {
+  test('of a private key is recorded before the response can be read', async (t) => {
     const { server, key, downloads } = await prepared(t);
     for (let count = 1; count <= 5; count += 1) {
       const reply = await server.raw('GET', `${www}/private.key`, [`Authorization: Bearer ${key.raw}`]);
@@ -172,7 +172,7 @@ suite('a download that cannot be recorded', () => {
     assert.equal(downloads().length, 1);
   });
 
-  test('gives nothing away either when the audit log itself refuses the event', async (t) => {
+  test('is 503 without artifact contents when the audit log rejects the event', async (t) => {
     const { server, key, downloads } = await prepared(t);
     refuse(server.dataDir, 'insert', 'audit_events', { message: 'no more' });
     for (const file of artifactFiles) {

@@ -25,7 +25,7 @@ async function prepared(t: Parameters<typeof checkedServer>[0]) {
 }
 
 suite('a conditional download', () => {
-  test('of something unchanged is a 304 with tag, version and cache rules, and nothing else', async (t) => {
+  test('of an unchanged artifact returns 304 with ETag, version and Cache-Control, and no body', async (t) => {
     const { ask } = await prepared(t);
     for (const name of artifactFiles) {
       const target = file.replace('private.key', name);
@@ -70,7 +70,7 @@ suite('a conditional download', () => {
     for (const lines of changed) assert.equal((await ask(lines)).status, 200, lines.join());
   });
 
-  test('of something renewed is the new one, and the old tag still holds for the old version', async (t) => {
+  test('returns the new version after a renewal, and 304 for the old tag with the old version', async (t) => {
     const { server, ask, etag } = await prepared(t);
     await renewCertificate(server.vault, 'www');
     const fresh = await ask([`If-None-Match: ${etag}`]);
@@ -90,7 +90,7 @@ suite('a conditional download', () => {
     assert.deepEqual([status, headers.get('Certificate-Version')], [304, '2']);
   });
 
-  test('never answers 304 for what does not exist or may not be had', async (t) => {
+  test('never returns 304 for unknown or unauthorized artifacts', async (t) => {
     const { server, ask } = await prepared(t);
     await importOne(server.vault, 'other', { chain: true });
     const star = ['If-None-Match: *'];

@@ -43,7 +43,7 @@ suite('?version=', () => {
     assert.equal((await server.get(`${www}/private.key`, raw)).headers.get('Certificate-Version'), '2');
   });
 
-  test('is 404 for a version that does not exist and 400 for what is no version', async (t) => {
+  test('returns 404 for an unknown version and 400 for an invalid query', async (t) => {
     const { server, raw } = await prepared(t);
     for (const text of ['2', '999', '999999999'])
       assert.equal(await refusal(server, `${www}/private.key?version=${text}`, raw), '404 version_not_found');
@@ -73,7 +73,7 @@ suite('?version=', () => {
     );
   });
 
-  test('names what it refuses in the problem', async (t) => {
+  test('is reported as the invalid parameter in the error', async (t) => {
     const { server, raw } = await prepared(t);
     const response = await server.get(`${www}/private.key?version=abc`, raw);
     const { errors } = (await response.json()) as { errors: { path: string }[] };

@@ -28,7 +28,7 @@ const audited = (dataDir: string) =>
       .map(({ actor, detail }) => [action, actor, detail]),
   );
 
-test('the first call creates the certificate, the same call again changes and records nothing', async (t) => {
+test('PUT creates the certificate, and repeating it changes and records nothing', async (t) => {
   const { server, expect } = await administration(t);
   const body = { domains: ['www.example.test', 'a.example.test'], lifetime: '30d' };
   const created = await expect<Ensured>(201, 'PUT', www, body);
@@ -61,7 +61,7 @@ test('the first call creates the certificate, the same call again changes and re
   assert.deepEqual(audited(server.dataDir), events);
 });
 
-test('what differs is changed, what is not given gets its default, and names and key type renew', async (t) => {
+test('PUT changes what differs, resets omitted settings to defaults, and renews for new domains', async (t) => {
   const { server, expect } = await administration(t);
   await silentIssuer(server.vault, 'acme');
   await expect(201, 'PUT', www, {
@@ -89,7 +89,7 @@ test('what differs is changed, what is not given gets its default, and names and
   assert.equal((await expect<Ensured>(200, 'PUT', www, more)).changed, false);
 });
 
-test('an imported certificate gets the issuer', async (t) => {
+test('PUT sets the issuer of an imported certificate and queues a renewal', async (t) => {
   const { server, expect } = await administration(t);
   await importOne(server.vault, 'www', { chain: true });
   const { changed, renewal, certificate } = await expect<Ensured>(200, 'PUT', www, {
@@ -98,7 +98,7 @@ test('an imported certificate gets the issuer', async (t) => {
   assert.deepEqual([changed, typeof renewal, certificate.issuer], [true, 'number', 'local-ca']);
 });
 
-test('two first calls at once: one creates the certificate, the other finds it so', async (t) => {
+test('concurrent PUT requests create the certificate once', async (t) => {
   const { server, ask } = await administration(t);
   const body = { domains: ['www.example.test'] };
   const answers = await Promise.all([1, 2, 3].map(() => ask('PUT', www, body)));
@@ -107,7 +107,7 @@ test('two first calls at once: one creates the certificate, the other finds it s
   assert.equal(eventsOf(server.dataDir, 'certificate.update').length, 0);
 });
 
-test('what cannot be is refused, and changes nothing', async (t) => {
+test('PUT rejects invalid settings and unauthorized clients, and changes nothing', async (t) => {
   const { server, expect } = await administration(t);
   const domains = ['www.example.test'];
   const refused = async (path: string, body: object) => {

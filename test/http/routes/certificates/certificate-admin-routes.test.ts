@@ -12,8 +12,8 @@ const list = '/api/v1/certificates';
 type Change = { certificate: { name: string; status: string; domains: string[] }; renewal: number | null };
 type Problem = { code: string; detail: string; errors?: { path: string }[] };
 
-suite('a certificate that is asked for', () => {
-  test('is refused with every part that is wrong, and then there is none', async (t) => {
+suite('creating a certificate', () => {
+  test('is rejected with the paths of all invalid fields, and stores nothing', async (t) => {
     const { server, expect } = await administration(t);
     const problem = await expect<Problem>(400, 'POST', list, {
       name: '.x',
@@ -31,7 +31,7 @@ suite('a certificate that is asked for', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'certificate.create'), []);
   });
 
-  test('is there at once from the private CA, and recorded in the name of the person', async (t) => {
+  test('issues it immediately from the private CA, and records the administrator', async (t) => {
     const { server, expect } = await administration(t);
     const body = { name: 'www', domains: ['www.example.test', '*.example.test'], lifetime: '30d' };
     const { certificate, renewal } = await expect<Change>(201, 'POST', list, body);
@@ -68,7 +68,7 @@ suite('a certificate that is asked for', () => {
     });
   });
 
-  test('is refused where no DNS provider could validate its wildcard, also when it is changed', async (t) => {
+  test('rejects a wildcard that no DNS provider can validate, as does changing the domains', async (t) => {
     const { server, expect } = await administration(t);
     await silentIssuer(server.vault, 'acme');
     const body = { name: 'www', domains: ['*.example.test'], issuer: 'acme' };
@@ -88,7 +88,7 @@ suite('a certificate that is asked for', () => {
     await expect(200, 'PATCH', `${list}/www`, { domains, challenge: 'dns-01' });
   });
 
-  test('has its renewal queued where an ACME CA issues it', async (t) => {
+  test('queues a renewal if the issuer is an ACME CA', async (t) => {
     const { server, expect } = await administration(t);
     await silentIssuer(server.vault, 'acme');
     const body = { name: 'www', domains: ['www.example.test'], issuer: 'acme', profile: 'shortlived' };
@@ -101,7 +101,7 @@ suite('a certificate that is asked for', () => {
 });
 
 suite('a change of a certificate', () => {
-  test('is refused if it is empty, impossible, or changes nothing', async (t) => {
+  test('is rejected if empty or invalid, or for an unknown or imported certificate', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     await importOne(server.vault, 'bought', { chain: true });
@@ -140,7 +140,7 @@ suite('a change of a certificate', () => {
     assert.deepEqual(event?.detail, { rotate_key: true });
   });
 
-  test('shows in the answer, and queues a renewal where other names are wanted', async (t) => {
+  test('is shown in the response, and queues a renewal for new domains', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     const disabled = await expect<Change>(200, 'PATCH', `${list}/www`, { disabled: true, reuse_key: true });
@@ -160,7 +160,7 @@ suite('a change of a certificate', () => {
 });
 
 suite('the revocation of a version', () => {
-  test('puts one of the private CA onto the CRL, and renews the certificate', async (t) => {
+  test('adds a certificate of the private CA to the CRL, and queues a renewal', async (t) => {
     const { server, expect } = await administration(t);
     const body = { name: 'www', domains: ['www.example.test'] };
     await expect(201, 'POST', list, body);
@@ -175,7 +175,7 @@ suite('the revocation of a version', () => {
     assert.match(again.detail, /was already revoked/);
   });
 
-  test('is refused for versions of other CAs, unknown versions and unknown reasons', async (t) => {
+  test('is rejected for imported certificates, unknown versions and unknown reasons', async (t) => {
     const { server, expect } = await administration(t);
     await importOne(server.vault, 'www', { chain: false });
     const reason = 'superseded';
@@ -189,7 +189,7 @@ suite('the revocation of a version', () => {
 });
 
 suite('the deletion of a certificate', () => {
-  test('is refused while a key names it, unless it is forced', async (t) => {
+  test('is rejected while an API key lists the certificate, unless forced', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'www');
     const { id } = await makeKey(server.vault, { certificates: ['www'] });
@@ -205,7 +205,7 @@ suite('the deletion of a certificate', () => {
 });
 
 suite('the keys that can read a certificate', () => {
-  test('are those that name it and those for any, revoked ones too, page by page', async (t) => {
+  test('are those that list it and those for any certificate, page by page', async (t) => {
     const admin = await administration(t);
     const { vault } = admin.server;
     for (const name of ['www', 'other']) await makeCertificate(vault, name);
@@ -249,7 +249,7 @@ suite('the list of certificates', () => {
     return { admin, names, vault };
   }
 
-  test('is filtered by a part of a name or domain, by status and by issuer, all at once', async (t) => {
+  test('is filtered by a part of a name or domain, by status and by issuer, alone and combined', async (t) => {
     const { names } = await zoo(t);
     assert.deepEqual(await names('search=SHORT'), ['short-a', 'short-b']);
     assert.deepEqual(await names('search=waiting.example'), ['waiting']);
@@ -311,7 +311,7 @@ suite('the list of certificates', () => {
     }
   });
 
-  test('has the status that the certificate itself has', async (t) => {
+  test('filters by the same status that each certificate reports', async (t) => {
     const { admin, vault } = await zoo(t);
     const row = await requireCertificate(vault.db.reader, 'long');
     await vault.db.write((writer) => updateCertificate(writer, row.id, { disabled_at: null }));

@@ -25,8 +25,8 @@ async function files(vault: Vault, domain = 'www.example.test') {
   return { fullchain, key, leaf: encodePem('CERTIFICATE', leaf), secret: key.split('\n')[1] ?? '' };
 }
 
-suite('files that are dropped', () => {
-  test('are refused where OpenSSL would work on them for hours, while others download', async (t) => {
+suite('imported files', () => {
+  test('are rejected if decrypting PKCS#12 takes too long, without blocking downloads', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'web');
     const { raw } = await makeKey(server.vault);
@@ -44,7 +44,7 @@ suite('files that are dropped', () => {
     assert.equal((await expect<unknown[]>(200, 'GET', '/api/v1/certificates')).length, 1);
   });
 
-  test('are refused with a sentence that shows nothing of a key, and nothing is stored', async (t) => {
+  test('are rejected without showing key material, and nothing is stored', async (t) => {
     const { server, expect, said } = await administration(t);
     const { fullchain, key, secret } = await files(server.vault);
     const stranger = await files(server.vault);
@@ -78,7 +78,7 @@ suite('files that are dropped', () => {
     assert(!server.log.lines.join('\n').includes(secret));
   });
 
-  test('are described as they were understood, with a free name, and nothing is stored', async (t) => {
+  test('are described in the preview with a suggested name, and nothing is stored', async (t) => {
     const { server, expect, said } = await administration(t);
     const { leaf, key, secret } = await files(server.vault);
     const body = {
@@ -100,7 +100,7 @@ suite('files that are dropped', () => {
     assert(!said().includes(secret));
   });
 
-  test('become a certificate, then its next version, each recorded in the name of the person', async (t) => {
+  test('create a certificate, then its next version, each recorded with the administrator', async (t) => {
     const { server, expect, ask } = await administration(t);
     type Imported = { certificate: { issuer: null; status: string }; version: number; warnings: string[] };
     const given = async (domain?: string) => {
@@ -142,7 +142,7 @@ suite('files that are dropped', () => {
     assert.equal(eventsOf(server.dataDir, 'certificate.import').length, 2);
   });
 
-  test('may be of a CA where allow_ca says so, in the preview too', async (t) => {
+  test('may contain a CA certificate only with allow_ca, in the preview too', async (t) => {
     const { expect } = await administration(t);
     const { root } = await makeChain();
     const pem =

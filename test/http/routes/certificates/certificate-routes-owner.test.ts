@@ -49,8 +49,8 @@ test('a certificate of an ACME client is listed and shown with its owner, and ha
   assert.equal((await expect<Problem>(404, 'GET', `${path}/private.key`)).code, 'private_key_not_held');
 });
 
-suite('what only the client does', () => {
-  test('is refused with the name of the client: renew, change, sign', async (t) => {
+suite('a certificate of an ACME client', () => {
+  test('rejects renew, change and sign requests, and reports the client', async (t) => {
     const { vault, expect, owned } = await prepared(t);
     const csr = encodePem('CERTIFICATE REQUEST', owned.csr);
     for (const [method, place, body] of [
@@ -68,7 +68,7 @@ suite('what only the client does', () => {
     assert.deepEqual(rows, []);
   });
 
-  test('is not replaced by an import, or by a certificate of the vault with this name', async (t) => {
+  test('is not replaced by an import or a new certificate with the same name', async (t) => {
     const { expect } = await prepared(t);
     const { intermediate, leaf } = await makeChain({
       leaf: { identifiers: [identifier('www.example.com')] },
@@ -85,7 +85,7 @@ suite('what only the client does', () => {
     assert.match(taken.detail, /already exists; it belongs to the ACME client "web"/);
   });
 
-  test('is left to the client by the scheduler, by renewals of many, and by a rotation of the CA', async (t) => {
+  test('is not renewed by the scheduler, bulk renewals or a CA rotation', async (t) => {
     const { vault, world, owned } = await prepared(t);
     world.advance(400 * day);
     assert.equal(await queueDueRenewals(vault, 100), 0);
@@ -95,7 +95,7 @@ suite('what only the client does', () => {
   });
 });
 
-test('an administrator revokes and deletes it; a restored one has its owner again', async (t) => {
+test('an owned certificate can be revoked and deleted, and has its owner again when restored', async (t) => {
   const { server, expect, owned } = await prepared(t);
   const revoked = await expect<{ version: number; renewal: number | null }>(200, 'POST', `${path}/revoke`, {
     reason: 'superseded',

@@ -100,7 +100,7 @@ suite('a certificate that is created for a CSR', needs('openssl'), () => {
     assert(details.every((pin) => /^sha256\/\/\S{44}$/.test(pin)) && details.length === 5);
   });
 
-  test('may name its domains too, in any order, but no others', async (t) => {
+  test('may list the domains of the CSR in any order, but no others', async (t) => {
     const { expect } = await administration(t);
     const { csr } = opensslRequest({ names: 'DNS:a.example.test,DNS:b.example.test' });
     const domains = ['b.example.test', 'a.example.test'];
@@ -116,7 +116,7 @@ suite('a certificate that is created for a CSR', needs('openssl'), () => {
     assert.equal(problem.errors?.[0]?.path, 'csr');
   });
 
-  test('has no settings of a key, no unusable request, and none that its ACME CA would reject', async (t) => {
+  test('rejects key settings, invalid CSRs and CSRs that its ACME CA would reject', async (t) => {
     const { expect, server } = await administration(t);
     const { csr } = opensslRequest({ names });
     const refused = (body: object) => expect<Problem>(400, 'POST', list, { name: 'x', csr, ...body });
@@ -146,7 +146,7 @@ suite('a certificate that is created for a CSR', needs('openssl'), () => {
     assert.deepEqual(certificate.domains, []);
   });
 
-  test('has no private key to download, whoever asks; rights are checked first', async (t) => {
+  test('returns 404 for files with a private key, after checking authorization', async (t) => {
     const { server, expect } = await administration(t);
     await expect(201, 'POST', list, { name: 'db', csr: opensslRequest({ names }).csr });
     const all = await makeKey(server.vault, { name: 'all' });
@@ -184,7 +184,7 @@ suite('a certificate that is created for a CSR', needs('openssl'), () => {
 });
 
 suite('a CSR that a client sends', needs('openssl'), () => {
-  test('as PEM, DER or JSON leads to a version with its key, which the same API key can follow', async (t) => {
+  test('creates a version with its key from PEM, DER or JSON, and the API key can follow the renewal', async (t) => {
     const { server, signer, signed, text } = await prepared(t);
     const before = await text('private.key');
     const made = opensslRequest({ names });
@@ -227,7 +227,7 @@ suite('a CSR that a client sends', needs('openssl'), () => {
     assert(isFor(await text('certificate.crt?version=3'), first.key));
   });
 
-  test('takes the place of one that is queued, and ends a renewal that runs with another', async (t) => {
+  test('replaces the CSR of a queued renewal, and fails a running one with another CSR', async (t) => {
     const { server, signer, signed, text } = await prepared(t);
     const { vault } = server;
     const [one, two, three] = [1, 2, 3].map(() => opensslRequest({ names }));
@@ -251,7 +251,7 @@ suite('a CSR that a client sends', needs('openssl'), () => {
     assert.equal(await claimRenewal(vault, 'none'), undefined);
   });
 
-  test('with other names, without rights, too large or of another type is refused and changes nothing', async (t) => {
+  test('is rejected for other names, missing scope, size or content type, and changes nothing', async (t) => {
     const { server, send, refused, reader } = await prepared(t);
     const { csr } = opensslRequest({ names });
     const wider = opensslRequest({ names: `${names},DNS:evil.example.test` });
@@ -290,7 +290,7 @@ suite('a CSR that a client sends', needs('openssl'), () => {
     assert.equal(await claimRenewal(server.vault, 'none'), undefined);
   });
 
-  test('alone does not let a key read or renew anything', async (t) => {
+  test('does not let a key with only certificates:sign read or renew the certificate', async (t) => {
     const { server, signer } = await prepared(t);
     for (const file of ['', '/certificate.crt', '/private.key', '/versions']) {
       assert.equal((await server.get(`${db}${file}`, signer.raw)).status, 403, file);
@@ -300,7 +300,7 @@ suite('a CSR that a client sends', needs('openssl'), () => {
     assert.equal((await server.get(`${list}/other/renewals/1`, signer.raw)).status, 403);
   });
 
-  test('is refused for imported and disabled certificates, and for the key of a revoked version', async (t) => {
+  test('is rejected for imported and disabled certificates, and for the key of a revoked version', async (t) => {
     const { server, expect } = await administration(t);
     const { vault } = server;
     await importOne(vault, 'imported', { chain: true });

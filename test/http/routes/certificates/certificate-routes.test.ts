@@ -71,7 +71,7 @@ suite('metadata', () => {
     );
   });
 
-  test('tells of the current version, the next renewal and the artifacts, as the downloads have them', async (t) => {
+  test('reports current version, next renewal and artifacts that match the downloads', async (t) => {
     const { server, raw, json } = await prepared(t);
     await renewCertificate(server.vault, 'www');
     const shown = (await json('/api/v1/certificates/www')) as {
@@ -126,7 +126,7 @@ suite('metadata', () => {
     assert.deepEqual(seen, ['valid', 'expiring', 'expired']);
   });
 
-  test('leads each client to where it has found the vault itself', async (t) => {
+  test('has artifact URLs with the Host header of the request', async (t) => {
     const { server, raw } = await prepared(t);
     for (const host of ['vault.test', 'other.test:8443', 'vault.test']) {
       const lines = [`Authorization: Bearer ${raw}`, 'Connection: close', `Host: ${host}`];
@@ -140,7 +140,7 @@ suite('metadata', () => {
     }
   });
 
-  test('uses the public address if one is set, and none where the host header is odd', async (t) => {
+  test('has links and artifact URLs with the public URL if one is set', async (t) => {
     const server = await checkedServer(t, { publicUrl: 'https://vault.example.test/base' });
     for (const name of ['a', 'b']) await makeCertificate(server.vault, name);
     const { raw } = await makeKey(server.vault);
@@ -153,7 +153,7 @@ suite('metadata', () => {
     );
   });
 
-  test('does not repeat a host that is none', async (t) => {
+  test('does not echo an invalid Host header', async (t) => {
     const { server, raw } = await prepared(t);
     for (const host of ['evil"><script>', 'a b', 'user@host', 'host/path', '']) {
       const lines = [`Authorization: Bearer ${raw}`, 'Connection: close', `Host: ${host}`];
@@ -168,7 +168,7 @@ suite('metadata', () => {
     }
   });
 
-  test('of a certificate that does not exist is 404, for anyone who may see all', async (t) => {
+  test('of an unknown certificate is 404 for a key with access to all certificates', async (t) => {
     const { server, raw } = await prepared(t);
     for (const last of ['', '/versions', '/renewals/1']) {
       const response = await server.get(`/api/v1/certificates/absent${last}`, raw);
@@ -244,7 +244,7 @@ suite('the list of versions', () => {
   });
 });
 
-suite('both lists', () => {
+suite('the lists of certificates and versions', () => {
   test('reject invalid limits and positions, and unknown parameters', async (t) => {
     const { server, raw } = await prepared(t);
     const both = ['limit=0', 'limit=1001', 'limit=abc', 'limit=-1', 'limit=1.5', 'limit=', 'limit=1&limit=2'];

@@ -11,7 +11,7 @@ const list = '/api/v1/deleted-certificates';
 const certificates = '/api/v1/certificates';
 
 suite('deleted certificates', () => {
-  test('are listed page by page, restored whole, and refused where their name is taken', async (t) => {
+  test('are listed page by page and restored, unless the name is taken', async (t) => {
     const { server, expect } = await administration(t);
     assert.deepEqual(await expect(200, 'GET', list), []);
     for (const name of ['one', 'two']) {
@@ -42,7 +42,7 @@ suite('deleted certificates', () => {
     );
   });
 
-  test('are purged on request, and then unknown', async (t) => {
+  test('return 404 once they are purged', async (t) => {
     const { server, expect } = await administration(t);
     await makeCertificate(server.vault, 'gone');
     await expect(204, 'DELETE', `${certificates}/gone`);

@@ -44,7 +44,7 @@ function opened(file: Buffer, password: string) {
 }
 
 suite('the formats', () => {
-  test('hold the key, then the full chain; the leaf as DER; and both in a keystore', async (t) => {
+  test('are key and full chain in combined.pem, the leaf as DER, and a keystore with key and chain', async (t) => {
     const { bytes, text } = await prepared(t);
     const [key, fullchain] = [await text('private.key'), await text('fullchain.crt')];
     assert.equal(await text('combined.pem'), key + fullchain);
@@ -120,7 +120,7 @@ suite('the formats', () => {
     }
   });
 
-  test('need the scope of what they hold, the allowlist, and something issued', async (t) => {
+  test('require the scope of their contents, the allowlist, and an issued certificate', async (t) => {
     const { server, get } = await prepared(t);
     await makePending(server.vault, 'pending');
     const reader = await makeKey(server.vault, { scopes: ['certificates:read'] });
@@ -154,7 +154,7 @@ suite('the password of a keystore', () => {
     assert.match(body, /more than once/);
   });
 
-  test('is refused when it is missing, empty, too long, not UTF-8 or has control characters', async (t) => {
+  test('is rejected when it is missing, empty, too long, not UTF-8 or has control characters', async (t) => {
     const { server, get } = await prepared(t);
     const refused = ['', '\xe9', "UTF-8''%E9", "UTF-8''%", "UTF-8''", "UTF-8''%00", 'x'.repeat(129)];
     for (const password of [undefined, ...refused]) {
@@ -172,7 +172,7 @@ suite('the password of a keystore', () => {
     assert.equal(eventsOf(server.dataDir, 'certificate.download').length, 0);
   });
 
-  test('and the encryption change the entity tag', async (t) => {
+  test('changes the entity tag, as does the encryption', async (t) => {
     const { get } = await prepared(t);
     const tags = new Set<string | null>();
     for (const file of ['keystore.p12', 'keystore.p12?encryption=legacy', 'archive.tar']) {
@@ -213,7 +213,7 @@ suite('archive.tar', needs('tar'), () => {
   });
 });
 
-test('keystores are made while others wait, and every one is whole', async (t) => {
+test('concurrent keystore downloads are all complete', async (t) => {
   const { bytes } = await prepared(t);
   const passwords = Array.from({ length: 12 }, (_, index) => `password ${index}`);
   const made = await Promise.all(

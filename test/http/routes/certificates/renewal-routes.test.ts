@@ -41,7 +41,7 @@ async function prepared(t: Parameters<typeof checkedServer>[0]) {
 }
 
 suite('a request to renew', () => {
-  test('is 202 with a place to look, where the renewal is seen through its states', async (t) => {
+  test('returns 202 with a Location that shows the renewal through its states', async (t) => {
     const { renew, show, run } = await prepared(t);
     const { body, location } = await renew();
     assert.deepEqual(body, {
@@ -120,7 +120,7 @@ suite('a request to renew', () => {
     assert.deepEqual(eventsOf(server.dataDir, 'renewal.request'), []);
   });
 
-  test('needs the scope renewals:trigger, and so does the look at a renewal', async (t) => {
+  test('requires the scope renewals:trigger, as does reading a renewal', async (t) => {
     const { server, renew } = await prepared(t);
     const { location } = await renew();
     const reader = await makeKey(server.vault, { scopes: ['certificates:read', 'private_keys:read'] });
@@ -130,7 +130,7 @@ suite('a request to renew', () => {
 });
 
 suite('a renewal', () => {
-  test('is not found under another certificate, nor under an id that is none', async (t) => {
+  test('returns 404 under another certificate, and for unknown or malformed ids', async (t) => {
     const { server, key, renew } = await prepared(t);
     await makeCertificate(server.vault, 'other');
     const { body } = await renew();
@@ -153,7 +153,7 @@ suite('a renewal', () => {
     }
   });
 
-  test('goes with its certificate', async (t) => {
+  test('returns 404 once its certificate is deleted', async (t) => {
     const { server, key, renew } = await prepared(t);
     const { location } = await renew();
     await deleteCertificate(server.vault, localCli, 'www', { force: true });
@@ -161,7 +161,7 @@ suite('a renewal', () => {
     assert.deepEqual([response.status, await codeOf(response)], [404, 'certificate_not_found']);
   });
 
-  test('that failed says why, in words for its reader', async (t) => {
+  test('reports that the private CA has expired when it fails for this reason', async (t) => {
     const { server, renew, show, run } = await prepared(t);
     const { location } = await renew();
     const { finish } = await run();
