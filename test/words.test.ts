@@ -68,6 +68,33 @@ test('no text has a refused word', () => {
   );
 });
 
+/** Openings of a title that leave its subject to the one before, or to a riddle. */
+const opening =
+  /^(?:what|who|whose|that|which|where|and|but|nor|also|then|so|it|its|they|those|others)\b|\b(?:at once|(?:is|are) none)\b/i;
+
+const titled = /\b(?:test|suite)\(\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
+
+function riddlesIn(path: string, text: string): string[] {
+  return [...text.matchAll(titled)]
+    .map(([, single, double, template]) => single ?? double ?? template ?? '')
+    .filter((title) => opening.test(title) || wordsIn(path, title).length > 0)
+    .map((title) => `${path}: ${title}`);
+}
+
+test('titles of tests have a subject of their own and no refused word', () => {
+  assert.deepEqual(
+    globSync('test/**/*.ts').flatMap((path) => riddlesIn(path, readFileSync(path, 'utf8'))),
+    [],
+  );
+});
+
+test('titles that begin with a pronoun, or have a refused word, are found', () => {
+  // So written that this file has no such title.
+  const [one, many] = ['test', 'suite'];
+  const text = `${one}("who asks", f);\n${many}(\`a key\`, f);\n${one}(\n'goes for good', f); ${one}('a key is none', f);`;
+  assert.deepEqual(riddlesIn('a', text), ['a: who asks', 'a: goes for good', 'a: a key is none']);
+});
+
 test('words are found in any case and over the end of a line, and only whole', () => {
   const text = '// Whoever is\n * to be seen, SHALL mend it.\n// marshall amendments hence_forth nobody2';
   assert.deepEqual(wordsIn('a', text), ['a:1: Whoever', 'a:1: is * to be', 'a:2: SHALL', 'a:2: mend']);

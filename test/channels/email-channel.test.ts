@@ -95,7 +95,7 @@ suite('a mail', () => {
     assert.deepEqual(server.mails, []);
   });
 
-  test('that is rejected is reported with the response codes of the server, without its text', async (t) => {
+  test('is reported as rejected with the response codes of the server, without its text', async (t) => {
     const user = { username: 'vault', password };
     const { server, send } = await prepared(t, { user: 'vault', password: 'another' }, user);
     const words = await refusal(send());

@@ -43,11 +43,11 @@ suite('a program', () => {
     assert.deepEqual(head, { id, type, subject, token: 'hunter2' });
   });
 
-  test('that exits without reading its input counts as successful', async (t) => {
+  test('counts as successful if it exits without reading its input', async (t) => {
     await assert.doesNotReject(program(t, '').send());
   });
 
-  test('that fails is reported with its last output, in which secrets are hidden', async (t) => {
+  test('is reported as failed with its last output, in which secrets are hidden', async (t) => {
     const { send } = program(t, `console.error('no route for', process.env.TOKEN); process.exitCode = 3;`);
     await assert.rejects(send(), (error) => {
       assert(error instanceof ChannelError);
@@ -56,7 +56,7 @@ suite('a program', () => {
     });
   });
 
-  test('that never exits is killed', async (t) => {
+  test('is killed if it never exits', async (t) => {
     const { send } = program(t, 'setInterval(() => {}, 1000);', { timeout: 1 });
     await assert.rejects(send(), / was killed after 1 s \(timeout\)/);
   });

@@ -77,7 +77,7 @@ suite('a webhook', () => {
     [503, { 'retry-after': '999999999' }, / responded with 503$/, 7 * 24 * hour],
   ];
   for (const [code, headers, words, wait] of answers) {
-    test(`that responds with ${code} ${Object.values(headers)} is an error without its body and token`, async (t) => {
+    test(`fails without its body and token in the error, if it responds with ${code} ${Object.values(headers)}`, async (t) => {
       const receiver = await answered(t, status(code, headers));
       const error = await refusal(send({ url: receiver.url }));
       assert.match(error.message, words);
@@ -88,18 +88,18 @@ suite('a webhook', () => {
     });
   }
 
-  test('that responds with 410 is reported as gone', async (t) => {
+  test('is reported as gone if it responds with 410', async (t) => {
     const receiver = await answered(t, status(410));
     assert.equal((await refusal(send({ url: receiver.url }))).isGone, true);
   });
 
-  test('that responds with 200 and a large body counts as successful', async (t) => {
+  test('counts as successful if it responds with 200 and a large body', async (t) => {
     const receiver = await answered(t, (response) => response.writeHead(200).end('x'.repeat(200_000)));
     await send({ url: receiver.url });
     assert.equal(receiver.received.length, 1);
   });
 
-  test('that responds with 503 and a large body fails with its Retry-After', async (t) => {
+  test('fails with its Retry-After if it responds with 503 and a large body', async (t) => {
     const receiver = await answered(t, (response) =>
       response.writeHead(503, { 'retry-after': '3600' }).end('x'.repeat(200_000)),
     );
@@ -108,7 +108,7 @@ suite('a webhook', () => {
     assert.equal(error.retryAfterMs, hour);
   });
 
-  test('that closes or refuses the connection is reported as failed', async (t) => {
+  test('is reported as failed if it closes or refuses the connection', async (t) => {
     const receiver = await answered(t, (response) => response.destroy());
     assert.match((await refusal(send({ url: receiver.url }))).message, /closed the connection/);
     const refused = await refusal(send({ url: 'http://127.0.0.1:1/hook?token=t0ken' }));

@@ -112,7 +112,7 @@ test('a time such as never stays, and a list of one entry is cut like a text', (
   assert.equal(narrow[1], `web   valid   never              ${'x'.repeat(26)}…`);
 });
 
-test('no line is wider than the terminal, whatever the width', () => {
+test('no line is wider than the terminal, for any width', () => {
   const wild: readonly Cell[] = ['東京'.repeat(40), '👩‍💻'.repeat(30), 'never', ['x'.repeat(300), '東京']];
   for (let width = 1; width <= 200; width++) {
     for (const line of lines(columns, [row, wild, ['', '', '', []]], width)) {

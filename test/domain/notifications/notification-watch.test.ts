@@ -63,7 +63,7 @@ suite('the expiry of a certificate', () => {
     }
   });
 
-  test('that its ACME client did not renew is notified in the last quarter, with the name of the client', async (t) => {
+  test('is notified in the last quarter, with the name of the ACME client that did not renew it', async (t) => {
     const opened = await prepared(t);
     const { vault, world } = opened;
     await issueOwned(vault, ['www.example.com'], { lifetime: 100 * day, client: 'proxy' });
@@ -243,7 +243,7 @@ suite('backups', () => {
     assert.equal(isBackupOverdue(0, { every: 5 * minute }, 10 * minute + 1), true);
   });
 
-  test('that are overdue are notified, again at growing intervals, and once when they recover', async (t) => {
+  test('are notified when overdue, again at growing intervals, and once when they recover', async (t) => {
     const { vault, world } = await prepared(t);
     const since = world.now();
     const told: number[] = [];
@@ -282,7 +282,7 @@ suite('backups', () => {
     assert.deepEqual(await toldIn(vault), ['backup.overdue', 'backup.recovered']);
   });
 
-  test('that were set aside are notified immediately and only once, and recover with an accepted backup', async (t) => {
+  test('are notified when set aside, immediately and only once, and recover with an accepted backup', async (t) => {
     const { vault, world } = await prepared(t);
     await vault.db.write((writer) => putSetting(writer, 'last-backup-at', world.now()));
     const since = world.now();

@@ -31,7 +31,7 @@ suite('a TXT record', () => {
     assert.equal(await validate({ type }), undefined);
   });
 
-  test('that is missing fails with unauthorized, also behind a CNAME record', async (t) => {
+  test('fails with unauthorized if it is missing, also behind a CNAME record', async (t) => {
     const { refused, dns } = await validator(t, {});
     await refused('unauthorized', /^_acme-challenge\.www\.example\.test has no TXT record$/, { type });
     dns.records = { [`CNAME ${place}`]: ['a.acme.test'] };
@@ -86,7 +86,7 @@ suite('CAA records', () => {
     assert.equal(dns.questions.filter(({ type: asked }) => asked === 'CAA').length, 0);
   });
 
-  test('permit a listed CA, and every CA if there are no records', async (t) => {
+  test('permit a listed CA, and every CA if none exist', async (t) => {
     const { validate, dns } = await checked(t, {});
     assert.equal(await validate({ type }), undefined);
     assert.deepEqual(
@@ -148,7 +148,7 @@ suite('CAA records', () => {
     assert.equal(await validate({ type }), undefined);
   });
 
-  test('that cannot be looked up fail the validation with a dns problem', async (t) => {
+  test('fail the validation with a dns problem if the lookup fails', async (t) => {
     const { refused, dns } = await checked(t, {});
     dns.trouble = ({ type: asked }) => (asked === 'CAA' ? 'SERVFAIL' : undefined);
     await refused('dns', /query for the CAA of www\.example\.test failed/, { type });

@@ -102,7 +102,7 @@ suite('a conditional download', () => {
     assert.equal((await server.raw('GET', file, [`Authorization: Bearer ${raw}`, ...star])).status, 403);
   });
 
-  test('that is unchanged is not recorded, decrypts nothing and writes nothing', async (t) => {
+  test('records, decrypts and writes nothing if the artifact is unchanged', async (t) => {
     const { server, ask, etag } = await prepared(t);
     await server.vault.keyUse.write();
     breakSealedKeys(server.dataDir);
