@@ -1,7 +1,7 @@
 /** `vault renewals list`: open, succeeded and failed renewals, newest first. */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { renewalView } from '../../domain/certificates/certificate-views.ts';
-import { stepsOf } from '../../domain/orders/attempt.ts';
+import { stepsOf } from '../../domain/renewals/attempt.ts';
 import { findRenewals, type NamedRenewal } from '../../domain/renewals/renewals.ts';
 import { command, commandGroup } from '../runtime/command.ts';
 import { withVault } from '../runtime/with-vault.ts';

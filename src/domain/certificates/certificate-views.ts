@@ -8,7 +8,7 @@ import type { ShownCertificateRow } from '../../db/tables/certificates/certifica
 import type { ShownVersionRow } from '../../db/tables/certificates/certificate-versions.ts';
 import type { NamedRenewalRow } from '../../db/tables/renewals/renewals.ts';
 import type { TimedContext } from '../contexts.ts';
-import { stepsOf } from '../orders/attempt.ts';
+import { stepsOf } from '../renewals/attempt.ts';
 import type { Renewal } from '../renewals/renewals.ts';
 import { artifacts, etagOf, listedArtifacts } from '../versions/artifacts.ts';
 import { certificateSummary } from '../versions/certificate-lookup.ts';

@@ -16,16 +16,15 @@ import {
   listRenewalChallenges,
 } from '../../db/tables/issuance/acme-challenges.ts';
 import { type DnsProviderRow, findDnsProviderById } from '../../db/tables/issuance/dns-providers.ts';
-import { findRenewal } from '../../db/tables/renewals/renewals.ts';
 import type { TxtRecord } from '../../dns/dns-provider.ts';
 import type { OwnAccount } from '../acme-accounts/acme-account.ts';
-import type { LoggedContext, WorldContext } from '../contexts.ts';
+import type { WorldContext } from '../contexts.ts';
 import { checkPersistentRecord } from '../dns-providers/dns-persist.ts';
 import { awaitVisible, isByHand, presentRecords, zoneServers } from '../dns-providers/dns-records.ts';
 import type { ChallengeContext, ProofContext } from '../issuance-contexts.ts';
 import { type ChosenProof, chooseProof } from './acme-proofs.ts';
-import { type Attempt, LeaseLost, step } from './attempt.ts';
 import { beginRemoval, recordOf, removeChallenges } from './challenge-removal.ts';
+import { LeaseLost, type OrderProgress } from './order-progress.ts';
 
 export type OrderUnderWay = {
   readonly client: AcmeClient;
@@ -49,7 +48,7 @@ const atOnce = 10;
  */
 export async function satisfyAuthorizations(
   vault: ChallengeContext & ProofContext,
-  attempt: Attempt,
+  attempt: OrderProgress,
   { client, account, order }: OrderUnderWay,
 ): Promise<void> {
   const { signal } = attempt;
@@ -68,7 +67,7 @@ export async function satisfyAuthorizations(
       await present(vault, attempt, proofs);
       await waitVisible(vault, attempt, proofs);
     });
-    await mapBounded(atOnce, proofs, (proof) => validate(vault, attempt, { client, account, order }, proof));
+    await mapBounded(atOnce, proofs, (proof) => validate(attempt, { client, account, order }, proof));
   } catch (error) {
     isLost = error instanceof LeaseLost;
     throw error;
@@ -76,7 +75,7 @@ export async function satisfyAuthorizations(
     const isOurs = !signal.aborted || signal.reason === 'deadline' || signal.reason === 'superseded';
     // A renewal that was deleted with its certificate looks like a lost lease, but no other worker has it.
     const isLeft = isLost || signal.reason === 'lease lost';
-    if (isLeft ? (await findRenewal(vault.db.reader, attempt.renewal.id)) === undefined : isOurs) {
+    if (isLeft ? (await attempt.read()) === undefined : isOurs) {
       // Both the challenges stored here, even if the renewal was deleted, and those of an earlier worker.
       const own = proofs.flatMap(({ row }) => row ?? []);
       const left = await listRenewalChallenges(vault.db.reader, attempt.renewal.id);
@@ -93,11 +92,12 @@ type Chosen = ChosenProof & { readonly authorization: AcmeAuthorization };
  */
 async function store(
   vault: ChallengeContext,
-  { renewal, owner }: Attempt,
+  attempt: OrderProgress,
   account: OwnAccount,
   chosen: readonly Chosen[],
 ): Promise<readonly Proof[]> {
-  const known = await listRenewalChallenges(vault.db.reader, renewal.id);
+  const { id } = attempt.renewal;
+  const known = await listRenewalChallenges(vault.db.reader, id);
   const answered = await mapBounded(atOnce, chosen, async (proof) => {
     const { token, type } = proof.challenge;
     if (token === undefined || type === 'dns-persist-01') return { proof };
@@ -110,14 +110,12 @@ async function store(
     row !== undefined && row.key_authorization !== answer ? row : [],
   );
   await removeChallenges(vault, outdated);
-  return vault.db.write(async (writer) => {
-    const leased = await findRenewal(writer, renewal.id);
-    if (leased?.lease_owner !== owner) throw new LeaseLost();
+  return attempt.write(async (writer) => {
     const stored: Proof[] = [];
     for (const { proof, token, answer, row } of answered) {
       if (token === undefined) stored.push({ ...proof, row: undefined });
       else if (row?.key_authorization === answer) stored.push({ ...proof, row });
-      else stored.push({ ...proof, row: await insert(vault, writer, renewal.id, proof, token, answer) });
+      else stored.push({ ...proof, row: await insert(vault, writer, id, proof, token, answer) });
     }
     return stored;
   });
@@ -161,15 +159,19 @@ function recordsOf(proofs: readonly Proof[]): readonly ProviderRecords[] {
   );
 }
 
-async function present(vault: ChallengeContext, attempt: Attempt, proofs: readonly Proof[]): Promise<void> {
+async function present(
+  vault: ChallengeContext,
+  attempt: OrderProgress,
+  proofs: readonly Proof[],
+): Promise<void> {
   await settled(
     recordsOf(proofs).map(async ({ provider, records }) => {
       if (await isByHand(vault, provider)) {
         for (const { name, value } of records) {
-          await step(vault, attempt, `waiting for you to create the record ${name} TXT "${value}"`);
+          await attempt.step(`waiting for you to create the record ${name} TXT "${value}"`);
         }
       } else {
-        await step(vault, attempt, `presenting ${namesOf(records)} through ${provider.name}`);
+        await attempt.step(`presenting ${namesOf(records)} through ${provider.name}`);
       }
       await presentRecords(vault, provider, records, attempt.signal);
     }),
@@ -179,7 +181,7 @@ async function present(vault: ChallengeContext, attempt: Attempt, proofs: readon
 /** Waits until all records are visible, including those created by hand. */
 async function waitVisible(
   vault: ChallengeContext,
-  attempt: Attempt,
+  attempt: OrderProgress,
   proofs: readonly Proof[],
 ): Promise<void> {
   const persistent = proofs.filter(({ challenge }) => challenge.type === 'dns-persist-01');
@@ -191,7 +193,7 @@ async function waitVisible(
       const provider = await findDnsProviderById(vault.db.reader, id);
       if (provider === undefined) return;
       if (!(await isByHand(vault, provider))) {
-        await step(vault, attempt, `waiting for ${namesOf(records)} to become visible`);
+        await attempt.step(`waiting for ${namesOf(records)} to become visible`);
       }
       await awaitVisible(vault, provider, records, attempt.signal);
     }),
@@ -206,12 +208,11 @@ function namesOf(records: readonly TxtRecord[]): string {
 }
 
 async function validate(
-  vault: LoggedContext,
-  attempt: Attempt,
+  attempt: OrderProgress,
   { client, account }: OrderUnderWay,
   { authorization, challenge }: Proof,
 ): Promise<void> {
-  await step(vault, attempt, `validating ${authorization.identifier.value} with ${challenge.type}`);
+  await attempt.step(`validating ${authorization.identifier.value} with ${challenge.type}`);
   if (isUnanswered(challenge)) await answerChallenge(client, account, challenge, attempt.signal);
   await waitForAuthorization(client, account, authorization.url, attempt.signal);
 }

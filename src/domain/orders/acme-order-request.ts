@@ -6,12 +6,12 @@ import { type Identifier, isAddress } from '../../base/identifier.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
 import type { AcmeIssuerRow } from '../../db/tables/issuance/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
-import type { Attempt } from './attempt.ts';
+import type { OrderProgress } from './order-progress.ts';
 
 /** The request of a new order at this CA (RFC 8555 §7.4): names, profile, and the certificate that it replaces. */
 export async function orderRequest(
   vault: DatabaseContext,
-  attempt: Attempt,
+  attempt: OrderProgress,
   ca: AcmeIssuerRow,
   identifiers: readonly Identifier[],
 ): Promise<NewOrder> {
@@ -23,7 +23,7 @@ export async function orderRequest(
 }
 
 /** The certificate's profile applies only to its issuer; a fallback may not support it. */
-function orderProfile({ certificate, renewal }: Attempt, ca: AcmeIssuerRow): string | undefined {
+function orderProfile({ certificate, renewal }: OrderProgress, ca: AcmeIssuerRow): string | undefined {
   const own = renewal.issuer_id === certificate.issuer_id ? certificate.profile : null;
   return own ?? ca.profile ?? undefined;
 }
@@ -31,7 +31,7 @@ function orderProfile({ certificate, renewal }: Attempt, ca: AcmeIssuerRow): str
 /** The ARI certificate id of the current version (RFC 9773 §4.1), if this CA issued it. */
 async function replacedId(
   { db }: DatabaseContext,
-  { certificate }: Attempt,
+  { certificate }: OrderProgress,
   ca: AcmeIssuerRow,
 ): Promise<string | undefined> {
   if (certificate.current_version === null) return undefined;

@@ -12,7 +12,6 @@ import type { Identifier } from '../../base/identifier.ts';
 import type { Secret } from '../../base/secret.ts';
 import { certificateRequest } from '../../crypto/x509/certificate-request.ts';
 import type { AcmeIssuerRow, IssuerRow } from '../../db/tables/issuance/issuers.ts';
-import { findRenewal } from '../../db/tables/renewals/renewals.ts';
 import {
   ensureAccount,
   forgetAccount,
@@ -21,12 +20,11 @@ import {
   requireAcmeIssuer,
   unusableStatus,
 } from '../acme-accounts/acme-account.ts';
-import type { DatabaseContext } from '../contexts.ts';
 import type { OrderContext } from '../issuance-contexts.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
 import { satisfyAuthorizations } from './acme-authorizations.ts';
 import { acmeIdentifier, orderRequest } from './acme-order-request.ts';
-import { type Attempt, keep, LeaseLost, step } from './attempt.ts';
+import { LeaseLost, type OrderProgress } from './order-progress.ts';
 import { refuseSuperseded, runUnlessSuperseded } from './superseded-check.ts';
 
 /** Delays before retries of an order after network errors and short overloads of the CA. */
@@ -52,7 +50,7 @@ export type IssuanceKey = {
 
 type Ordering = {
   readonly vault: OrderContext;
-  readonly attempt: Attempt;
+  readonly attempt: OrderProgress;
   readonly issuer: IssuerRow;
   readonly ca: AcmeIssuerRow;
   readonly client: AcmeClient;
@@ -70,7 +68,7 @@ const finalizing = 'finalizing the order';
  * Whether the CA may still issue the certificate of an attempt that failed with this error: the next attempt then continues its
  * order.
  */
-export function mayStillIssue({ steps }: Pick<Attempt, 'steps'>, error: unknown): boolean {
+export function mayStillIssue({ steps }: Pick<OrderProgress, 'steps'>, error: unknown): boolean {
   const isOver = error instanceof AcmeError && error.kind === 'problem';
   return !isOver && steps.some(({ text }) => text === finalizing);
 }
@@ -78,7 +76,7 @@ export function mayStillIssue({ steps }: Pick<Attempt, 'steps'>, error: unknown)
 /** Orders and downloads the certificate. Throws AcmeError, DnsProviderError, Superseded or LeaseLost. */
 export async function issueFromAcme(
   vault: OrderContext,
-  attempt: Attempt,
+  attempt: OrderProgress,
   issuer: IssuerRow,
   key: IssuanceKey,
 ): Promise<VersionMaterial> {
@@ -87,9 +85,9 @@ export async function issueFromAcme(
   const identifiers = JSON.parse(attempt.certificate.domains) as Identifier[];
   const parts = { vault, attempt, issuer, ca, client, identifiers, key };
   for (let tries = 0; ; tries += 1) {
-    await step(vault, attempt, `contacting ${issuer.name}: directory and account`);
+    await attempt.step(`contacting ${issuer.name}: directory and account`);
     const account = await ensureAccount(vault, issuer, client, attempt.signal);
-    const state = { orderUrl: await resumedOrder(vault, attempt, account) };
+    const state = { orderUrl: await resumedOrder(attempt, account) };
     try {
       const issued = await issueUnshared({ ...parts, account, state });
       const acme = { directoryUrl: ca.directory_url, accountId: account.id };
@@ -110,11 +108,10 @@ export async function issueFromAcme(
 
 /** The order of an earlier worker, if it belongs to this account and has the same names. */
 async function resumedOrder(
-  { db }: DatabaseContext,
-  { renewal: { id }, certificate }: Attempt,
+  { read, certificate }: OrderProgress,
   account: OwnAccount,
 ): Promise<string | null> {
-  const renewal = await findRenewal(db.reader, id);
+  const renewal = await read();
   if (renewal === undefined) throw new LeaseLost();
   const isOurs = renewal.acme_account_id === account.id && renewal.order_domains === certificate.domains;
   return isOurs ? renewal.order_url : null;
@@ -130,7 +127,7 @@ async function issueUnshared(ordering: Ordering): Promise<{ leaf: Buffer; chain:
       if (!(error instanceof OtherKeyError) || shared === mostSharedOrders) throw error;
       const fields = { issuer: issuer.name, order: state.orderUrl };
       vault.log.info(fields, 'order already finalized with another key; creating a new order');
-      await keep(vault, attempt, { order_url: null, order_domains: null });
+      await attempt.save({ order_url: null, order_domains: null });
       state.orderUrl = null;
     }
   }
@@ -146,7 +143,7 @@ async function issueWithRetries(ordering: Ordering): Promise<{ leaf: Buffer; cha
       const wait = retryDelays[failures];
       if (wait === undefined || state.orderUrl === null || !isTransient(error)) throw error;
       vault.log.warn({ err: error, issuer: issuer.name }, 'order interrupted; retrying');
-      await step(vault, attempt, `waiting to retry: ${error.message}`);
+      await attempt.step(`waiting to retry: ${error.message}`);
       await vault.world.sleep(Math.max(wait, error.retryAfterMs ?? 0), attempt.signal);
       attempt.signal.throwIfAborted();
     }
@@ -167,22 +164,22 @@ async function issueOnce(ordering: Ordering): Promise<{ leaf: Buffer; chain: Buf
   if (order.status === 'pending') {
     const { url } = order;
     const current = { client, account, order };
-    order = await runUnlessSuperseded(vault, attempt, async (watched) => {
-      await satisfyAuthorizations(vault, watched, current);
-      await step(vault, watched, `waiting for ${issuer.name} to complete the validation`);
-      return waitForOrder(client, account, url, ['ready', 'processing', 'valid'], watched.signal);
+    order = await runUnlessSuperseded(vault, attempt, async () => {
+      await satisfyAuthorizations(vault, attempt, current);
+      await attempt.step(`waiting for ${issuer.name} to complete the validation`);
+      return waitForOrder(client, account, url, ['ready', 'processing', 'valid'], signal);
     });
   }
   if (order.status === 'ready') {
     await refuseSuperseded(vault, attempt);
-    await step(vault, attempt, finalizing);
+    await attempt.step(finalizing);
     order = await finalize(ordering, order, await requestFor(identifiers, key));
   }
   if (order.status !== 'valid' || order.certificate === undefined) {
-    await step(vault, attempt, `waiting for ${issuer.name} to issue the certificate`);
+    await attempt.step(`waiting for ${issuer.name} to issue the certificate`);
     order = await waitForOrder(client, account, order.url, ['valid'], signal);
   }
-  await step(vault, attempt, 'downloading the certificate');
+  await attempt.step('downloading the certificate');
   return downloadCertificate(
     client,
     account,
@@ -236,10 +233,10 @@ async function currentOrder({ client, account, attempt, state }: Ordering): Prom
 
 async function createOrder(ordering: Ordering): Promise<AcmeOrder> {
   const { vault, attempt, issuer, ca, client, account, identifiers, state } = ordering;
-  await step(vault, attempt, `creating an order at ${issuer.name}`);
+  await attempt.step(`creating an order at ${issuer.name}`);
   const request = await orderRequest(vault, attempt, ca, identifiers);
   const order = await newOrder(client, account, request, attempt.signal);
-  await keep(vault, attempt, {
+  await attempt.save({
     order_url: order.url,
     order_domains: attempt.certificate.domains,
     acme_account_id: account.id,

@@ -6,7 +6,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import type { ZoneServers } from '../../dns/resolver/zone-servers.ts';
 import { type Place, placeOf, zoneServers } from '../dns-providers/dns-records.ts';
 import type { ProofContext } from '../issuance-contexts.ts';
-import type { Attempt } from './attempt.ts';
+import type { OrderProgress } from './order-progress.ts';
 
 export type ChosenProof = {
   readonly challenge: AcmeChallenge;
@@ -22,7 +22,7 @@ export type ChosenProof = {
  */
 export async function chooseProof(
   vault: ProofContext,
-  { certificate, signal }: Attempt,
+  { certificate, signal }: Pick<OrderProgress, 'certificate' | 'signal'>,
   { identifier, wildcard, challenges }: AcmeAuthorization,
   servers: ZoneServers = zoneServers(vault),
 ): Promise<ChosenProof> {

@@ -3,7 +3,7 @@ import { second } from '../../base/duration.ts';
 import { isSameRequest } from '../../crypto/x509/signing-request.ts';
 import { findCertificateById } from '../../db/tables/certificates/certificates.ts';
 import type { DatabaseContext, LoggedContext } from '../contexts.ts';
-import { type Attempt, type StopReason, Superseded } from './attempt.ts';
+import { type OrderProgress, Superseded } from './order-progress.ts';
 
 /** How soon a change cancels a waiting attempt. */
 const pollInterval = 20 * second;
@@ -13,7 +13,7 @@ const pollInterval = 20 * second;
  */
 export async function refuseSuperseded(
   { db }: DatabaseContext,
-  { certificate: ordered, renewal }: Attempt,
+  { certificate: ordered, renewal }: OrderProgress,
 ): Promise<void> {
   const now = await findCertificateById(db.reader, ordered.id);
   if (now === undefined) throw new Superseded('the certificate was deleted');
@@ -32,37 +32,31 @@ export async function refuseSuperseded(
 }
 
 /**
- * Runs `work` on the attempt and stops it with Superseded as soon as the certificate is changed, because waiting for a record
- * created by hand can take long.
+ * Runs `work`, and stops the attempt with Superseded as soon as the certificate is changed, because waiting for a record created
+ * by hand can take long.
  */
 export async function runUnlessSuperseded<T>(
   vault: LoggedContext,
-  attempt: Attempt,
-  work: (watched: Attempt) => Promise<T>,
+  attempt: OrderProgress,
+  work: () => Promise<T>,
 ): Promise<T> {
   const done = new AbortController();
-  const stop = new AbortController();
-  const follow = () => stop.abort(attempt.signal.reason);
-  attempt.signal.addEventListener('abort', follow, { once: true });
-  if (attempt.signal.aborted) follow();
-  const watching = watch(vault, attempt, done.signal, stop);
+  const watching = watch(vault, attempt, done.signal);
   try {
-    return await work({ ...attempt, signal: stop.signal });
+    return await work();
   } catch (error) {
-    throw stop.signal.reason === ('superseded' satisfies StopReason) ? await watching : error;
+    throw attempt.signal.reason === 'superseded' ? await watching : error;
   } finally {
     done.abort();
-    attempt.signal.removeEventListener('abort', follow);
     await watching;
   }
 }
 
-/** Polls until `done`, or until the certificate is changed; then stops the work and returns Superseded. */
+/** Polls until `done`, or until the certificate is changed; then stops the attempt and returns Superseded. */
 async function watch(
   vault: LoggedContext,
-  attempt: Attempt,
+  attempt: OrderProgress,
   done: AbortSignal,
-  stop: AbortController,
 ): Promise<Superseded | undefined> {
   for (;;) {
     await vault.world.sleep(pollInterval, done);
@@ -71,7 +65,7 @@ async function watch(
       await refuseSuperseded(vault, attempt);
     } catch (error) {
       if (error instanceof Superseded) {
-        stop.abort('superseded' satisfies StopReason);
+        attempt.stop('superseded');
         return error;
       }
       vault.log.warn(

@@ -9,9 +9,9 @@ import {
 import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tables/renewals/renewals.ts';
 import type { DatabaseContext, LoggedContext, TimedContext } from '../contexts.ts';
 import type { OwnersContext } from '../nodes/lease-owners.ts';
-import type { ClaimedRenewal } from '../orders/attempt.ts';
 import { holdOn } from '../orders/issuance-limits.ts';
 import { longestPause } from '../schedule/renewal-policy.ts';
+import type { ClaimedRenewal } from './attempt.ts';
 
 /**
  * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. Where the death of

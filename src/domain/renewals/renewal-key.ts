@@ -8,13 +8,13 @@ import { readSigningRequest } from '../../crypto/x509/signing-request.ts';
 import type { Reader } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
-import { findRenewalBefore, type RenewalRow, updateRenewal } from '../../db/tables/renewals/renewals.ts';
+import { findRenewalBefore, updateRenewal } from '../../db/tables/renewals/renewals.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
 import type { IssuanceKey } from '../orders/acme-order.ts';
-import { type Attempt, keep } from '../orders/attempt.ts';
 import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
 import { nextKey } from '../versions/next-key.ts';
 import { holdsKey, versionPrivateKey } from '../versions/versions.ts';
+import type { Attempt } from './attempt.ts';
 
 /** The key to certify, stored before anything is ordered. Throws `invalid_request` for the CSR of a revoked key. */
 export async function keyToCertify(vault: SecretsContext, attempt: Attempt): Promise<IssuanceKey> {
@@ -40,14 +40,14 @@ export async function withEarlierOrder(vault: SecretsContext, attempt: Attempt):
   if (before.issuer_id !== renewal.issuer_id) return attempt;
   const { order_url, order_domains, acme_account_id, sealed_private_key: sealed } = before;
   const key = sealed && openFor(vault, renewalKeyOwner(before.id), sealed);
-  let taken: Pick<RenewalRow, 'sealed_private_key'> & Partial<RenewalRow> = { sealed_private_key: null };
-  await keep(vault, attempt, async (writer) => {
+  const taken = await attempt.write(async (writer) => {
     await updateRenewal(writer, before.id, { sealed_private_key: null, order_url: null });
-    taken = {
+    const changes = {
       sealed_private_key: key && (await sealFor(vault, writer, renewalKeyOwner(renewal.id), key)),
       ...{ order_url, order_domains, acme_account_id },
     };
-    return taken;
+    await updateRenewal(writer, renewal.id, changes);
+    return changes;
   });
   return { ...attempt, renewal: { ...renewal, ...taken } };
 }
@@ -88,11 +88,10 @@ async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secr
     (certificate.reuse_key === 1 ? await currentKey(vault, certificate, keyType) : undefined) ??
     (await generatePrivateKey(keyType));
   // An order for another key is not resumed.
-  await keep(vault, attempt, async (writer) => ({
-    sealed_private_key: await sealFor(vault, writer, owner, key),
-    order_url: null,
-    order_domains: null,
-  }));
+  await attempt.write(async (writer) => {
+    const sealed_private_key = await sealFor(vault, writer, owner, key);
+    await updateRenewal(writer, renewal.id, { sealed_private_key, order_url: null, order_domains: null });
+  });
   return key;
 }
 

@@ -17,10 +17,10 @@ import { listEndedRenewals } from '../../db/tables/renewals/waiting-renewals.ts'
 import { record, system } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
 import { notifyFailed, notifyIssued } from '../notifications/certificate-notices.ts';
-import type { Attempt } from '../orders/attempt.ts';
 import { nextRenewalAt } from '../schedule/renewal-plan.ts';
 import { longestPause } from '../schedule/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+import type { Attempt } from './attempt.ts';
 import {
   actorOfRenewal,
   completeOrders,
@@ -30,6 +30,9 @@ import {
   problemOfChange,
 } from './client-outcome.ts';
 import { queueRenewal } from './renewal-queue.ts';
+
+/** The part of an attempt that its end needs. */
+type EndedAttempt = Pick<Attempt, 'renewal' | 'owner' | 'certificate'>;
 
 /** The longest pause of an issuer, even if the Retry-After of one order is longer. */
 export const longestIssuerPause = hour;
@@ -66,7 +69,7 @@ export type Failure = {
 export async function succeed(
   vault: SealingContext,
   writer: Writer,
-  { renewal, owner, certificate: ordered }: Attempt,
+  { renewal, owner, certificate: ordered }: EndedAttempt,
   material: VersionMaterial,
 ): Promise<number | undefined> {
   const now = vault.world.now();
@@ -94,7 +97,7 @@ export async function succeed(
 export async function fail(
   { world }: WorldContext,
   writer: Writer,
-  { renewal, owner, certificate: { id } }: Attempt,
+  { renewal, owner, certificate: { id } }: EndedAttempt,
   failure: Failure,
 ): Promise<void> {
   const now = world.now();
@@ -190,7 +193,7 @@ function roughDomain(domains: string): string {
 export async function supersede(
   vault: WorldContext,
   writer: Writer,
-  { renewal, owner, certificate: { id } }: Attempt,
+  { renewal, owner, certificate: { id } }: EndedAttempt,
   reason: string,
 ): Promise<void> {
   const now = vault.world.now();

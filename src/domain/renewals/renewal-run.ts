@@ -4,7 +4,6 @@
  */
 import { AcmeError } from '../../acme/acme-error.ts';
 import { rateLimitOf } from '../../acme/rate-limit.ts';
-import { withDeadline } from '../../base/deadline.ts';
 import { hour } from '../../base/duration.ts';
 import type { Identifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -21,19 +20,13 @@ import type { Meter } from '../health/meter.ts';
 import type { ChallengeContext, OrderContext } from '../issuance-contexts.ts';
 import type { OwnersContext } from '../nodes/lease-owners.ts';
 import { issueFromAcme, mayStillIssue } from '../orders/acme-order.ts';
-import {
-  type Attempt,
-  type ClaimedRenewal,
-  LeaseLost,
-  type StopReason,
-  Superseded,
-  stepsOf,
-} from '../orders/attempt.ts';
 import { beginRemoval } from '../orders/challenge-removal.ts';
 import { sharedHold } from '../orders/issuance-limits.ts';
+import { LeaseLost, type StopReason, Superseded } from '../orders/order-progress.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
 import { leafSettings } from '../private-ca/leaf-settings.ts';
 import type { VersionMaterial } from '../versions/versions.ts';
+import { type Attempt, attemptTimeout, type ClaimedRenewal, withAttempt } from './attempt.ts';
 import { isOrderedByClient, problemForClient } from './client-outcome.ts';
 import { releaseRenewal } from './renewal-claim.ts';
 import { keyToCertify, withEarlierOrder } from './renewal-key.ts';
@@ -45,9 +38,6 @@ export type RenewalContext = OrderContext & QueueContext & OwnersContext & { rea
 
 /** A renewal whose worker died this often fails, because it may be what kills the workers. */
 const mostClaims = 5;
-
-/** Time limit of an attempt, without the time for presenting DNS records and waiting for their propagation. */
-const attemptTimeout = hour;
 
 /**
  * Runs a claimed renewal from where an earlier worker left it. An error ends the renewal as failed, with the reason. When
@@ -61,15 +51,7 @@ export async function runRenewal(
 ): Promise<void> {
   const certificate = await findCertificateById(vault.db.reader, claimed.renewal.certificate_id);
   if (certificate === undefined) return;
-  await withDeadline(vault.world, attemptTimeout, signal, async (deadline) => {
-    const reason = () => (deadline.ended() === 'timeout' ? 'deadline' : (signal.reason as StopReason));
-    const stop = new AbortController();
-    deadline.signal.addEventListener('abort', () => stop.abort(reason()), { once: true });
-    if (deadline.signal.aborted) stop.abort(reason());
-    const steps = [...stepsOf(claimed.renewal)];
-    const { extend } = deadline;
-    const loseLease = () => stop.abort('lease lost' satisfies StopReason);
-    const attempt = { ...claimed, certificate, signal: stop.signal, extend, loseLease, steps };
+  await withAttempt(vault, { ...claimed, certificate }, signal, async (attempt) => {
     try {
       const material = await issue(vault, attempt);
       const version = await vault.db.write((writer) => succeed(vault, writer, attempt, material));

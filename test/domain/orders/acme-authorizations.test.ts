@@ -6,7 +6,7 @@ import { Secret } from '../../../src/base/secret.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { addDnsProvider, removeDnsProvider } from '../../../src/domain/dns-providers/dns-providers.ts';
 import { createDnsProviderInput, parseInput } from '../../../src/domain/inputs.ts';
-import { stepsOf } from '../../../src/domain/orders/attempt.ts';
+import { stepsOf } from '../../../src/domain/renewals/attempt.ts';
 import { http01At, scriptedAcme } from '../../harness/ca/scripted-acme.ts';
 import { Refusal } from '../../harness/ca/scripted-acme-jws.ts';
 import { testServer } from '../../harness/http/test-server.ts';
@@ -132,6 +132,7 @@ test('a worker that lost its lease leaves its records to the next worker', async
   await tryWork(overtaken.vault);
   assert.equal(zone.records.size, 1);
   assert.equal((await challengeRows(vault)).length, 1);
+  assert.equal((await rowOf(vault, 'www')).failed_attempts, 0);
   const next = await workerOn(vault, zone);
   const ended = await workOn(next.vault);
   assert.deepEqual([ended.status, ended.error], ['succeeded', null]);

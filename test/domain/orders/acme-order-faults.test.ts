@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
 import { findRenewal } from '../../../src/db/tables/renewals/renewals.ts';
-import { stepsOf } from '../../../src/domain/orders/attempt.ts';
+import { stepsOf } from '../../../src/domain/renewals/attempt.ts';
 import { type AcmeKind, problem, type ScriptedReply } from '../../harness/ca/scripted-acme.ts';
 import { fails, issuesAnother, issuesOnce } from '../../harness/issuance/engine-outcomes.ts';
 import { challengeRows, countOf, engine } from '../../harness/issuance/engine-vault.ts';
@@ -104,13 +104,18 @@ for (const kind of ['order', 'authorization', 'challenge', 'finalize', 'certific
   });
 }
 
-test('a Retry-After of an hour at finalize ends the attempt', async (t) => {
+test('a Retry-After of an hour at finalize ends the attempt and pauses the issuer', async (t) => {
   const opened = await engine(t);
   opened.ca.override(
     'finalize',
     problem('serverInternal', 'busy', { status: 503, headers: { 'Retry-After': '3600' } }),
   );
-  await fails(opened, /^busy$/);
+  const { row } = await fails(opened, /^busy$/);
+  const { paused_until } = await opened.vault.db.reader
+    .selectFrom('acme_issuers')
+    .selectAll()
+    .executeTakeFirstOrThrow();
+  assert.deepEqual([row.retry_after, paused_until], Array(2).fill(opened.world.now() + hour));
 });
 
 test('an order that stays in processing is waited for, and its steps are recorded', async (t) => {

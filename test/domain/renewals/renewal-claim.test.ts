@@ -8,7 +8,7 @@ import { updateAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
-import type { ClaimedRenewal } from '../../../src/domain/orders/attempt.ts';
+import type { ClaimedRenewal } from '../../../src/domain/renewals/attempt.ts';
 import {
   type ClaimLimits,
   claimRenewal,

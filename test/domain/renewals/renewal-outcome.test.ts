@@ -4,16 +4,10 @@ import { type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { findAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { findRenewal, updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
-import type { Attempt } from '../../../src/domain/orders/attempt.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { type Failure, fail, supersede } from '../../../src/domain/renewals/renewal-outcome.ts';
-import {
-  change,
-  forever,
-  makeCertificate,
-  rowOf,
-  silentIssuer,
-} from '../../harness/issuance/renewal-fixtures.ts';
+import { change, makeCertificate, rowOf, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
+import { addWebhook } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
 /** A certificate that was never issued, with its first renewal under way at an ACME CA. */
@@ -27,12 +21,7 @@ async function underWay(t: TestContext) {
   await vault.db.write((writer) =>
     updateRenewal(writer, claimed.renewal.id, { sealed_private_key: Buffer.of(1) }),
   );
-  const attempt: Attempt = {
-    ...claimed,
-    certificate: await rowOf(vault, 'www'),
-    signal: forever,
-    steps: [],
-  };
+  const attempt = { ...claimed, certificate: await rowOf(vault, 'www') };
   const failWith = (failure: Partial<Failure>) =>
     vault.db.write((writer) =>
       fail(vault, writer, attempt, {
@@ -49,12 +38,15 @@ async function underWay(t: TestContext) {
       JSON.parse(detail),
     );
   };
-  return { ...opened, attempt, failWith, row, renewal, pause, failures };
+  const notices = () => vault.db.reader.selectFrom('notification_deliveries').select('id').execute();
+  return { ...opened, attempt, failWith, row, renewal, pause, failures, notices };
 }
 
-test('a failure is counted and recorded, and the next attempt is scheduled', async (t) => {
-  const { world, failWith, row, renewal, pause, failures } = await underWay(t);
+test('a failure is notified, counted and recorded, and the next attempt is scheduled', async (t) => {
+  const { vault, world, failWith, row, renewal, pause, failures, notices } = await underWay(t);
+  await addWebhook(vault, 'https://receiver.example.test/');
   await failWith({ reason: 'the CA said no' });
+  assert.equal((await notices()).length, 1);
   const { last_error, failed_attempts, last_attempt_at, retry_after, next_renewal_at } = await row();
   assert.deepEqual([last_error, failed_attempts, retry_after], ['the CA said no', 1, null]);
   assert.deepEqual([last_attempt_at, next_renewal_at], [world.now(), world.now() + minute]);
@@ -135,8 +127,9 @@ test('a superseded renewal of an active certificate is queued again in the same 
   assert.equal((await row()).failed_attempts, 0);
 });
 
-test('a worker that lost the lease finishes nothing, pauses no issuer and records nothing', async (t) => {
-  const { vault, attempt, failWith, row, renewal, pause, failures } = await underWay(t);
+test('a worker that lost the lease finishes nothing, pauses no issuer, and records and notifies nothing', async (t) => {
+  const { vault, attempt, failWith, row, renewal, pause, failures, notices } = await underWay(t);
+  await addWebhook(vault, 'https://receiver.example.test/');
   await vault.db.write((writer) => updateRenewal(writer, 1, { lease_owner: 'other' }));
   const before = [await row(), await renewal()];
   await failWith({ retryAfterMs: minute, limit: { scope: 'service' } });
@@ -144,4 +137,5 @@ test('a worker that lost the lease finishes nothing, pauses no issuer and record
   assert.deepEqual([await row(), await renewal()], before);
   assert.equal(await pause(), null);
   assert.deepEqual(await failures(), []);
+  assert.deepEqual(await notices(), []);
 });

@@ -11,7 +11,7 @@ import { addChannel } from '../../../src/domain/notifications/notification-chann
 import { claimDelivery } from '../../../src/domain/notifications/notification-claim.ts';
 import { deliver } from '../../../src/domain/notifications/notification-delivery.ts';
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
-import type { Attempt } from '../../../src/domain/orders/attempt.ts';
+import type { Attempt } from '../../../src/domain/renewals/attempt.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { fail } from '../../../src/domain/renewals/renewal-outcome.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
@@ -56,12 +56,15 @@ export async function deliverAll(vault: Vault): Promise<number> {
 }
 
 /** A running renewal of the certificate. */
-export async function begunRenewal(vault: Vault, name: string): Promise<Attempt> {
+export async function begunRenewal(
+  vault: Vault,
+  name: string,
+): Promise<Pick<Attempt, 'renewal' | 'owner' | 'certificate'>> {
   await requestRenewal(vault, system, name);
   const claimed = await claimRenewal(vault, 'test');
   assert(claimed);
   const certificate = await requireCertificate(vault.db.reader, name);
-  return { ...claimed, certificate, signal: forever, steps: [] };
+  return { ...claimed, certificate };
 }
 
 export const failure = (reason: string) => ({ reason, retryAfterMs: undefined, pausesIssuer: false });

@@ -5,8 +5,8 @@ import {
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
 import { issuerWithId } from '../../../domain/issuers/issuers.ts';
-import { stepsOf } from '../../../domain/orders/attempt.ts';
 import { leafInProfile } from '../../../domain/private-ca/profile-rules.ts';
+import { stepsOf } from '../../../domain/renewals/attempt.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
 import { keyPins } from '../../../domain/versions/next-key.ts';

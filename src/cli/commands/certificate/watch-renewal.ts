@@ -5,7 +5,7 @@ import { formatTimestamp } from '../../../base/timestamp.ts';
 import type { DatabaseContext, TimedContext } from '../../../domain/contexts.ts';
 import { pauseOfIssuer } from '../../../domain/issuers/issuers.ts';
 import { endDeadLeases } from '../../../domain/nodes/lease-owners.ts';
-import { stepsOf } from '../../../domain/orders/attempt.ts';
+import { stepsOf } from '../../../domain/renewals/attempt.ts';
 import { claimRenewal } from '../../../domain/renewals/renewal-claim.ts';
 import type { RenewalContext } from '../../../domain/renewals/renewal-run.ts';
 import { type NamedRenewal, renewalWithId } from '../../../domain/renewals/renewals.ts';
