@@ -58,7 +58,7 @@ export async function cleanCopy(copy: string): Promise<CopyFacts> {
       database.pragma('journal_mode = memory');
       database.pragma('secure_delete = on');
       database.exec(
-        "delete from sessions; delete from settings where key in ('setup-token-hash', 'setup-token-expires-at', 'served-since', 'served-by', 'served-settings')",
+        "delete from sessions; delete from settings where key in ('setup-token-hash', 'setup-token-expires-at', 'setup-token-tag', 'served-since', 'served-by', 'served-settings')",
       );
       return factsOf(database);
     } finally {

@@ -87,11 +87,17 @@ test('the audit log and the settings record a backup with its timestamp', async 
   assert.deepEqual(last, { value: Date.parse(created_at) });
 });
 
-test('a backup contains no sessions, not even as deleted bytes', async (t) => {
+test('a backup contains no sessions and no setup link, not even as deleted bytes', async (t) => {
   const { done, at, data } = await filledVault(t);
   const server = await serve(t, data);
   const link = await done('admin', 'setup-link');
   const token = /#token=(\S+)/.exec(link.stdout)?.[1] ?? '';
+  const readSetup = "select value from settings where key like 'setup-token-%'";
+  const [, offered] = rows<{ value: Buffer }>(join(data, 'vault.db'), `${readSetup} order by key`);
+  assert(Buffer.isBuffer(offered?.value));
+  await done('backup', at('offered.backup'));
+  assert.deepEqual(rows(at('offered.backup'), readSetup), []);
+  assert.equal(readFileSync(at('offered.backup')).includes(offered.value), false);
   const body = JSON.stringify({ token, name: 'alice', password: passphrase });
   const headers = { 'Content-Type': 'application/json', 'Sec-Fetch-Site': 'same-origin' };
   const setup = await fetch(`${server.url}/api/v1/setup`, { method: 'POST', headers, body });
