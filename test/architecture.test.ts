@@ -335,7 +335,7 @@ suite('dependency-cruiser', () => {
 
 /** Tests about several files at once, or about the whole product. */
 const testsWithoutSource = [
-  ...['test/architecture', 'test/docs', 'test/operations-docs', 'test/reader-time', 'test/security-claims'],
+  ...['test/architecture', 'test/reader-time'],
   ...['test/words', 'test/cli/full-disk', 'test/db/tables/query-plans', 'test/http/database-attacker'],
   'test/http/surface-fuzz',
   ...['executable', 'installer', 'screenshots', 'torture', 'docs', 'runner'].map(

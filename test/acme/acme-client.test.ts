@@ -152,6 +152,7 @@ test('newAccount is signed with the JWS algorithm of the key type', async (t) =>
     rsa4096: 'RS256',
     ed25519: 'EdDSA',
   };
+  // A key of rsa4096 takes seconds to make, and signs like those of rsa3072.
   for (const type of keyTypes.filter((one) => one !== 'rsa4096')) {
     const privateKey = await generatePrivateKey(type);
     const wanted = { privateKey, email: undefined, externalAccount: undefined, termsAgreed: true };

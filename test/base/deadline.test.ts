@@ -28,13 +28,17 @@ test('withDeadline returns the result of work that finishes in time and cancels 
   assert.deepEqual(sleeps, [true]);
 });
 
-test('withDeadline rethrows the error of the work', async () => {
+test('withDeadline rethrows the error of the work and cancels the timer', async () => {
   const world = new TestWorld();
   const failure = new Error('no');
-  await assert.rejects(
-    withDeadline(world, 1000, AbortSignal.any([]), () => Promise.reject(failure)),
-    failure,
-  );
+  const work = async () => {
+    assert.equal(world.asleep, 1);
+    throw failure;
+  };
+  const rejected = assert.rejects(withDeadline(world, 1000, AbortSignal.any([]), work), failure);
+  await world.turn();
+  assert.equal(world.asleep, 0);
+  await rejected;
 });
 
 test('withDeadline reports whether the timeout or the caller ended the work first', async () => {

@@ -134,12 +134,6 @@ test('an empty file becomes a database', isFile, async (t) => {
   await db.close();
 });
 
-test('a database path below a file is rejected', isFile, async (t) => {
-  const file = join(tempDir(t), 'file');
-  writeFileSync(file, '');
-  await assert.rejects(Database.open(join(file, 'vault.db'), world), /ENOTDIR|EEXIST|cannot/);
-});
-
 const opener = `
   const { openDatabase } = await import(process.argv[1]);
   const { realWorld } = await import(process.argv[2]);

@@ -105,7 +105,7 @@ suite('records', needsAcme(), () => {
     assert.deepEqual(await vault.dns.txt(apex), [value], 'who made it removes it');
   });
 
-  test('the record of an order that is not finished after a crash is removed at the next start', async (t) => {
+  test('the record of an order whose certificate was deleted after a crash is removed at the next start', async (t) => {
     const { vault, front } = await frontedVault(t);
     await vault.addDnsProvider();
     const server = await vault.serve();

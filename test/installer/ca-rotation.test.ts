@@ -124,6 +124,7 @@ suite('an invalid list of roots changes nothing', { concurrency: 2 }, () => {
     'a private key': () => ({ status: 200, body: pem() + next().root.keyPem }),
     'too many certificates': () => ({ status: 200, body: rootsOf(next()).repeat(51) }),
     'an error': () => ({ status: 404, body: '{}' }),
+    'more than 4 MiB': () => ({ status: 200, body: rootsOf(next()).padEnd(5 * 1024 * 1024, '\n') }),
     'a redirect': () => ({ status: 302, headers: { Location: '/elsewhere' }, body: pem() }),
   };
   for (const [what, answer] of Object.entries(answers)) {
@@ -134,7 +135,9 @@ suite('an invalid list of roots changes nothing', { concurrency: 2 }, () => {
       await vault.renew();
       assert.match(
         await run(),
-        /: cannot update the roots in \S+: https:\S+\/client\/ca\.crt: status \d+, or not/,
+        what === 'more than 4 MiB'
+          ? /: cannot update the roots in \S+: https:\S+\/client\/ca\.crt: the response is larger than 4 MiB/
+          : /: cannot update the roots in \S+: https:\S+\/client\/ca\.crt: status \d+, or not/,
       );
       assert.equal(readFileSync(caFile(client), 'utf8'), before);
       assertPair(client);

@@ -103,17 +103,6 @@ test('a job keeps its files if the response is too large, and installs the next 
   assertPair(client);
 });
 
-test('a list of roots of more than 4 MiB does not fail the installation', needs('curl'), async (t) => {
-  const vault = await clientVault(t, { tool: 'openssl' });
-  const server = await vault.relay();
-  const client = machine(t);
-  server.answer = (path) =>
-    path === '/client/ca.crt' ? { status: 200, body: Buffer.alloc(5 * mebibyte, 'A') } : undefined;
-  const installed = await vault.install(client, ['--server', server.url]);
-  assert.equal(installed.code, 0, installed.stderr);
-  assertPair(client);
-});
-
 inEveryShell('a file that takes too long to check is rejected', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });

@@ -56,6 +56,8 @@ async function collector(t: TestContext, server: Server, place: object) {
     port: typeof address === 'object' ? (address?.port ?? 0) : 0,
     /** Ends all connections, and waits until the other side has noticed. */
     cut: () => Promise.all([...sockets].map((socket) => once(socket.end(), 'close'))),
+    /** How many connections it has accepted. */
+    connections: () => sockets.size,
     /** The messages, once there are so many. */
     received: async (count: number) => {
       while (received.length < count) await nextTurn();
@@ -121,7 +123,7 @@ test('a message has facility, severity, time, host, program and action, and then
   assert.match(syslogMessage(event(7, 'renewal.fail'), 'h'), /^<108>1 /);
 });
 
-test('TCP messages are framed with their length in octets', async (t) => {
+test('TCP messages are framed with their length in octets and sent over one connection', async (t) => {
   const server = await collector(t, createServer(), { host: '127.0.0.1', port: 0 });
   const { deliver } = sending(t, tcp(server.port));
   await deliver(event(1), event(2));
@@ -130,6 +132,7 @@ test('TCP messages are framed with their length in octets', async (t) => {
     await server.received(3),
     [1, 2, 3].map((id) => syslogMessage(event(id), 'vault1')),
   );
+  assert.equal(server.connections(), 1);
 });
 
 test('events in flight when the collector closes the connection are rejected and sent again', async (t) => {

@@ -59,22 +59,27 @@ test('a --backup-dir with an unexpanded ~ is rejected with a hint', async (t) =>
   assert.match(stderr, /^vault: --backup-dir: \S+\/~\/backups does not exist\n {2}Write the full path: /);
 });
 
-test('a --backup-dir that the user cannot write to is rejected', onlyRoot(), async (t) => {
-  const { data } = commandLine(t);
-  const dir = join(dirname(data), 'backups');
-  mkdirSync(dir, { mode: 0o755 });
-  mkdirSync(data);
-  chownSync(data, 65_534, 65_534);
-  chmodSync(dirname(data), 0o755);
-  const other = { uid: 65_534, gid: 65_534 };
-  const { code, stderr } = await vault(['serve', '--data-dir', data, '--backup-dir', dir], other);
-  assert.equal(code, 1);
-  assert.equal(
-    stderr,
-    `vault: --backup-dir: cannot write to ${dir}: permission denied\n` +
-      `  Make it writable for the user that runs the vault. A systemd service also needs ReadWritePaths=${dir}.\n`,
-  );
-});
+test(
+  'a --backup-dir that the user cannot write to is rejected before anything is created',
+  onlyRoot(),
+  async (t) => {
+    const { data } = commandLine(t);
+    const dir = join(dirname(data), 'backups');
+    mkdirSync(dir, { mode: 0o755 });
+    mkdirSync(data);
+    chownSync(data, 65_534, 65_534);
+    chmodSync(dirname(data), 0o755);
+    const other = { uid: 65_534, gid: 65_534 };
+    const { code, stderr } = await vault(['serve', '--data-dir', data, '--backup-dir', dir], other);
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      `vault: --backup-dir: cannot write to ${dir}: permission denied\n` +
+        `  Make it writable for the user that runs the vault. A systemd service also needs ReadWritePaths=${dir}.\n`,
+    );
+    assert.deepEqual([readdirSync(dir), readdirSync(data)], [[], []]);
+  },
+);
 
 test(
   'a failed backup is logged and reported by /ready, and the server stays ready',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,25 +57,6 @@ async function requestInFlight(server: RunningVault): Promise<{ socket: Socket; 
 
 test('stdout has exactly one line, the address, even with port 0', async () => {
   assert.match(await announcement('--listen', '[::1]:0'), /^listening on http:\/\/\[::1\]:\d+\n$/);
-});
-
-test('in an empty directory, a vault is created that only its user can read, with any umask', async (t) => {
-  const data = join(tempDir(t), 'made', 'data');
-  const program = ['sh', '-c', 'umask 000; exec "$0" "$@"', ...fromExecutable];
-  const server = await serve(t, data, { program });
-  const made = /"level":"info".*"msg":"vault created; keep a copy of its master key on another machine"/;
-  await eventually('the log says so', () => made.test(server.log()) || undefined);
-  const modes = () =>
-    Object.fromEntries(
-      readdirSync(data).map((name) => [name, (statSync(join(data, name)).mode & 0o777).toString(8)]),
-    );
-  assert.equal(statSync(data).mode & 0o777, 0o700);
-  assert.equal(statSync(join(data, '..')).mode & 0o777, 0o700);
-  const [lock = ''] = readdirSync(data).filter((name) => name.startsWith('vault.lock-'));
-  const files = ['master.key', 'vault.db', 'vault.db-shm', 'vault.db-wal', lock, 'vault.mark'];
-  assert.deepEqual(modes(), Object.fromEntries(files.map((name) => [name, '600'])));
-  await server.end();
-  assert.deepEqual(modes(), { 'master.key': '600', 'vault.db': '600', 'vault.mark': '600' });
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {

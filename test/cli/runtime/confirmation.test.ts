@@ -39,7 +39,9 @@ test(
     const no = await typing(data, 'issuer remove --name ca', ['Remove issuer ca? [y/N] ', '\n']);
     assert.equal(no.code, 1, no.said);
     assert.equal((await json<unknown[]>('issuer', 'list')).length, 2);
-    await done(...commandWords('issuer remove --name ca'));
+    const yes = await typing(data, 'issuer remove --name ca', ['Remove issuer ca? [y/N] ', 'y\n']);
+    assert.equal(yes.code, 0, yes.said);
+    assert.equal((await json<unknown[]>('issuer', 'list')).length, 1);
     const key = file('c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0');
     const trust = ca.ca === undefined ? [] : ['--ca-file', file(ca.ca)];
     const eab = ['--eab-kid', 'kid', '--eab-hmac-key-file', key, '--accept-terms'];
@@ -62,6 +64,7 @@ test(
     const remove = 'acme-account delete --id 1';
     await refused(commandWords(remove), /^vault: ACME account 1 cannot be deleted: issuer ca uses it/);
     await done(...commandWords('certificate delete --name web'));
+    // Not asked, as nothing is lost with it.
     await done(...commandWords('issuer remove --name ca'));
     await refused(
       commandWords(remove),

@@ -1,6 +1,6 @@
 /** What a crash of the vault leaves behind: the kernel's dump of it, searched for the keys that it had just handed out. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fromExecutable, serve, vault } from '../../harness/processes/vault-process.ts';
@@ -68,7 +68,13 @@ test(
   },
 );
 
-test('a running server has a coredump_filter of 0', isLinux, async (t) => {
-  const server = await serve(t, join(tempDir(t), 'data'));
-  assert.match(readFileSync(`/proc/${server.pid}/coredump_filter`, 'utf8'), /^0+\n$/);
+test('a server has a coredump_filter of 0 before it has its master key', isLinux, async (t) => {
+  const folder = tempDir(t);
+  const [program, seen] = [join(folder, 'print key'), join(folder, 'seen')];
+  // The filter of the vault: the program that prints the key inherits it.
+  const body = `cat /proc/self/coredump_filter >'${seen}' && echo ${'3f'.repeat(16)}${'a7'.repeat(16)}`;
+  writeFileSync(program, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  const server = await serve(t, join(folder, 'data'), { args: ['--master-key-command', program] });
+  for (const path of [seen, `/proc/${server.pid}/coredump_filter`])
+    assert.match(readFileSync(path, 'utf8'), /^0+\n$/, path);
 });

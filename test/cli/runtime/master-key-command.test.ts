@@ -129,8 +129,8 @@ test('a master key command that fails is reported with its stderr and never with
   assert(!existsSync(join(dir, 'data', 'master.key')));
 });
 
-test('a master key command excludes a key file and a passphrase; --master-key-file overrides vault.yaml', async (t) => {
-  const { done, data, command, file } = withCommand(t);
+test('a master key command excludes a key file and passphrase; flags override the environment and vault.yaml', async (t) => {
+  const { done, data, command, file, print } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const list = ['certificate', 'list', '--data-dir', data];
   const given = file(key, 'a.key');
@@ -150,11 +150,15 @@ test('a master key command excludes a key file and a passphrase; --master-key-fi
     /^vault: --master-key-command and master_key_passphrase_file in .*vault.yaml exclude/,
   );
   writeFileSync(join(data, 'vault.yaml'), 'master_key_command: /bin/false\n');
+  // The environment still names the command that works.
+  await done('certificate', 'list');
   assert.equal((await vault([...list, '--master-key-file', given])).code, 0, 'a flag beats vault.yaml');
+  print('exit 1');
+  await done('certificate', 'list', '--master-key-file', given);
 });
 
-test('a backup is not restored when the command prints a different master key', async (t) => {
-  const { done, print, dir, file, run } = withCommand(t);
+test('restore requires a command that prints the key of the backup, and never writes the key to a file', async (t) => {
+  const { done, print, dir, data, file, json, run, holds } = withCommand(t);
   await done('certificate', 'create', '--name=web', '--domain=a.test');
   const backup = join(dir, 'x.backup');
   await done(
@@ -164,6 +168,7 @@ test('a backup is not restored when the command prints a different master key', 
     '--passphrase-file',
     file('several words in a row', 'phrase'),
   );
+  await done('certificate', 'create', '--name=late', '--domain=b.test');
   print(`head -c 32 /dev/zero`);
   const { code, stderr } = await run('restore', backup, '--replace');
   assert.equal(code, 1);
@@ -171,6 +176,12 @@ test('a backup is not restored when the command prints a different master key', 
     stderr,
     /needs master key \w{16}, but the master key command prints \w{16}\n {2}Make the command print/,
   );
+  print(`echo ${key.toString('base64')}`);
+  const certificates = async () => (await json<unknown[]>('certificate', 'list')).length;
+  assert.equal(await certificates(), 2);
+  await done('restore', backup, '--replace');
+  assert.equal(await certificates(), 1);
+  assert(!readdirSync(data).some((name) => name.includes('key')) && !holds(key));
 });
 
 test('key rotation with a command is rejected with a procedure that uses a key file, which works', async (t) => {

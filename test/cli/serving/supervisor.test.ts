@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
@@ -88,17 +88,29 @@ test('messages arrive in the order in which they were sent', programs, async (t)
   assert.deepEqual(log.lines, []);
 });
 
-test('repeated messages that cannot be delivered are logged once and do not throw', programs, async (t) => {
-  const { next, environment, end } = await listener(t);
-  const log = keptLog();
-  const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
-  await notify('READY=1');
-  assert.equal(await next(), 'READY=1');
-  await end();
-  for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
-  assert.equal(log.lines.length, 1);
-  assert.match(log.lines[0] ?? '', /systemd-notify exited with 1/);
-});
+test(
+  'repeated messages that cannot be delivered are logged once, and again after a recovery',
+  programs,
+  async (t) => {
+    const path = join(tempDir(t), 'notify');
+    const { next, environment, end } = await listener(t, path);
+    const log = keptLog();
+    const { notify } = supervisorIn({ PATH: process.env.PATH, ...environment }, log);
+    await notify('READY=1');
+    assert.equal(await next(), 'READY=1');
+    await end();
+    for (let time = 0; time < 3; time++) await notify('WATCHDOG=1');
+    assert.equal(log.lines.length, 1);
+    assert.match(log.lines[0] ?? '', /systemd-notify exited with 1/);
+    const again = await listener(t, path);
+    await notify('WATCHDOG=1');
+    assert.equal(await again.next(), 'WATCHDOG=1');
+    await again.end();
+    assert.equal(log.lines.length, 1);
+    for (let time = 0; time < 2; time++) await notify('WATCHDOG=1');
+    assert.equal(log.lines.length, 2);
+  },
+);
 
 const watched: readonly (readonly [title: string, environment: Environment, interval: number | undefined])[] =
   [
@@ -131,8 +143,8 @@ test('without a socket, nothing is sent', async () => {
 });
 
 /** A socket as systemd's. systemd-notify ends each message with another one, BARRIER=1, and waits until it was read. */
-async function listener(t: TestContext) {
-  const path = join(tempDir(t), 'notify');
+async function listener(t: TestContext, path = join(tempDir(t), 'notify')) {
+  rmSync(path, { force: true });
   const nc = spawn('nc', ['-lkUu', path], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => nc.once('exit', resolve));
   const end = () => {

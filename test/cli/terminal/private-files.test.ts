@@ -457,7 +457,7 @@ suite('every command', () => {
 });
 
 suite('every file that the vault creates', () => {
-  test("is readable only by the vault's user, with any umask", async (t) => {
+  test("is readable only by the vault's user, with any umask, and the new vault is logged", async (t) => {
     const dir = join(root, 'made', 'deep');
     const program = ['/bin/sh', '-c', 'umask 000; exec "$0" "$@"', fromExecutable[0]];
     const key = join(root, 'made-keys', 'kept.key');
@@ -473,5 +473,10 @@ suite('every file that the vault creates', () => {
       ? fs.readFileSync(`/proc/${server.pid}/status`, 'utf8')
       : 'Umask:\t0077\n';
     assert.match(status, /^Umask:\t0077$/m);
+    await server.end();
+    const made = /"level":"info".*"msg":"vault created; keep a copy of its master key on another machine"/;
+    assert.match(server.log(), made);
+    assert.deepEqual(fs.readdirSync(dir).sort(), ['vault.db', 'vault.mark']);
+    for (const name of fs.readdirSync(dir)) assert.equal(modeOf(join(dir, name)), '600', name);
   });
 });

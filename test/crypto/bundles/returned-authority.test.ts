@@ -1,5 +1,6 @@
 /** What a company returns for the CSR of a vault: first everything that is refused, then what is accepted. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
 import { Problem } from '../../../src/base/problem.ts';
@@ -14,6 +15,7 @@ import {
   companySigns,
   usualExtensions,
 } from '../../harness/ca/company-ca.ts';
+import { openssl } from '../../harness/ca/openssl-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
@@ -248,9 +250,21 @@ test('skips a certificate with the name of the root but another key', needs('ope
   const own = companySigns(dir, root, csr, { days: 20 });
   const later = companyIssuing(dir, root, 'later', { days: 4000 });
   const cross = companyIssuing(dir, later, 'cross', { subject: '/CN=Company root' });
-  // A certificate of the same name with another key is passed over.
   const { root: top } = read(cross.pem + later.pem + own + root.pem);
   assert.equal(top.x509.subject, 'CN=Company root');
+});
+
+test('uses the renewed root with the same key after the old one has expired', needs('openssl'), (t) => {
+  const dir = tempDir(t);
+  const root = companyRoot(dir, 'root', { days: 30 });
+  const own = companySigns(dir, root, csr);
+  const terms = ['-signkey', 'root.key', '-days', '4000', '-extfile', 'root.ext'];
+  const renewed = openssl(dir, 'x509', '-req', '-in', 'root.csr', ...terms).toString();
+  for (const file of [own + root.pem + renewed, renewed + root.pem + own]) {
+    const { root: top } = read(file, Date.now() + 60 * day);
+    assert(top.x509.raw.equals(new X509Certificate(renewed).raw));
+  }
+  assert.match(refusal(own + root.pem, Date.now() + 60 * day), /^400 CN=Company root expired at 20/);
 });
 
 test(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../../src/base/secret.ts';
-import type { PassphraseSealed } from '../../../src/crypto/secrets/passphrase-key.ts';
+import { PassphraseKey, type PassphraseSealed } from '../../../src/crypto/secrets/passphrase-key.ts';
 import {
   openUnderPassphrase,
   passphraseCost,
@@ -73,8 +73,14 @@ test('a blob does not open after any of its fields was changed', async () => {
   }
 });
 
-test('openUnderPassphrase returns undefined for out-of-range costs', async () => {
+test('a blob with out-of-range costs does not open, and no key is derived', async () => {
   const blob = await sealed();
-  const wild = [{ memory: 2 ** 31 }, { passes: 1000 }, { parallelism: 0 }, { memory: 1 }, { passes: -1 }];
-  for (const cost of wild) assert.equal(await opened({ ...blob, ...cost }), undefined, JSON.stringify(cost));
+  const wild = [
+    ...[{ memory: 2 ** 21 + 1 }, { passes: 65 }, { memory: 8 * 65, parallelism: 65 }],
+    ...[{ memory: 7 }, { passes: 0 }, { parallelism: 0 }],
+  ];
+  for (const cost of wild) {
+    assert.equal(await PassphraseKey.for(passphrase, { ...blob, ...cost }), undefined, JSON.stringify(cost));
+    assert.equal(await opened({ ...blob, ...cost }), undefined, JSON.stringify(cost));
+  }
 });

@@ -179,7 +179,7 @@ function insertAsBefore(dataDir: string, count: number): void {
   );
 }
 
-test('the migration chains existing events', ofFiles('its older schemas'), async (t) => {
+test('the migration chains existing events and adds no tags', ofFiles('its older schemas'), async (t) => {
   const dataDir = tempDir(t);
   const path = join(dataDir, 'vault.db');
   const { '0006-audit-chain': chain, ...before } = migrations;
@@ -188,8 +188,10 @@ test('the migration chains existing events', ofFiles('its older schemas'), async
   await (await Database.open(path, world, { migrations: earlier })).close();
   insertAsBefore(dataDir, 1001);
   await (await Database.open(path, world)).close();
-  assert.equal(rowsIn(dataDir).length, 1001);
-  assertChained(rowsIn(dataDir));
+  const rows = rowsIn(dataDir);
+  assert.equal(rows.length, 1001);
+  assertChained(rows);
+  assert.deepEqual([...new Set(rows.map(({ link }) => tagState(testIntegrity, link)))], ['untagged']);
 });
 
 test('every written event has a tag', async (t) => {

@@ -135,22 +135,28 @@ test(
   },
 );
 
-test('200 callers share at most 3 connections', needsPostgres(), async (t) => {
-  const server = await postgresServer();
-  const url = await server.createDatabase();
-  const pool = testPool(t, url, { size: 3 });
-  const order: number[] = [];
-  await Promise.all(
-    Array.from({ length: 200 }, async (_, index) => {
-      const { rows } = await pool.read('select $1::int as one', [index]);
-      assert.deepEqual(rows, [{ one: index }]);
-      order.push(index);
-    }),
-  );
-  assert.equal(order.length, 200);
-  assert.ok(pool.counts.open <= 3);
-  assert.ok((await sessions(server, url)) <= 3);
-});
+test(
+  '200 callers share at most 3 connections, and callers of one connection get it in order',
+  needsPostgres(),
+  async (t) => {
+    const server = await postgresServer();
+    const url = await server.createDatabase();
+    const pool = testPool(t, url, { size: 3 });
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, index) => {
+        const { rows } = await pool.read('select $1::int as one', [index]);
+        assert.deepEqual(rows, [{ one: index }]);
+      }),
+    );
+    assert.ok(pool.counts.open <= 3);
+    assert.ok((await sessions(server, url)) <= 3);
+    const single = testPool(t, url, { size: 1 });
+    const callers = [1, 2, 3, 4, 5];
+    const served: number[] = [];
+    await Promise.all(callers.map((caller) => single.read(one).then(() => served.push(caller))));
+    assert.deepEqual(served, callers);
+  },
+);
 
 const lasting: readonly [string, (server: PostgresServer) => string, RegExp][] = [
   ['a missing database', (server) => server.url('missing'), /database does not exist/],

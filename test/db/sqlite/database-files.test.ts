@@ -1,14 +1,15 @@
 /** The files of a database are known to the engine alone. */
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeDatabase } from '../../../src/db/sqlite/database-files.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-test('removeDatabase removes the database and its WAL', (t) => {
-  const path = join(tempDir(t), 'a.db');
-  for (const suffix of ['', '-wal']) writeFileSync(path + suffix, '');
+test('removeDatabase removes the database, its WAL, shared memory and journal, and no other file', (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'a.db');
+  for (const suffix of ['', '-wal', '-shm', '-journal', '-other']) writeFileSync(path + suffix, '');
   removeDatabase(path);
-  for (const suffix of ['', '-wal']) assert.equal(existsSync(path + suffix), false);
+  assert.deepEqual(readdirSync(directory), ['a.db-other']);
 });

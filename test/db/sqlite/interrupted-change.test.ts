@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
 import { vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
@@ -48,15 +49,20 @@ for (const args of [
     const data = await interrupted(t);
     const { code, stderr, stdout } = await vault([...args, '--data-dir', data]);
     assert.equal(code, 0, stderr + stdout);
-    const list = await vault(['certificate', 'list', '--json', '--data-dir', data]);
-    assert.deepEqual(
-      (JSON.parse(list.stdout) as { name: string }[]).map(({ name }) => name),
-      ['web'],
-    );
+    const path = join(data, 'vault.db');
+    // Before this process opens the database, which would undo the change, too.
+    assert.equal(existsSync(`${path}-journal`), false);
+    const db = new BetterSqlite3(path, { readonly: true });
+    t.after(() => db.close());
+    assert.deepEqual(db.pragma('integrity_check', { simple: true }), 'ok');
+    const kept = `select name from sqlite_schema where name = 't' union all select name from certificates
+      union all select 'events' where exists (select 1 from audit_events)
+      union all select 'settings' where exists (select 1 from settings)`;
+    assert.deepEqual(db.prepare(kept).pluck().all(), ['web', 'events', 'settings']);
   });
 }
 
-test('a restore replaces a vault that has an interrupted change', async (t) => {
+test('a restore replaces a vault that has an interrupted change, by the whole vault of the backup', async (t) => {
   const data = await interrupted(t);
   const file = join(tempDir(t), 'copy.backup');
   const other = join(tempDir(t), 'other');
@@ -68,6 +74,9 @@ test('a restore replaces a vault that has an interrupted change', async (t) => {
   await run('backup', file, '--data-dir', other);
   const key = ['--master-key-file', join(other, 'master.key')];
   await run('restore', file, '--replace', '--yes', '--data-dir', data, ...key);
+  assert.equal(existsSync(`${join(data, 'vault.db')}-journal`), false);
+  await run('audit', 'verify', '--data-dir', data, ...key);
   const list = await vault(['certificate', 'list', '--json', '--data-dir', data, ...key]);
-  assert.match(list.stdout, /"api"/);
+  const names = (JSON.parse(list.stdout) as { name: string }[]).map(({ name }) => name);
+  assert.deepEqual(names, ['api']);
 });

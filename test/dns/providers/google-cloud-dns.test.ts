@@ -114,13 +114,15 @@ test('HTTP 403 with rateLimitExceeded is retried after one second', async () => 
   assert.deepEqual(world.waits, [1000]);
 });
 
-test('a batch creates many records and removes them with one request', async () => {
+test('a batch creates many records in one change, repeated after a conflict, and removes them in another', async () => {
   await using fake = await startFake(fakeGoogleCloudDns);
   const { provider, signal } = bench(fakeGoogleCloudDns, fake);
   const name = (index: number) => `_acme-challenge.n${index}.example.com`;
   const records = [...Array.from({ length: 30 }, (_, index) => ({ ...record, name: name(index) })), another];
   fake.set(name(7), ['another-clients']);
+  const changes = () => fake.requests.filter(({ path }) => path.endsWith('/changes')).length;
   await provider.batch?.present(records, signal);
+  assert.equal(changes(), 2);
   assert.deepEqual(fake.values(name(7)), ['another-clients', record.value]);
   assert.equal(fake.records.length, 32);
   const before = fake.requests.length;

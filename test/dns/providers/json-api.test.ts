@@ -1,5 +1,8 @@
 /** The client for HTTP APIs of DNS providers, where the scenarios of the providers do not reach. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { Secret } from '../../../src/base/secret.ts';
@@ -124,6 +127,22 @@ test('a connection error is reported after three retries', async () => {
     /^Example DNS failed to do it: (cannot connect to 127\.0\.0\.1:\d+|127\.0\.0\.1:\d+ closed the connection): /,
   );
   assert.deepEqual(world.waits, [1000, 2000, 4000]);
+});
+
+test('a request is sent again after a second if the connection is closed without a response', async (t) => {
+  let count = 0;
+  const server = createServer((request, response) => {
+    count += 1;
+    if (count === 1) request.socket.destroy();
+    else response.end('{}');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close().closeAllConnections());
+  const { port } = server.address() as AddressInfo;
+  const { fake, api, get, world } = await withApi({ baseUrl: `http://127.0.0.1:${port}` });
+  await using _ = fake;
+  assert.deepEqual((await api.send(get, signal)).body, {});
+  assert.deepEqual([count, world.waits], [2, [1000]]);
 });
 
 test('textsIn finds strings at any depth', () => {

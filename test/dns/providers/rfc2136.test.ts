@@ -82,6 +82,26 @@ suite('requests', () => {
     assert(!requests.some((request) => request.includes(secret)));
   });
 
+  test('a batch sends one update for each zone, with all its records', async (t) => {
+    const { provider, requests } = await start(t, (request, kind) => {
+      const zone = request.includes('other') ? 'other.test' : 'example.test';
+      return signedWith(request, kind === 'query' ? soaAnswer(request, zone) : plainAnswer(request, 0));
+    });
+    const elsewhere = { ...record, name: '_acme-challenge.other.test' };
+    await provider.batch?.present([record, elsewhere, { ...record, value: 'two' }], never);
+    const updates = requests.map(parseAnswer).filter((request) => request.opcode === opcode.update);
+    assert.deepEqual(
+      updates.map(({ authorities }) => authorities.map(({ name, data }) => [name, data.toString()])),
+      [
+        [
+          [record.name, '\x03one'],
+          [record.name, '\x03two'],
+        ],
+        [[elsewhere.name, '\x03one']],
+      ],
+    );
+  });
+
   test('a configured zone is not queried, and the configured TTL is sent', async (t) => {
     const { provider, requests } = await start(t, obliging, { ...settings, zone: 'Test.', ttl: 5 });
     await provider.present(record, never);

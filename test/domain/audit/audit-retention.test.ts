@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { hashIn } from '../../../src/db/audit/audit-chain.ts';
 import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
-import { outside } from '../../harness/database/outside-database.ts';
+import { outside, refuse } from '../../harness/database/outside-database.ts';
 import { eventsOf } from '../../harness/http/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
 
@@ -75,6 +75,17 @@ test('pruning writes one audit.prune event with the last removed id, its hash an
   assert.deepEqual(event?.detail, { through: 4, hash: hashIn(link).toString('hex'), older_than: older });
 });
 
+test('pruning records audit.prune before it removes any event', async (t) => {
+  const { log, world, prune, dataDir, ids } = await logged(t);
+  await log(3);
+  world.advance(40 * day);
+  const stuck = refuse(dataDir, 'delete', 'audit_events', { message: 'stuck' });
+  await assert.rejects(prune(30 * day), /stuck/);
+  assert.deepEqual(ids(), [1, 5]);
+  assert.equal(eventsOf(dataDir, 'audit.prune')[0]?.detail.through, 4);
+  stuck.allow();
+});
+
 test('pruning removes at most 500 events per transaction', async (t) => {
   const { vault, log, world, prune, ids, whole } = await logged(t);
   await log(1200);
@@ -86,19 +97,20 @@ test('pruning removes at most 500 events per transaction', async (t) => {
   await whole();
 });
 
-test('an interrupted pruning leaves an intact log, and continues the next time', async (t) => {
+test('pruning lets other events be written between its transactions, and continues after an interruption', async (t) => {
   const { vault, log, world, prune, ids, whole } = await logged(t);
   await log(1200);
   world.advance(40 * day);
   const stop = new AbortController();
   const pruning = pruneAuditLog(vault, 30 * day, stop.signal);
   await world.sleeping(1);
+  await log(1);
   stop.abort();
   assert.equal(await pruning, 500);
-  assert.deepEqual(ids(), [501, 702]);
+  assert.deepEqual(ids(), [501, 703]);
   await whole();
   await prune(30 * day);
-  assert.deepEqual(ids(), [1202, 2]);
+  assert.deepEqual(ids(), [1202, 3]);
   await whole();
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { requireIntegrity } from '../../../src/base/integrity.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { rowTagIn } from '../../../src/db/audit/audit-chain.ts';
+import { hashIn, rowTagIn } from '../../../src/db/audit/audit-chain.ts';
 import { listTaggedRows } from '../../../src/db/audit/row-list.ts';
 import { changeApiKey } from '../../../src/domain/access/api-key-change.ts';
 import { updateApiKeyInput } from '../../../src/domain/access/api-key-inputs.ts';
@@ -13,6 +13,7 @@ import { Passwords } from '../../../src/domain/access/passwords.ts';
 import { Sessions } from '../../../src/domain/access/sessions.ts';
 import { SignIn } from '../../../src/domain/access/sign-in.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { jsonLine } from '../../../src/domain/audit/audit-log.ts';
 import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
@@ -140,12 +141,14 @@ test('the rows of an earlier version are recorded at the first start, once', asy
   assert.equal(tag.length, 32);
 });
 
-test('event details do not contain the tags of recorded rows', async (t) => {
+test('JSON lines of exports and of the audit file do not contain the tags of recorded rows', async (t) => {
   const { vault } = await filled(t);
-  const rows = await vault.db.reader.selectFrom('audit_events').select(['detail', 'link']).execute();
+  const rows = await vault.db.reader.selectFrom('audit_events').selectAll().execute();
   const recorded = rows.filter(({ link }) => rowTagIn(link) !== undefined);
   assert.equal(recorded.length, 2);
-  for (const { detail, link } of recorded) {
-    assert(!detail.includes(rowTagIn(link)?.toString('hex') ?? '-'));
+  for (const event of recorded) {
+    const tag = rowTagIn(event.link)?.toString('hex') ?? '';
+    const line = jsonLine(event);
+    assert(line.includes(hashIn(event.link).toString('hex')) && !line.includes(tag));
   }
 });

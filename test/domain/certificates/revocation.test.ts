@@ -144,7 +144,7 @@ test('a version is revoked with its own key when its account is deactivated or u
   }
 });
 
-test('a version is revoked after an interrupted account key rollover', async (t) => {
+test('a version is revoked by the account after an interrupted account key rollover', async (t) => {
   const opened = await issued(await engine(t));
   const { vault, ca } = opened;
   const cut = async (_: unknown, usual: () => Promise<ScriptedReply>) => ({
@@ -154,6 +154,7 @@ test('a version is revoked after an interrupted account key rollover', async (t)
   ca.override('keyChange', cut);
   await assert.rejects(rolloverAccount(vault, localCli, '1', forever));
   await revoke(vault);
+  assert.equal(signedBy(opened), 'account');
   assert.equal(ca.state.revoked.size, 1);
 });
 

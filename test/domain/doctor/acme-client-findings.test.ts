@@ -1,6 +1,7 @@
 /** What the doctor says about ACME clients: those that expire, and those whose issuer is gone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { day } from '../../../src/base/duration.ts';
 import { createAcmeClientInput } from '../../../src/domain/acme-server/clients/acme-client-inputs.ts';
 import { createAcmeClient, revokeAcmeClient } from '../../../src/domain/acme-server/clients/acme-clients.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
@@ -33,6 +34,18 @@ test('expiring clients and clients with a deleted issuer are reported, revoked c
     'warning: ACME client 1 (later) names issuers that do not exist: gone',
     'warning: ACME client 2 (soon) expires on 2026-11-30T00:00:00Z',
   ]);
+});
+
+test('an expired client is reported for 30 days', async (t) => {
+  const { vault, world } = await testVault(t);
+  await create(vault, 'old', { expires_at: '2026-11-30T00:00:00Z' });
+  const end = Date.parse('2026-11-30T00:00:00Z');
+  for (const after of [0, 30 * day - 1]) {
+    world.advance(end + after - world.now());
+    assert.deepEqual(await said(vault), ['warning: ACME client 1 (old) expired on 2026-11-30T00:00:00Z']);
+  }
+  world.advance(1);
+  assert.deepEqual(await said(vault), ['ok: none of 1 expires within two weeks, and all have their issuers']);
 });
 
 test('at most ten client findings are listed, followed by the number of the rest', async (t) => {

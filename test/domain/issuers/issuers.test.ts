@@ -140,11 +140,20 @@ test('an update changes only the given fields; local-ca and unknown issuers are 
   });
 });
 
-test('a new directory URL requires accepting its terms, and clears the pause', async (t) => {
-  const { vault, add, update, stored } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
+test('a new directory URL requires accepting its terms, and clears the account and the pause', async (t) => {
+  const { vault, ca, add, update, stored } = await prepared(t, { termsOfService: 'https://ca.test/terms' });
   await add();
   await vault.db.write(async (writer) => {
-    await writer.updateTable('acme_issuers').set({ paused_until: 9e12, pause_reason: 'slow down' }).execute();
+    const { id } = await writer
+      .insertInto('acme_accounts')
+      .values({
+        ...{ issuer: 'ca', directory_url: ca.directoryUrl, status: 'valid', created_at: 0 },
+        sealed_private_key: Buffer.of(1),
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    const changes = { account_id: id, paused_until: 9e12, pause_reason: 'slow down' };
+    await writer.updateTable('acme_issuers').set(changes).execute();
   });
   const other = await scriptedAcme(t, { termsOfService: 'https://other.test/terms' });
   const changes = { directory_url: other.directoryUrl };
@@ -152,10 +161,12 @@ test('a new directory URL requires accepting its terms, and clears the pause', a
     update(changes),
     /the CA requires you to accept its terms of service: https:\/\/other\.test\/terms/,
   );
-  assert.equal((await stored())?.paused_until, 9e12);
+  assert.partialDeepStrictEqual(await stored(), { account_id: 1, paused_until: 9e12 });
   await update(changes, accepted);
-  const row = await stored();
-  assert.deepEqual([row?.terms_of_service, row?.paused_until], ['https://other.test/terms', null]);
+  assert.partialDeepStrictEqual(await stored(), {
+    ...{ terms_of_service: 'https://other.test/terms', account_id: null },
+    ...{ paused_until: null, pause_reason: null },
+  });
 });
 
 test('a new directory URL drops the stored CA certificate', async (t) => {

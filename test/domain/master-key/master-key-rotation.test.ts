@@ -150,12 +150,10 @@ test('an interrupted rotation is resumed with the same key by another process, w
   assert.deepEqual(readdirSync(dataDir).filter((name) => name.startsWith('master.key')).length, 2);
 });
 
-test('a given key is used; a retired key, or one that differs from master.key.next, is rejected', async (t) => {
-  const { vault, dataDir, before } = await filled(t);
+test('a given key is used, and one that differs from master.key.next is rejected', async (t) => {
+  const { vault, dataDir } = await filled(t);
   const { to } = await rotateMasterKey(vault, { ...order, newKey: someKey(7) });
   assert.equal(to, someKey(7).name);
-  const old = vault.keyring.find(before.keys[0] ?? '');
-  await assert.rejects(rotateMasterKey(vault, { ...order, newKey: old }), /is a retired key of this vault/);
   writeFileSync(join(dataDir, 'master.key.next'), Buffer.alloc(32, 8), { mode: 0o600 });
   await assert.rejects(
     rotateMasterKey(vault, { ...order, newKey: someKey(9) }),

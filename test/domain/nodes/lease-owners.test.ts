@@ -6,9 +6,8 @@ import { test } from 'node:test';
 import { endDeadLeases, LeaseOwners } from '../../../src/domain/nodes/lease-owners.ts';
 import { claimDelivery } from '../../../src/domain/notifications/notification-claim.ts';
 import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
-import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { forever, makeCertificate, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
+import { makeCertificate, silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
 import { addWebhook, failRenewal } from '../../harness/notifications/fixtures.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { testVault } from '../../harness/test-vault.ts';
@@ -118,22 +117,6 @@ test('the renewal of a dead process is claimed immediately, and its claims are c
   assert.deepEqual([next?.renewal.id, next?.renewal.claims], [left.renewal.id, 2]);
   assert.equal(next?.renewal.lease_expires_at, world.now() + leaseDuration);
   assert.equal(await endDeadLeases(vault), 0);
-});
-
-test('a renewal whose process died five times fails without waiting for leases to expire', async (t) => {
-  const { vault, dataDir } = await renewingVault(t);
-  for (let n = 1; n <= 5; n += 1) {
-    assert.equal((await claimRenewal(deadProcess(vault, dataDir), 'worker-1'))?.renewal.claims, n);
-    assert.equal(await endDeadLeases(vault), 1);
-  }
-  const last = await claimRenewal(vault, 'worker-2');
-  assert(last);
-  await runRenewal(vault, last, forever);
-  const row = await vault.db.reader.selectFrom('renewals').selectAll().executeTakeFirstOrThrow();
-  assert.deepEqual(
-    [row.status, row.error],
-    ['failed', 'Renewal abandoned: its worker stopped unexpectedly 5 times.'],
-  );
 });
 
 test('leases of this process and of version 0.1.0 are left to expire', async (t) => {

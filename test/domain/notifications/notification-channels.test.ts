@@ -89,13 +89,13 @@ suite('a channel', () => {
     assert.deepEqual(await settingsOf(vault, 'ops'), { url, secret });
   });
 
-  test('with missing, invalid or unknown settings is rejected, and not added', async (t) => {
+  test('with missing, invalid or unknown settings is rejected without their values, and not added', async (t) => {
     const { vault } = await testVault(t);
     const wrong: [type: string, settings: object, message: RegExp][] = [
       ['webhook', {}, /^invalid settings for webhook: url is missing/],
       ['webhook', { url: 'http://a.test/t0ken' }, /url must be an https:\/\/ URL/],
       ['webhook', { url, secret: 't0ken' }, /secret must be whsec_ followed by 24 to 64 bytes/],
-      ['webhook', { url, t0ken: 1 }, /unknown/],
+      ['webhook', { url, color: 't0ken' }, /unknown/],
       ['email', { host: 'a.test', from: 'v@a.test' }, /to is missing/],
       ['exec', { command: ['t0ken'] }, /command must begin with an absolute path/],
       ['webhok', {}, /^unknown notification channel type "webhok"/],
@@ -104,7 +104,7 @@ suite('a channel', () => {
       const input = parseInput(createChannelInput, { name: 'ops', type });
       await assert.rejects(addChannel(vault, localCli, input, written(settings)), (error: Error) => {
         assert.match(error.message, message);
-        return type !== 'exec' || !error.message.includes('t0ken');
+        return !error.message.includes('t0ken');
       });
     }
     assert.deepEqual(await viewChannels(vault), []);

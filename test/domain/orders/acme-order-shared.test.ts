@@ -2,14 +2,10 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { second } from '../../../src/base/duration.ts';
-import { localCli } from '../../../src/domain/audit/audit.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
-import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
 import { runClaimed } from '../../../src/jobs/renewal-worker.ts';
 import type { ScriptedReply } from '../../harness/ca/scripted-acme.ts';
-import { lookingEngine } from '../../harness/issuance/engine-dns.ts';
 import { countOf, engine } from '../../harness/issuance/engine-vault.ts';
 import { forever, makeCertificate, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 
@@ -81,21 +77,4 @@ test('a CA that always returns a certificate for another key fails the renewal a
   assert.match(ended.error ?? '', /for another key/);
   assert.equal(countOf(ca, 'newOrder'), 4);
   assert.equal((await rowOf(vault, 'www')).failed_attempts, 1);
-});
-
-test('a worker that lost its lease leaves the DNS record to its successor', async (t) => {
-  const { vault, world, zone } = await lookingEngine(t);
-  const claimed = await claimRenewal(vault, 'first');
-  assert(claimed);
-  const { txt } = zone.resolver;
-  t.mock.method(zone.resolver, 'txt', async (name: string) => {
-    const lease = { lease_owner: 'second', lease_expires_at: world.now() + 60 * second };
-    await vault.db.write((writer) => writer.updateTable('renewals').set(lease).execute());
-    return txt(name);
-  });
-  await runClaimed(vault, claimed, forever);
-  assert.equal(zone.records.size, 1);
-  assert.equal((await rowOf(vault, 'www')).failed_attempts, 0);
-  await requestRenewal(vault, localCli, 'www');
-  assert.deepEqual(await statusesOf(vault), ['running']);
 });

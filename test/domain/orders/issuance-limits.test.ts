@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { publishedLimits } from '../../../src/acme/published-limits.ts';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
+import { storeHold } from '../../../src/db/tables/issuance/issuance-holds.ts';
 import { insertAcmeIssuer, insertIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
@@ -141,7 +142,7 @@ test('the 51st new certificate of a registered domain within 7 days is held, ren
   assert.equal(await claimed(vault), (await rowOf(vault, 'c1')).id);
 });
 
-test('an order that replaces a certificate of its CA (RFC 9773) is exempt from the limit per set of names', async (t) => {
+test('an order that replaces a certificate of its CA (RFC 9773) is held only by failed validations', async (t) => {
   const { vault, world, issued } = await prepared(t);
   await issued('a', ['www.example.com']);
   for (let n = 1; n < 5; n += 1) {
@@ -150,7 +151,20 @@ test('an order that replaces a certificate of its CA (RFC 9773) is exempt from t
   }
   await requestRenewal(vault, localCli, 'a');
   await change(vault, 'a', { ari_window_start: world.now(), ari_window_end: world.now() + day });
-  assert.equal(await claimed(vault), (await rowOf(vault, 'a')).id);
+  const told = { directory_url: directory, scope: 'domain', subject: 'example.com' } as const;
+  const hold = { ...told, until: world.now() + day, reason: 'too many' };
+  await vault.db.write((writer) => storeHold(writer, hold, world.now()));
+  const first = world.now();
+  for (let n = 1; n <= 5; n += 1) {
+    const renewal = await claimRenewal(vault, 'worker');
+    assert(renewal, `attempt ${n}`);
+    const failed = { status: 'failed' as const, finished_at: world.now(), order_url: 'https://ca.test/1' };
+    await vault.db.write((writer) => updateRenewal(writer, renewal.renewal.id, failed));
+    await requestRenewal(vault, localCli, 'a');
+  }
+  assert.equal(await claimed(vault), undefined);
+  const reason = 'the CA allows 5 failed validations per name within an hour';
+  assert.deepEqual(await holdOf(vault, 'a'), [first + hour, reason]);
 });
 
 test('orders are held at 300 per account within 3 hours, and continue as the window moves', async (t) => {

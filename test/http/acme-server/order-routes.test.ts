@@ -336,7 +336,7 @@ suite('finalizing an order', () => {
 });
 
 suite('resources of orders', () => {
-  test('return 404 to other accounts and directories, as if they did not exist', async (t) => {
+  test('return 404 to other accounts and directories, as if they did not exist, and stay unchanged', async (t) => {
     const { server, client, external, watch } = await opened(t);
     await addStagingCa(server.vault);
     const { order, certificate } = await client.issue(['www.example.test']);
@@ -355,10 +355,13 @@ suite('resources of orders', () => {
     );
     const answers = [];
     for (const url of [...places, ...missing]) answers.push(await other.post(url));
-    answers.push(await other.post(json.finalize, { csr: await csrFor(['www.example.test']) }));
+    const csr = await csrFor(['www.example.test']);
+    answers.push(await other.post(json.finalize, { csr }));
     answers.push(await other.post(authorization, { status: 'deactivated' }));
     for (const answer of answers) assertProblem(answer, 'malformed', 404);
     assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+    assertProblem(await other.post(client.account ?? '', { status: 'deactivated' }), 'malformed', 404);
+    assert.equal((await client.post(json.finalize, { csr })).json.status, 'valid');
     const elsewhere = await AcmeTestClient.registered(server.url, stranger, { watch, issuer: 'staging-ca' });
     assertProblem(await elsewhere.post(certificate.replace('local-ca', 'staging-ca')), 'malformed', 404);
     for (const odd of ['-1', '01', 'x', '1e3', '9'.repeat(30), '%00', '1%2F1']) {

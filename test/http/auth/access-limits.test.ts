@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
 import { failurePace, pagePace, recordPace, refusalsPerHour } from '../../../src/domain/access/key-limits.ts';
+import { alice } from '../../harness/http/acme-fixtures.ts';
 import { checkedServer } from '../../harness/http/checked.ts';
 import { administratorEndpoints, revokedKey } from '../../harness/http/credentials.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
@@ -158,10 +159,12 @@ suite('the request limit of an API key', () => {
     assert.equal(refusals().length, 2);
   });
 
-  test('does not apply to the public health endpoint', async (t) => {
-    const { server } = await prepared(t, { apiKeyRate: 1 });
+  test('applies neither to the public health endpoint nor to administrators', async (t) => {
+    const { administrators, line } = alice;
+    const { server } = await prepared(t, { apiKeyRate: 1, administrators });
     for (let count = 0; count < 20; count += 1) {
       assert.equal((await server.raw('GET', '/api/v1/health')).status, 200);
+      assert.equal((await server.raw('GET', file, [line])).status, 200);
     }
   });
 });

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';
+import { revokeApiKey } from '../../../src/domain/access/api-keys.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
 import { outside } from '../../harness/database/outside-database.ts';
 import { ownRows } from '../../harness/database/own-rows.ts';
 import { administration } from '../../harness/http/administration.ts';
@@ -105,11 +107,17 @@ suite('a key bound to networks', () => {
     assert.equal(used(), '192.0.2.1');
   });
 
-  test('gets 401 from every address after revoked_at is set in the database', async (t) => {
+  test('gets 401 from every address once revoked or expired', async (t) => {
     const { server, ask } = await prepared(t);
-    const { raw } = await makeKey(server.vault, { allowed_networks: ['192.0.2.0/24'] });
-    outside(server.dataDir, (db) => db.exec('update api_keys set revoked_at = 1'));
-    for (const from of ['192.0.2.1', '198.51.100.7']) assert.equal((await ask(raw, from)).status, 401);
+    const allowed_networks = ['192.0.2.0/24'];
+    const revoked = await makeKey(server.vault, { allowed_networks });
+    const expires_at = new Date(server.world.now() + hour).toISOString();
+    const expiring = await makeKey(server.vault, { allowed_networks, expires_at });
+    for (const { raw } of [revoked, expiring]) assert.equal((await ask(raw, '192.0.2.1')).status, 200);
+    await revokeApiKey(server.vault, localCli, revoked.id);
+    server.world.advance(hour);
+    for (const { raw } of [revoked, expiring])
+      for (const from of ['192.0.2.1', '198.51.100.7']) assert.equal((await ask(raw, from)).status, 401);
   });
 
   test('is authorized by a second request without a query of the API key tables', async (t) => {

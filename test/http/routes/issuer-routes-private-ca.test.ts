@@ -6,6 +6,7 @@ import { keyTypes } from '../../../src/base/key-type.ts';
 import { opensslSays, pemFile } from '../../harness/ca/private-chain.ts';
 import { type Administration, administration } from '../../harness/http/administration.ts';
 import { eventsOf } from '../../harness/http/fixtures.ts';
+import { silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 
 const path = '/api/v1/issuers';
@@ -132,10 +133,11 @@ suite('a private CA beside the built-in one', () => {
     assert.equal(lists.match(/BEGIN X509 CRL/g)?.length, 2);
   });
 
-  test('returns 404 for root and CRL paths with an unknown or malformed CA name', async (t) => {
-    const { ask } = await prepared(t);
+  test('returns 404 for root and CRL paths with an unknown, malformed or ACME CA name', async (t) => {
+    const { ask, server } = await prepared(t);
+    await silentIssuer(server.vault, 'acme');
     for (const file of ['ca.crt', 'ca.crl', 'ca-crls.pem']) {
-      for (const name of ['nothing', '%00', 'staging-ca%2F', 'x'.repeat(400)]) {
+      for (const name of ['nothing', 'acme', '%00', 'staging-ca%2F', 'x'.repeat(400)]) {
         assert.equal((await ask('GET', `/client/cas/${name}/${file}`)).status, 404, `${name}/${file}`);
       }
     }
@@ -280,11 +282,16 @@ suite('a change of constraints', () => {
     );
   });
 
-  test('rejects ACME settings for a private CA', async (t) => {
-    const { expect } = await prepared(t);
+  test('rejects ACME settings for a private CA, and constraints for an ACME CA', async (t) => {
+    const { expect, server } = await prepared(t);
     const { errors } = await expect<Problem>(400, 'PATCH', `${path}/staging-ca`, { email: 'a@example.com' });
     assert.deepEqual(errors, [{ path: 'email', message: 'is a setting of ACME CAs' }]);
     await expect(400, 'PATCH', `${path}/staging-ca`, { accept_terms: true });
+    await silentIssuer(server.vault, 'acme');
+    for (const setting of ['permit_domains', 'permit_ips']) {
+      const refused = await expect<Problem>(400, 'PATCH', `${path}/acme`, { [setting]: [] });
+      assert.deepEqual(refused.errors, [{ path: setting, message: 'is a setting of private CAs' }]);
+    }
   });
 });
 

@@ -5,6 +5,7 @@ import { suite, type TestContext, test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
 import { type Administration, administration } from '../../harness/http/administration.ts';
 import { eventsOf } from '../../harness/http/fixtures.ts';
+import { silentIssuer } from '../../harness/issuance/renewal-fixtures.ts';
 import { TestWorld } from '../../harness/test-world.ts';
 import { tlsClients, type Verdicts } from './tls-clients.ts';
 
@@ -180,9 +181,15 @@ suite('a rotation', () => {
     await expect(400, 'POST', '/api/v1/certificates', outside);
   });
 
-  test('returns 404 for an unknown issuer', async (t) => {
-    const { expect } = await prepared(t);
-    await expect(404, 'POST', '/api/v1/issuers/nothing/ca/rotate');
-    await expect(404, 'GET', '/api/v1/issuers/nothing/ca');
+  test('returns 404 for an unknown issuer and for an ACME CA, as do the other endpoints of its CA', async (t) => {
+    const { expect, server } = await prepared(t);
+    await silentIssuer(server.vault, 'acme');
+    for (const name of ['nothing', 'acme']) {
+      const ca = `/api/v1/issuers/${name}/ca`;
+      await expect(404, 'GET', ca);
+      await expect(404, 'POST', `${ca}/rotate`);
+      await expect(404, 'POST', `${ca}/csr`, {});
+      await expect(404, 'POST', `${ca}/import`, { chain: 'x' });
+    }
   });
 });

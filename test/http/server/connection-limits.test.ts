@@ -95,9 +95,14 @@ suite('a request that is too slow', () => {
     assert.equal(parseReply(text).status, 408);
   });
 
-  test('in its body gets 408, and the next request is served', async (t) => {
+  test('in its body gets 408 even if it is sent byte by byte, and the next request is served', async (t) => {
     const server = await testServer(t, { routes: [echo], connectionLimits: { requestMs: 300 } });
-    const reply = parseReply(await converse(server.url, `${postText('/echo', 100)}{"a":`));
+    const socket = await open(server.url);
+    const answer = readToEnd(socket);
+    const dripping = setInterval(() => socket.writable && socket.write('x'), 20);
+    socket.write(`${postText('/echo', 60_000)}{"a":"`);
+    const reply = parseReply(await answer);
+    clearInterval(dripping);
     assert.equal(reply.status, 408);
     assertProblem(reply, 'request_timeout');
     assert.equal(
@@ -282,27 +287,4 @@ suite('a response', () => {
     gate.resolve();
     assert.equal(parseReply(await answer).status, 200);
   });
-});
-
-test('invalid bytes after a pending request are rejected after its response', async (t) => {
-  const gate = Promise.withResolvers<void>();
-  const arrived = Promise.withResolvers<void>();
-  const slow: Route = {
-    ...hello,
-    handle: async () => {
-      arrived.resolve();
-      await gate.promise;
-      return json(200, 'done');
-    },
-  };
-  const server = await testServer(t, { routes: [slow] });
-  const socket = await open(server.url);
-  const all = readToEnd(socket);
-  socket.write(requestText('GET', '/hello'));
-  await arrived.promise;
-  socket.write('\x00nonsense\r\n\r\n');
-  gate.resolve();
-  const statuses = [...(await all).matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
-  assert.deepEqual(statuses, ['200', '400']);
-  assert.equal((await server.get('/hello')).status, 200);
 });

@@ -304,6 +304,7 @@ suite('responses', () => {
       [200, 400],
     );
     assert.match(answers[0]?.body ?? '', /PRIVATE KEY/);
+    assert.equal((await server.get(health)).status, 200);
   });
 
   test('to CONNECT requests that are reset immediately leave the server running', async (t) => {

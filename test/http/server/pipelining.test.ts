@@ -157,7 +157,7 @@ test('pipelined requests all get a response after the client has closed its side
   );
 });
 
-test('an endless stream is aborted when its client closes the connection', async (t) => {
+test('an endless stream is aborted and logged so when its client closes the connection', async (t) => {
   const gone = Promise.withResolvers<void>();
   const endless: Route = {
     ...hello,
@@ -175,6 +175,9 @@ test('an endless stream is aborted when its client closes the connection', async
   const socket = await open(server.url);
   socket.write(requestText('GET', '/hello'));
   await once(socket, 'data');
+  assert.doesNotMatch(server.log.lines.join(), /"message":"request"/);
   socket.end();
   await gone.promise;
+  while (!server.log.lines.some((line) => line.includes('"message":"request"'))) await server.world.turn();
+  assert.match(server.log.lines.join(), /"aborted":true/);
 });

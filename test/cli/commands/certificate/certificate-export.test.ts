@@ -1,5 +1,6 @@
 /** `vault certificate export`: the files of a version for programs on the vault's own machine, recorded like downloads. */
 import assert from 'node:assert/strict';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -55,14 +56,15 @@ async function downloads({ json }: CommandLine): Promise<[string, string, number
     .reverse();
 }
 
-test('export writes every artifact with mode 0600 and records each download', async (t) => {
+test('export writes every artifact and its key with mode 0600 and records each download', async (t) => {
   const line = await webVault(t);
   const { stdout } = await line.done('certificate', 'export', 'web', '--out', line.out);
   assert.equal(stdout, `web: version 1, wrote ${files.join(', ')} to ${line.out}\n`);
   const written = contents(line.out);
   assert.deepEqual(Object.keys(written), files);
   assert.equal(written['fullchain.crt'], `${written['certificate.crt'] ?? ''}${written['chain.crt'] ?? ''}`);
-  assert.match(written['private.key'] ?? '', /^-----BEGIN PRIVATE KEY-----\n/);
+  const key = createPrivateKey(written['private.key'] ?? '');
+  assert(new X509Certificate(written['certificate.crt'] ?? '').checkPrivateKey(key));
   assert.equal(statSync(line.out).mode & 0o777, 0o700);
   assert.deepEqual(
     await downloads(line),

@@ -108,7 +108,7 @@ test('missing, conflicting and unknown selections are rejected', async (t) => {
 });
 
 test(
-  'many renewals require confirmation on a terminal unless --yes is given; two do not',
+  'many renewals require confirmation on a terminal, unless --yes is given; without one they do not',
   needsTerminal,
   async (t) => {
     const line = commandLine(t);
@@ -120,9 +120,11 @@ test(
     });
     assert.equal(no.code, 1, no.said);
     assert.deepEqual(await open(line), []);
-    const ten = await onTerminal(line.data, 'certificate renew --search c1');
-    assert.match(ten.said, /Queued 2 renewals;/);
+    const two = await onTerminal(line.data, 'certificate renew --search c1');
+    assert.match(two.said, /Queued 2 renewals;/);
     const yes = await onTerminal(line.data, 'certificate renew --all --yes');
     assert.match(yes.said, /Queued 9 renewals; .*\nAlready queued or running: 2 renewals\.\n/);
+    const script = await line.done(...commandWords('certificate renew --all'));
+    assert.equal(script.stderr, 'Already queued or running: 11 renewals.\n');
   },
 );

@@ -20,7 +20,7 @@ import { nameKeyAlike } from '../../../harness/key-names.ts';
 import { type CommandLine, commandLine, commandLineWithCa } from '../../../harness/processes/command-line.ts';
 import { needs } from '../../../harness/processes/missing-program.ts';
 import { freePort } from '../../../harness/processes/port.ts';
-import { serve } from '../../../harness/processes/vault-process.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
 type Finding = {
@@ -68,7 +68,9 @@ async function vaultWith(t: Parameters<typeof commandLine>[0], ...names: string[
 
 test('a healthy, served and backed-up vault has no failed findings and exit code 0', async (t) => {
   const line = await vaultWith(t, 'web');
-  await line.run('admin', 'create', '--name', 'ann', '--password-stdin');
+  const create = ['admin', 'create', '--name', 'ann', '--password-stdin', '--data-dir', line.data];
+  const made = await vault(create, { input: 'four words nobody wrote\n' });
+  assert.equal(made.code, 0, made.stderr);
   const { url } = await serve(t, line.data);
   const { code, stdout } = await line.run('doctor', '--url', url);
   assert.equal(code, 0, stdout);
@@ -77,6 +79,7 @@ test('a healthy, served and backed-up vault has no failed findings and exit code
   assert.match(stdout, /^ok {7}certificates {4}1 of 1 certificate is healthy; next renewal on 20/m);
   assert.match(stdout, /^ok {7}backup {10}the last backup is 0 minutes old$/m);
   assert.match(stdout, new RegExp(`^ok {7}serving {9}${url} is ready$`, 'm'));
+  assert.match(stdout, /^ok {7}administrators {2}/m);
   assert.doesNotMatch(stdout, /FAILED/);
 });
 

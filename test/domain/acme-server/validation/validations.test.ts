@@ -7,16 +7,18 @@ import { Validations } from '../../../../src/domain/acme-server/validation/valid
 function held() {
   const validations = new Validations();
   const running = new Set<string>();
+  const started: string[] = [];
   const released = Promise.withResolvers<void>();
   const begin = (clientId: number, key: string) =>
     validations.begin(key, clientId, async (signal) => {
       running.add(key);
+      started.push(key);
       const aborted = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => aborted.resolve(), { once: true });
       await Promise.race([released.promise, aborted.promise]);
       running.delete(key);
     });
-  return { validations, running, begin, release: () => released.resolve() };
+  return { validations, running, started, begin, release: () => released.resolve() };
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -61,6 +63,18 @@ test('a validation beyond 200 of its client or 2000 in total is rejected as rate
   release();
   await validations.idle();
   validations.requireRoom(0);
+});
+
+test('a validation whose key runs or waits already is not started again until it has ended', async () => {
+  const { validations, started, begin, release } = held();
+  const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`);
+  for (const key of [...keys, ...keys]) begin(1, key);
+  release();
+  await validations.idle();
+  assert.deepEqual(started, keys);
+  begin(1, 'key 0');
+  await validations.idle();
+  assert.deepEqual(started, [...keys, 'key 0']);
 });
 
 test('end stops all running validations and starts no further ones', async () => {

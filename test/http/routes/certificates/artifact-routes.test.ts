@@ -147,12 +147,12 @@ suite('the artifacts', () => {
 });
 
 suite('HEAD', () => {
-  test('has the headers of GET and no body, even for the private key', async (t) => {
+  test('has the headers of GET and no body, even for the private key, and is not recorded', async (t) => {
     const { server, raw } = await prepared(t);
     const lines = [`Authorization: Bearer ${raw}`];
     for (const file of artifactFiles) {
-      const head = await server.raw('HEAD', `${www}/${file}`, lines);
       const recorded = eventsOf(server.dataDir, 'certificate.download').length;
+      const head = await server.raw('HEAD', `${www}/${file}`, lines);
       const get = await server.raw('GET', `${www}/${file}`, lines);
       const own = ['x-request-id', 'date'];
       const shared = (headers: Headers) => [...headers].filter(([name]) => !own.includes(name));

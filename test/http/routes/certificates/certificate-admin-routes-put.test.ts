@@ -89,6 +89,16 @@ test('PUT changes what differs, resets omitted settings to defaults, and renews 
   assert.equal((await expect<Ensured>(200, 'PUT', www, more)).changed, false);
 });
 
+test('PUT queues a renewal for another key type, but not for settings of later renewals', async (t) => {
+  const { expect } = await administration(t);
+  const body = { domains: ['www.example.test'] };
+  await expect(201, 'PUT', www, body);
+  const later = await expect<Ensured>(200, 'PUT', www, { ...body, lifetime: '30d', reuse_key: true });
+  assert.deepEqual([later.changed, later.renewal], [true, null]);
+  const renewed = await expect<Ensured>(200, 'PUT', www, { ...body, key_type: 'ec384' });
+  assert.deepEqual([renewed.changed, typeof renewed.renewal], [true, 'number']);
+});
+
 test('PUT sets the issuer of an imported certificate and queues a renewal', async (t) => {
   const { server, expect } = await administration(t);
   await importOne(server.vault, 'www', { chain: true });

@@ -205,16 +205,17 @@ suite('the deletion of a certificate', () => {
 });
 
 suite('the keys that can read a certificate', () => {
-  test('are those that list it and those for any certificate, page by page', async (t) => {
+  test('are those that list it and those for any certificate, also if revoked, page by page', async (t) => {
     const admin = await administration(t);
     const { vault } = admin.server;
     for (const name of ['www', 'other']) await makeCertificate(vault, name);
     await makeKey(vault, { name: 'elsewhere', certificates: ['other'] });
     for (let count = 0; count < 3; count += 1) {
       await makeKey(vault, { name: `named-${count}`, certificates: ['www', 'other'] });
-      await makeKey(vault, { name: `any-${count}` });
+      const { id } = await makeKey(vault, { name: `any-${count}` });
+      if (count === 1) await admin.expect(200, 'POST', `/api/v1/api-keys/${id}/revoke`);
     }
-    const { all, pages } = await allPages<{ name: string; certificates: string[] }>(
+    const { all, pages } = await allPages<{ name: string; state: string; certificates: string[] }>(
       admin,
       `${list}/www/api-keys?limit=2`,
     );
@@ -222,6 +223,10 @@ suite('the keys that can read a certificate', () => {
     assert.deepEqual(
       all.map(({ name }) => name),
       ['named-0', 'any-0', 'named-1', 'any-1', 'named-2', 'any-2'],
+    );
+    assert.deepEqual(
+      all.map(({ state }) => state),
+      ['active', 'active', 'active', 'revoked', 'active', 'active'],
     );
     assert.deepEqual(all[0]?.certificates, ['other', 'www']);
     await admin.expect(404, 'GET', `${list}/absent/api-keys`);
