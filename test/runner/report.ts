@@ -19,11 +19,11 @@ export function failed({ problem, results }: FileOutcome): boolean {
 
 /** One line for a file, one for each test that was skipped, and what failed. */
 export function describeFile(outcome: FileOutcome): string {
-  const { results, seconds } = outcome;
+  const { results, seconds, processorSeconds } = outcome;
   const sign = failed(outcome) ? '✖' : '✔';
   const skips = results.filter(({ outcome }) => outcome === 'skipped');
   return [
-    `${sign} ${nameOf(outcome)} · ${results.length} tests · ${seconds.toFixed(1)} s`,
+    `${sign} ${nameOf(outcome)} · ${results.length} tests · ${seconds.toFixed(1)} s (${processorSeconds.toFixed(1)} s of processor)`,
     ...skips.map((test) => `  ﹣ ${titleOf(test)} # ${test.text}`),
     ...(failed(outcome) ? describeFailures(outcome) : []),
   ].join('\n');
