@@ -65,6 +65,8 @@ async function watch(
       await refuseSuperseded(vault, attempt);
     } catch (error) {
       if (error instanceof Superseded) {
+        // The work ended meanwhile: what it did is kept, and the change has queued a renewal of its own.
+        if (done.aborted) return undefined;
         attempt.stop('superseded');
         return error;
       }

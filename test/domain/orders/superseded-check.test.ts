@@ -1,11 +1,15 @@
 /** An order that waits for something that may never come ends when nobody wants it any more, and takes its records with it. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { minute } from '../../../src/base/duration.ts';
+import { minute, second } from '../../../src/base/duration.ts';
+import { findCertificateById } from '../../../src/db/tables/certificates/certificates.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { changeCertificate } from '../../../src/domain/certificates/certificate-update.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { parseInput, updateCertificateInput } from '../../../src/domain/inputs.ts';
+import type { OrderProgress } from '../../../src/domain/orders/order-progress.ts';
+import { runUnlessSuperseded } from '../../../src/domain/orders/superseded-check.ts';
+import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { challengeRows, engine, issuedBy, tryWork } from '../../harness/issuance/engine-vault.ts';
 import { statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
@@ -69,4 +73,28 @@ test('a record presented while its certificate is deleted is removed', async (t)
   ]);
   assert.deepEqual(await challengeRows(vault), []);
   assert.equal(issuedBy(ca), 0);
+});
+
+test('an attempt whose work ends during a check of its certificate is not stopped', async (t) => {
+  const { vault, world } = await engine(t);
+  const claimed = await claimRenewal(vault, 'worker');
+  assert(claimed);
+  const certificate = await findCertificateById(vault.db.reader, claimed.renewal.certificate_id);
+  await deleteCertificate(vault, localCli, 'www', { force: true });
+  const stops: string[] = [];
+  const { signal } = new AbortController();
+  const stop = (reason: string) => stops.push(reason);
+  const attempt = { certificate, renewal: claimed.renewal, signal, stop } as unknown as OrderProgress;
+  const work = Promise.withResolvers<string>();
+  // The work ends when the check asks for the certificate, before the answer.
+  const db = new Proxy(vault.db, {
+    get(target, name) {
+      if (name === 'reader') work.resolve('issued');
+      return Reflect.get(target, name, target);
+    },
+  });
+  const running = runUnlessSuperseded({ ...vault, db }, attempt, () => work.promise);
+  world.advance(20 * second);
+  assert.equal(await running, 'issued');
+  assert.deepEqual(stops, []);
 });
