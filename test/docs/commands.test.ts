@@ -1,6 +1,7 @@
 /**
  * The pages do what they say: each of their commands is run, page by page, and prints what the page shows. CAs, name servers and
- * paths are replaced; the executable, the shell and the vault are real.
+ * paths are replaced; the executable, the shell and the vault are real. The README and a third of the other pages run in each
+ * commit.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,6 +22,7 @@ import { postgresServer } from '../harness/postgres/postgres.ts';
 import { needs, type Skip } from '../harness/processes/missing-program.ts';
 import { freePort } from '../harness/processes/port.ts';
 import { serve } from '../harness/processes/vault-process.ts';
+import { inTurn } from '../harness/slice.ts';
 import {
   assertAsDocumented,
   type DocumentedCommand,
@@ -607,7 +609,11 @@ const scenes: readonly Scene[] = [
   },
 ];
 
-for (const { page, needs: skip = {}, place = sandbox, prepare, typed = {}, before = {} } of scenes) {
+const readme = scenes.filter(({ page }) => page === 'README.md');
+const others = scenes.filter(({ page }) => page !== 'README.md');
+const shown = [...readme, ...inTurn(others, Math.ceil(others.length / 3))];
+
+for (const { page, needs: skip = {}, place = sandbox, prepare, typed = {}, before = {} } of shown) {
   test(`the commands of ${page} print what the page shows`, skip, async (t) => {
     const box = await place(t);
     const options = (await prepare?.(t, box)) ?? {};

@@ -17,7 +17,7 @@ import { type Answer, relay } from '../harness/client/relay.ts';
 import { clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { deadly, killedAt } from './kills.ts';
-import { everyTool, inEveryShell } from './places.ts';
+import { everyTool, inTurnOfShells } from './places.ts';
 import { namesIn } from './trust-machine.ts';
 
 const shared = mkdtempSync(join(tmpdir(), 'vault-rotation-'));
@@ -83,7 +83,7 @@ async function rotation(t: TestContext, options: { shell?: Shell; tool?: Tool })
   assert.equal(readFileSync(own, 'utf8'), rootsOf(old()));
 }
 
-inEveryShell('a job keeps its trust while the vault rotates its private CA', (t, shell) =>
+inTurnOfShells('a job keeps its trust while the vault rotates its private CA', (t, shell) =>
   rotation(t, { shell }),
 );
 

@@ -9,7 +9,7 @@ import { usual } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { fullListener } from './full-listener.ts';
-import { everyTool, inEveryShell, type Place } from './places.ts';
+import { everyTool, inTurnOfShells, type Place } from './places.ts';
 
 const limits = {
   SERVICE_API_KEY: 'vk_public.secret',
@@ -229,4 +229,4 @@ for (const [tool, isThere] of everyTool().filter(([name]) => name !== 'openssl')
     refusals(t, tool, 'sh'),
   );
 
-inEveryShell('an error response is reported with its details', (t, shell) => refusals(t, 'curl', shell));
+inTurnOfShells('an error response is reported with its details', (t, shell) => refusals(t, 'curl', shell));

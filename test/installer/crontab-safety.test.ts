@@ -10,7 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { type Machine, machine } from '../harness/client/installer.ts';
 import { type ClientVault, clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const others = Array.from({ length: 400 }, (_, at) => `${at % 60} 4 * * * /usr/bin/job-${at} 'ä\\ %' # keep`);
 
@@ -35,7 +35,7 @@ function assertKept(client: Machine, before: string, job: string): void {
 }
 
 if (process.getuid?.() === 0) {
-  inEveryShell('a full disk for temporary files never truncates the crontab', async (t, shell) => {
+  inTurnOfShells('a full disk for temporary files never truncates the crontab', async (t, shell) => {
     // Hooks run in the order in which they are added, so this one runs before the directory is removed.
     let mounted = '';
     t.after(() => mounted !== '' && execFileSync('umount', [mounted]));
@@ -71,7 +71,7 @@ if (process.getuid?.() === 0) {
     skip: 'only root can mount file systems',
   });
 
-inEveryShell('the old crontab is restored if crontab stores the new one incompletely', async (t, shell) => {
+inTurnOfShells('the old crontab is restored if crontab stores the new one incompletely', async (t, shell) => {
   const client = machine(t, { shell });
   const { vault, before } = await amongOthers(t, client);
   const [job = ''] = client.jobs();
@@ -130,7 +130,7 @@ test('a header that crontab -l adds on some systems is ignored', needs('curl'), 
   assert.match(client.crontab(), /\n7 7 \* \* \* .*\n$/);
 });
 
-inEveryShell('a job whose schedule cannot be removed reports it and keeps its script', async (t, shell) => {
+inTurnOfShells('a job whose schedule cannot be removed reports it and keeps its script', async (t, shell) => {
   const client = machine(t, { shell });
   const { before } = await amongOthers(t, client);
   const [job = ''] = client.jobs();

@@ -7,7 +7,7 @@ import { assertPair, leftovers, type Machine, machine, type Tool } from '../harn
 import type { Answer, Relay } from '../harness/client/relay.ts';
 import { type ClientVault, clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { isWhole, slice } from '../harness/slice.ts';
+import { inTurn } from '../harness/slice.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { everyTool } from './places.ts';
 
@@ -46,9 +46,8 @@ const faults: readonly [string, Answer, number, RegExp][] = [
 ];
 
 for (const [at, [tool, isThere]] of everyTool().entries()) {
-  // After curl, each tool meets every second one, and the next tool the others; all with VAULT_TEST_WHOLE=1.
-  const met = faults.filter((_, index) => isWhole || tool === 'curl' || index % 2 === (at + slice) % 2);
-  for (const [name, answer, code, message] of met) {
+  // All with curl, and two in each commit with each other tool.
+  for (const [name, answer, code, message] of inTurn(faults, tool === 'curl' ? faults.length : 2, at)) {
     test(`${name} leaves the old pair, and the next run recovers, with ${tool}`, isThere, async (t) => {
       const { client, server, run } = await scene(t, tool);
       const before = [client.file('tls.crt'), client.file('tls.key')];

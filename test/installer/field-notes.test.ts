@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertPair, installer, machine } from '../harness/client/installer.ts';
 import { clientVault } from '../harness/client/vault.ts';
-import { inEveryPlace, inEveryShell } from './places.ts';
+import { inTurnOfPlaces, inTurnOfShells } from './places.ts';
 
-inEveryPlace(
+inTurnOfPlaces(
   'the reload runs only after a change, stays pending until it succeeds, and does not need the vault',
   async (t, place) => {
     const vault = await clientVault(t, place);
@@ -40,7 +40,7 @@ inEveryPlace(
   },
 );
 
-inEveryShell('a reload that hangs is killed with all its children', async (t, shell) => {
+inTurnOfShells('a reload that hangs is killed with all its children', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   const environment = { CERTIFICATE_VAULT_RELOAD_SECONDS: '1' };
@@ -57,7 +57,7 @@ inEveryShell('a reload that hangs is killed with all its children', async (t, sh
   while (isAlive(pid)) await sleep(10);
 });
 
-inEveryPlace('a file that was deleted or changed is restored', async (t, place) => {
+inTurnOfPlaces('a file that was deleted or changed is restored', async (t, place) => {
   const vault = await clientVault(t, place);
   const client = machine(t, place);
   assert.equal((await vault.install(client)).code, 0);
@@ -69,7 +69,7 @@ inEveryPlace('a file that was deleted or changed is restored', async (t, place) 
   assert.deepEqual([client.file('tls.crt'), client.file('tls.key')], good);
 });
 
-inEveryShell(
+inTurnOfShells(
   'a failing crontab -l aborts without changes; similar lines are not touched',
   async (t, shell) => {
     const vault = await clientVault(t);
@@ -93,7 +93,7 @@ inEveryShell(
   },
 );
 
-inEveryShell(
+inTurnOfShells(
   'a lock is respected while its owner lives, and taken over after its death',
   async (t, shell) => {
     const vault = await clientVault(t);

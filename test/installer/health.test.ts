@@ -8,7 +8,7 @@ import { type Machine, machine, modeOf, withInstallerFunctions } from '../harnes
 import { clientVault, usual } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { cronMinutes } from './cron.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const curl = needs('curl');
 
@@ -43,7 +43,7 @@ const troubles: readonly [string, RegExp, (client: Machine) => void][] = [
   ],
 ];
 
-inEveryShell('--status fails and reports the problem of a job', async (t, shell) => {
+inTurnOfShells('--status fails and reports the problem of a job', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   const install = async () => {

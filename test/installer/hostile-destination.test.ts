@@ -21,7 +21,7 @@ import { type TestContext, test } from 'node:test';
 import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client/installer.ts';
 import { type ClientVault, clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('setpriv') : { skip: 'only root can become another user' };
@@ -347,7 +347,7 @@ async function lifeWithOwner(t: TestContext, client: Machine): Promise<void> {
 }
 
 if (isRoot) {
-  inEveryShell(
+  inTurnOfShells(
     'root writes to a directory of the owner as the owner',
     (t, shell) => lifeWithOwner(t, machine(t, { shell })),
     'setpriv',

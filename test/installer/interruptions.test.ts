@@ -8,7 +8,7 @@ import { readInstaller } from '../../src/cli/runtime/assets.ts';
 import { assertPair, type Machine, machine, type Shell } from '../harness/client/installer.ts';
 import { type ClientVault, clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const once = { environment: { CERTIFICATE_VAULT_FETCH_TRIES: '1' } };
 
@@ -60,7 +60,7 @@ for (const [name, lose] of losses)
     losesMarks(t, lose, 'sh'),
   );
 
-inEveryShell('a power cut that lost all journals leaves the old pair', (t, shell) =>
+inTurnOfShells('a power cut that lost all journals leaves the old pair', (t, shell) =>
   losesMarks(t, loseMarks, shell),
 );
 
@@ -135,7 +135,7 @@ async function killedAfterReplacing(vault: ClientVault, client: Machine, shell: 
   rmSync(join(client.bin, 'mv'));
 }
 
-inEveryShell(
+inTurnOfShells(
   'the next run or installation restores the old job after a killed reinstallation',
   async (t, shell) => {
     const vault = await clientVault(t);
@@ -160,7 +160,7 @@ inEveryShell(
   },
 );
 
-inEveryShell('the successful one of two concurrent installations of one job stays', async (t, shell) => {
+inTurnOfShells('the successful one of two concurrent installations of one job stays', async (t, shell) => {
   const vault = await clientVault(t);
   for (const wrongFirst of [true, false]) {
     const client = machine(t, { shell });
@@ -203,7 +203,7 @@ test('a stale lock that another run takes over in the meantime is left alone', n
   );
 });
 
-inEveryShell('all runs that wait for the lock get it', async (t, shell) => {
+inTurnOfShells('all runs that wait for the lock get it', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   assert.equal((await vault.install(client)).code, 0);

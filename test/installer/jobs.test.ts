@@ -14,7 +14,7 @@ import {
 } from '../harness/client/installer.ts';
 import { clientVault, usual } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const curl = needs('curl');
 
@@ -62,7 +62,7 @@ async function atTerminal(client: Machine, server: string, answer: string, shell
   return shown;
 }
 
-inEveryShell(
+inTurnOfShells(
   'at a terminal the script prompts for the key without echo, and restores the terminal',
   async (t, shell) => {
     const vault = await clientVault(t);
@@ -163,7 +163,7 @@ test(
   },
 );
 
-inEveryShell('a failed installation removes only the directories that it created', async (t, shell) => {
+inTurnOfShells('a failed installation removes only the directories that it created', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   const environment = { SERVICE_API_KEY: 'vk_no.no' };

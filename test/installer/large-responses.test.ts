@@ -8,7 +8,7 @@ import { assertPair, leftovers, machine } from '../harness/client/installer.ts';
 import { relay } from '../harness/client/relay.ts';
 import { clientVault, usual } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const mebibyte = 1024 * 1024;
 const environment = { SERVICE_API_KEY: 'vk_public.secret', CERTIFICATE_VAULT_FETCH_SECONDS: '20' };
@@ -44,7 +44,7 @@ after(() => {
 });
 
 for (const tool of ['curl', 'wget'] as const) {
-  inEveryShell(
+  inTurnOfShells(
     `an endless response is rejected, with ${tool}`,
     async (t, shell) => {
       const client = machine(t, { shell, tool });
@@ -103,7 +103,7 @@ test('a job keeps its files if the response is too large, and installs the next 
   assertPair(client);
 });
 
-inEveryShell('a file that takes too long to check is rejected', async (t, shell) => {
+inTurnOfShells('a file that takes too long to check is rejected', async (t, shell) => {
   const vault = await clientVault(t);
   const client = machine(t, { shell });
   // A stand-in for a file that keeps awk busy, which depends on the version of awk.

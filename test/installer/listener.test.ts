@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { assertPair, machine } from '../harness/client/installer.ts';
 import { clientVault, usual } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const asRoot =
   process.getuid?.() === 0 && process.platform === 'linux'
@@ -74,7 +74,7 @@ for (const [host, url] of [
   });
 }
 
-inEveryShell('a job sends no key to a user who takes the port of a stopped vault', async (t, shell) => {
+inTurnOfShells('a job sends no key to a user who takes the port of a stopped vault', async (t, shell) => {
   if (asRoot.skip !== undefined) return t.skip(asRoot.skip);
   const vault = await clientVault(t);
   const client = machine(t, { shell });

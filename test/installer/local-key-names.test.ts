@@ -7,7 +7,7 @@ import type { Answer } from '../harness/client/relay.ts';
 import { clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { installLocal } from './local-keys.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 // Each character that a URI or an address may have, also those with a meaning in the configuration of openssl.
 const uri = "https://host.example/a$b'c#d(e)*,;=[f]!&g%20h?i~j_k";
@@ -20,7 +20,7 @@ const namesOf = (certificate: X509Certificate) =>
     (quoted) => JSON.parse(quoted) as string,
   );
 
-inEveryShell(
+inTurnOfShells(
   'a request has the URIs and email addresses of the certificate, and a change causes a new request',
   async (t, shell) => {
     const vault = await clientVault(t);

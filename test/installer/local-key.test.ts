@@ -29,7 +29,7 @@ import {
   signingKey,
   signScopes,
 } from './local-keys.ts';
-import { inEveryPlace } from './places.ts';
+import { inTurnOfPlaces } from './places.ts';
 
 const openssl = needs('openssl');
 const isRoot = process.getuid?.() === 0;
@@ -50,7 +50,7 @@ function assertUnsent(server: Relay, pem: string): void {
       for (const form of forms) assert.equal(text.toLowerCase().includes(form.toLowerCase()), false, form);
 }
 
-inEveryPlace(
+inTurnOfPlaces(
   'the private key is generated on the machine, renewed with its certificate, and never sent',
   async (t, place) => {
     const vault = await clientVault(t, place);

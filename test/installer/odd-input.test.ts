@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { assertPair, machine } from '../harness/client/installer.ts';
 import { clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const refused: readonly [string, readonly string[], RegExp][] = [
   ['the output name ..', ['--file', 'chain.crt=..'], /"\.\." is not a plain file name/],
@@ -56,7 +56,7 @@ for (const [name, args, message] of refused) {
   });
 }
 
-inEveryShell('spaces, quotes and dollar signs are used literally', async (t, shell) => {
+inTurnOfShells('spaces, quotes and dollar signs are used literally', async (t, shell) => {
   const vault = await clientVault(t, { certificates: ['*.example.test'] });
   const client = machine(t, { shell });
   const destination = join(client.home, `it's "a" $HOME \`id\` \\dir * `);

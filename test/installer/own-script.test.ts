@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { assertPair, installer, type Machine, machine, shells } from '../harness/client/installer.ts';
 import { clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? needs('curl') : { skip: 'only root can make files of another user' };
@@ -31,7 +31,7 @@ main "$@"
   return directory;
 }
 
-inEveryShell(
+inTurnOfShells(
   'an installer from a pipe does not run or copy a file with the name of the shell',
   async (t, shell) => {
     const vault = await clientVault(t);

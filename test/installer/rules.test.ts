@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { assertPair, leftovers, machine, modeOf, type Tool } from '../harness/client/installer.ts';
 import { clientVault, usual } from '../harness/client/vault.ts';
-import { inEveryPlace, inEveryShell } from './places.ts';
+import { inTurnOfPlaces, inTurnOfShells } from './places.ts';
 
 /** The program that each tool runs to download. */
 const carriers = {
@@ -15,7 +15,7 @@ const carriers = {
   openssl: ['openssl'],
 } as const satisfies Record<Tool, readonly [string, ...string[]]>;
 
-inEveryPlace(
+inTurnOfPlaces(
   'rule 1: the API key is stored in a file of mode 0600 in a directory of mode 0700, and nowhere else',
   async (t, place) => {
     const vault = await clientVault(t, place);
@@ -46,7 +46,7 @@ inEveryPlace(
   },
 );
 
-inEveryPlace(
+inTurnOfPlaces(
   'rule 2: downloads go to a temporary directory beside the files, which is removed afterwards',
   async (t, place) => {
     const vault = await clientVault(t, place);
@@ -73,7 +73,7 @@ inEveryPlace(
   },
 );
 
-inEveryPlace(
+inTurnOfPlaces(
   'rules 3 and 4: the schedule is installed, and the first download runs immediately',
   async (t, place) => {
     const vault = await clientVault(t, place);
@@ -87,7 +87,7 @@ inEveryPlace(
   },
 );
 
-inEveryPlace(
+inTurnOfPlaces(
   'rules 5 and 6: each file has its entity tag, and unchanged files are not rewritten',
   async (t, place) => {
     const vault = await clientVault(t, place);
@@ -106,7 +106,7 @@ inEveryPlace(
   },
 );
 
-inEveryShell(
+inTurnOfShells(
   'rule 7: a repeated installation replaces the job, and another destination creates another job',
   async (t, shell) => {
     const vault = await clientVault(t);
@@ -137,7 +137,7 @@ inEveryShell(
   },
 );
 
-inEveryPlace(
+inTurnOfPlaces(
   'rule 8: the served script needs no --server, and installs itself through a pipe',
   async (t, place) => {
     const vault = await clientVault(t, place);

@@ -9,7 +9,7 @@ import { type ClientVault, clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { isWhole, slice } from '../harness/slice.ts';
 import { deadly, killedAt } from './kills.ts';
-import { inEveryPlace, inEveryShell, type Place } from './places.ts';
+import { inTurnOfPlaces, inTurnOfShells, type Place } from './places.ts';
 
 const curl = needs('curl');
 const scopes = ['--scope', 'certificates:read', '--scope', 'private_keys:read'];
@@ -42,7 +42,7 @@ function leftBehind(client: Machine): string[] {
 
 const as = (key: string) => ({ environment: { SERVICE_API_KEY: key } });
 
-inEveryPlace('the new key replaces the old one in all jobs, without a download', async (t, place) => {
+inTurnOfPlaces('the new key replaces the old one in all jobs, without a download', async (t, place) => {
   const { vault, client } = await twoJobs(t, place);
   const key = await vault.newKey(...all);
   const before = vault.downloads();
@@ -134,7 +134,7 @@ test('a failed write of the key changes no job, or the next run completes the ch
   assert.equal((await client.run(['--status'])).code, 0);
 });
 
-inEveryShell(
+inTurnOfShells(
   'a change that is killed at any step leaves all jobs or none with the new key',
   async (t, shell) => {
     const { vault, client } = await twoJobs(t, { shell });

@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { administration } from '../harness/http/administration.ts';
 import { needs, type Skip } from '../harness/processes/missing-program.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 import { bundleOf, entryFor, rootNamed, trustMachine } from './trust-machine.ts';
 
 const openssl = needs('openssl');
@@ -13,7 +13,7 @@ const curl = also('curl');
 
 const trustsAlready = /: nothing to change: this machine trusts the private CA staging-ca already\n$/;
 
-inEveryShell('several private CAs are added, rotated and removed independently', async (t, shell) => {
+inTurnOfShells('several private CAs are added, rotated and removed independently', async (t, shell) => {
   const machine = await trustMachine(t, { shell });
   const staging = (...args: readonly string[]) => machine.run(['--ca', 'staging-ca', ...args]);
   const [one, two] = [rootNamed('root-one'), rootNamed('root-two')];

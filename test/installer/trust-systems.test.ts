@@ -18,7 +18,7 @@ import { suite, test } from 'node:test';
 import { finish, modeOf, trustInstaller } from '../harness/client/installer.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { enterable } from '../harness/processes/vault-process.ts';
-import { inEveryShell } from './places.ts';
+import { inTurnOfShells } from './places.ts';
 import {
   bundleOf,
   entryFor,
@@ -80,7 +80,7 @@ suite('a root is added, rotated and removed on each system', { concurrency: 2 },
   }
 });
 
-inEveryShell('a root is added, rotated and removed', async (t, shell) => {
+inTurnOfShells('a root is added, rotated and removed', async (t, shell) => {
   await lifeOfARoot(await trustMachine(t, { shell }));
 });
 

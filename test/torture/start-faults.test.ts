@@ -1,4 +1,4 @@
-/** The short form of the chamber of failing starts: each fault once, and a disk that starts to fail during a start. */
+/** The short form of the chamber of failing starts: six faults in each commit, and a disk that starts to fail during a start. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { needs } from '../harness/processes/missing-program.ts';
 import { fromExecutable } from '../harness/processes/vault-process.ts';
+import { inTurn } from '../harness/slice.ts';
 import type { DiskFault } from './disk-shim.ts';
 import { shortOrder } from './short-order.ts';
 import { StartScene, situations, startTroubles } from './start-faults.ts';
@@ -25,7 +26,7 @@ suite(
     });
     after(() => rmSync(folder, { recursive: true, force: true }));
 
-    for (const trouble of startTroubles) {
+    for (const trouble of inTurn(startTroubles, 6)) {
       // Each with one of the possible vaults; the chamber runs all of them.
       test(trouble.title, async (t) => {
         const { chance } = shortOrder(t);
@@ -37,7 +38,8 @@ suite(
     }
 
     test('a disk that fails to read at any point of a creation leaves no partial database', async () => {
-      for (let skip = 10; skip < 30; skip += 1) {
+      const reads = Array.from({ length: 20 }, (_, index) => 10 + index);
+      for (const skip of inTurn(reads, 5)) {
         const fault: DiskFault = { operation: 'read', error: 'EIO', pattern: '*', skip };
         await scene.endure('nothing', { title: 'a fault', faults: [fault] });
       }
@@ -51,7 +53,7 @@ suite(
       assert.match(sentences, /cannot remove \S+vault\.creating: input\/output error/);
     });
 
-    for (const situation of situations) {
+    for (const situation of inTurn(situations, 2)) {
       test(`the disk fails while it starts on ${situation}`, async (t) => {
         const { chance } = shortOrder(t);
         const operation = chance.one(['change', 'sync', 'read', 'open'] as const);

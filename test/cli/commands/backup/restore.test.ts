@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, before as beforeAll, type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import BetterSqlite3 from 'better-sqlite3';
 import { readMasterKey } from '../../../../src/crypto/secrets/master-key-file.ts';
@@ -26,20 +26,35 @@ import { tempDir } from '../../../harness/temp-dir.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 import { TestWorld } from '../../../harness/test-world.ts';
 
-/** A vault with a certificate, a key that may read it, and a backup that brings its master key along. */
-async function backedUp(t: TestContext) {
-  const line = commandLine(t);
+const undone: (() => unknown)[] = [];
+/** A directory with a vault, its backup and the passphrase of the backup, and an API key of the vault. */
+let original = { dir: '', key: '' };
+
+beforeAll(async () => {
+  const line = commandLine({ after: (undo) => undone.push(undo as () => unknown) });
   const dir = dirname(line.data);
-  const backup = join(dir, 'x.backup');
   const phrase = line.file(`${backupPassphrase}\n`, 'phrase');
   await line.done('certificate', 'create', '--name=web', '--domain=a.test');
   const scopes = ['--scope=private_keys:read', '--scope=certificates:read'];
   const created = await line.done('api-key', 'create', '--name=k', ...scopes, '--certificate=web');
-  await line.done('backup', backup, '--with-master-key', '--passphrase-file', phrase);
+  await line.done('backup', join(dir, 'x.backup'), '--with-master-key', '--passphrase-file', phrase);
+  original = { dir, key: created.stdout.trim() };
+});
+
+after(() => {
+  for (const undo of undone) undo();
+});
+
+/** A copy of a vault with a certificate, a key that may read it, and a backup that brings its master key along. */
+function backedUp(t: TestContext) {
+  const line = commandLine(t);
+  const dir = dirname(line.data);
+  cpSync(original.dir, dir, { recursive: true });
+  const [backup, phrase] = [join(dir, 'x.backup'), join(dir, 'phrase')];
   const elsewhere = join(dir, 'elsewhere');
   const restoreTo = (data: string, ...args: string[]) =>
     vault(['restore', backup, '--data-dir', data, ...args]);
-  return { ...line, dir, backup, phrase, elsewhere, key: created.stdout.trim(), restoreTo };
+  return { ...line, dir, backup, phrase, elsewhere, key: original.key, restoreTo };
 }
 
 /** Everything that a client gets of `web`: status, tag and body of each file. */
@@ -63,7 +78,7 @@ const picture = (dir: string) =>
     .map((name) => `${name} ${readFileSync(join(dir, name)).toString('base64')}`);
 
 test('a vault restored elsewhere serves the same files with the same ETags to the same API key', async (t) => {
-  const { data, key, restoreTo, elsewhere, phrase, backup } = await backedUp(t);
+  const { data, key, restoreTo, elsewhere, phrase, backup } = backedUp(t);
   const before = await served(t, data, key);
   assert.match(before[3] ?? '', /^200 "\S+" -----BEGIN PRIVATE KEY-----/);
   const { code, stderr, stdout } = await restoreTo(elsewhere, '--passphrase-file', phrase);
@@ -82,7 +97,7 @@ test('a vault restored elsewhere serves the same files with the same ETags to th
 });
 
 test('a restored master key file is encrypted when --master-key-passphrase-file is set', async (t) => {
-  const { restoreTo, elsewhere, phrase, file } = await backedUp(t);
+  const { restoreTo, elsewhere, phrase, file } = backedUp(t);
   const own = file('other words in another row\n');
   chmodSync(own, 0o600);
   const configured = ['--master-key-passphrase-file', own];
@@ -97,7 +112,7 @@ test('a restored master key file is encrypted when --master-key-passphrase-file 
 });
 
 test('the restored vault records the restore and the time of its backup', async (t) => {
-  const { restoreTo, elsewhere, phrase } = await backedUp(t);
+  const { restoreTo, elsewhere, phrase } = backedUp(t);
   await restoreTo(elsewhere, '--passphrase-file', phrase);
   const database = new BetterSqlite3(join(elsewhere, 'vault.db'), { readonly: true });
   const event = database
@@ -114,7 +129,7 @@ test('the restored vault records the restore and the time of its backup', async 
 });
 
 test('an existing vault is left unchanged; --replace keeps a copy of it', async (t) => {
-  const { run, data, done, refused, backup } = await backedUp(t);
+  const { run, data, done, refused, backup } = backedUp(t);
   await done('certificate', 'create', '--name=later', '--domain=b.test');
   const before = picture(data);
   await refused(
@@ -134,7 +149,7 @@ test('an existing vault is left unchanged; --replace keeps a copy of it', async 
 });
 
 test('--replace keeps a copy of a different master key', async (t) => {
-  const { restoreTo, elsewhere, phrase, key, data } = await backedUp(t);
+  const { restoreTo, elsewhere, phrase, key, data } = backedUp(t);
   await vault(['certificate', 'create', '--name=other', '--domain=b.test', '--data-dir', elsewhere]);
   const otherKey = readFileSync(join(elsewhere, 'master.key'));
   const { code, stderr } = await restoreTo(elsewhere, '--replace', '--passphrase-file', phrase);
@@ -146,7 +161,7 @@ test('--replace keeps a copy of a different master key', async (t) => {
 });
 
 test('--replace is rejected while a server runs, but works after kill -9', async (t) => {
-  const { data, refused, backup, run } = await backedUp(t);
+  const { data, refused, backup, run } = backedUp(t);
   const server = await serve(t, data);
   await refused(['restore', backup, '--replace'], /^vault: the vault is running: .*\n {2}Stop "vault serve"/);
   assert.equal((await fetch(`${server.url}/api/v1/ready`)).status, 200);
@@ -159,7 +174,7 @@ test('--replace is rejected while a server runs, but works after kill -9', async
 });
 
 test('--replace restores over a damaged database and keeps its WAL', async (t) => {
-  const { data, backup, run, key } = await backedUp(t);
+  const { data, backup, run, key } = backedUp(t);
   const before = await served(t, data, key);
   writeFileSync(join(data, 'vault.db'), 'dear all\n'.repeat(1000));
   writeFileSync(join(data, 'vault.db-wal'), 'a log', { mode: 0o600 });
@@ -171,7 +186,7 @@ test('--replace restores over a damaged database and keeps its WAL', async (t) =
 });
 
 test('a backup with a missing or different master key is rejected before anything is written', async (t) => {
-  const { dir, done, elsewhere } = await backedUp(t);
+  const { dir, done, elsewhere } = backedUp(t);
   const plain = join(dir, 'plain.backup');
   await done('backup', plain);
   const needs =
@@ -192,7 +207,7 @@ test('a backup with a missing or different master key is rejected before anythin
 });
 
 test('a wrong passphrase is rejected, and a different master key is not replaced without --replace', async (t) => {
-  const { restoreTo, elsewhere, file, phrase } = await backedUp(t);
+  const { restoreTo, elsewhere, file, phrase } = backedUp(t);
   const wrong = await restoreTo(elsewhere, '--passphrase-file', file('several words in a raw'));
   assert.deepEqual([wrong.code, existsSync(elsewhere)], [1, false]);
   assert.match(
@@ -210,7 +225,7 @@ test('a wrong passphrase is rejected, and a different master key is not replaced
 });
 
 test('restore writes the master key to --master-key-file', async (t) => {
-  const { dir, restoreTo, elsewhere, phrase, key } = await backedUp(t);
+  const { dir, restoreTo, elsewhere, phrase, key } = backedUp(t);
   const keyFile = join(dir, 'keys', 'master.key');
   const { code, stderr } = await restoreTo(
     elsewhere,
@@ -228,7 +243,7 @@ test('restore writes the master key to --master-key-file', async (t) => {
 });
 
 test('--check reports whether the backup can be restored and writes nothing', async (t) => {
-  const { run, refused, backup, data, elsewhere, restoreTo, phrase } = await backedUp(t);
+  const { run, refused, backup, data, elsewhere, restoreTo, phrase } = backedUp(t);
   const before = picture(data);
   const { code, stderr } = await run('restore', backup, '--check');
   assert.equal(code, 0);
@@ -245,7 +260,7 @@ test('--check reports whether the backup can be restored and writes nothing', as
 });
 
 test('a truncated backup, a bare database and a directory are rejected, and nothing is created', async (t) => {
-  const { backup, restoreTo, elsewhere, data, dir } = await backedUp(t);
+  const { backup, restoreTo, elsewhere, data, dir } = backedUp(t);
   truncateSync(backup, 100_000);
   assert.match((await restoreTo(elsewhere)).stderr, /is not a vault backup, or is truncated/);
   for (const file of [join(data, 'vault.db'), dir]) {
