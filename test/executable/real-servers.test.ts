@@ -10,6 +10,7 @@ import { connect, type DetailedPeerCertificate } from 'node:tls';
 import { openssl } from '../harness/ca/openssl-chain.ts';
 import { needsPostgres } from '../harness/postgres/binaries.ts';
 import { startPostgres } from '../harness/postgres/postgres.ts';
+import { quickJava } from '../harness/processes/java.ts';
 import { findProgram, needs } from '../harness/processes/missing-program.ts';
 import { startOnFreePorts } from '../harness/processes/port.ts';
 import { vault } from '../harness/processes/vault-process.ts';
@@ -172,7 +173,7 @@ test('an HTTPS server in Java serves keystore.p12', needs('java'), (t) =>
       '  }',
       '}',
     ]);
-    return [source, join(from, 'keystore.p12'), join(shared, 'password'), String(port)];
+    return [...quickJava, source, join(from, 'keystore.p12'), join(shared, 'password'), String(port)];
   }),
 );
 

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { modeOf, trustInstaller } from '../harness/client/installer.ts';
+import { quickVariables } from '../harness/processes/java.ts';
 import { findProgram, needs, type Skip } from '../harness/processes/missing-program.ts';
 import { enterable } from '../harness/processes/vault-process.ts';
 import {
@@ -34,9 +35,7 @@ const nobody = 65534;
 
 // The CI may do without Java, which is large.
 const java = findProgram('keytool') === undefined ? { skip: 'keytool is not installed' } : also('curl');
-// keytool mostly starts and ends.
-const options = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };
-const quickly = { ...process.env, ...options };
+const quickly = { ...process.env, ...quickVariables };
 
 /** Creates a store of Java with a root of an administrator, and one that the script added before. */
 function javaStore({ home, url }: TrustMachine): string {
@@ -71,7 +70,7 @@ test("the roots in Java's store are replaced and removed", java, async (t) => {
   const store = javaStore(machine);
   const run = (...args: readonly string[]) =>
     machine.runAlone(['--server', machine.url, '--no-system', '--no-nss', '--java-store', store, ...args], {
-      environment: options,
+      environment: quickVariables,
     });
   const [one, two] = [rootNamed('root-one'), rootNamed('root-two')];
   // Both roots during a rotation, then the new one alone.

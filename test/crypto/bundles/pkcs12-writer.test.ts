@@ -17,6 +17,7 @@ import {
 } from '../../../src/crypto/bundles/pkcs12-writer.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { type Chain, makeChain } from '../../harness/ca/openssl-chain.ts';
+import { quickKeytool } from '../../harness/processes/java.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'pkcs12-writer-'));
@@ -103,7 +104,7 @@ async function withKeytool(password: string, encryption: KeystoreEncryption) {
   writeFileSync(passwordPath, password);
   const args = ['-list', '-v', '-keystore', path, '-storepass:file', passwordPath];
   const languages = ['-J-Duser.language=en', '-J-Dfile.encoding=UTF-8'];
-  return spawnSync('keytool', [...args, ...languages], {
+  return spawnSync('keytool', [...args, ...languages, ...quickKeytool], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   });

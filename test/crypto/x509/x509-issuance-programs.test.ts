@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { minute } from '../../../src/base/duration.ts';
 import { goFolders } from '../../harness/ca/pebble-files.ts';
 import { identifier, makeLeaf } from '../../harness/ca/private-chain.ts';
+import { quickJava } from '../../harness/processes/java.ts';
 import { findProgram, needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { privateSamples, type Sample, type SampleFiles, sampleFiles } from './private-samples.ts';
@@ -230,7 +231,7 @@ describe('a chain of the private CA', () => {
     const args = all.flatMap(({ files: { root, intermediate, leaf, crls } }) => [
       ...[root, intermediate, leaf, crls],
     ]);
-    const { stdout } = await run('java', [join(dir, 'Validate.java'), ...args]);
+    const { stdout } = await run('java', [...quickJava, join(dir, 'Validate.java'), ...args]);
     assertJudged(all, stdout.trimEnd().split('\n'));
   });
 });

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
+import { quickJava } from '../../harness/processes/java.ts';
 import { findProgram } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
@@ -106,7 +107,7 @@ export async function tlsClients(t: TestContext, host: string): Promise<TlsClien
         ...['--resolve', `${host}:${port}:127.0.0.1`, `https://${host}:${port}/`],
       ],
       go: [join(dir, 'go-client'), file, `127.0.0.1:${port}`, host],
-      java: ['java', join(dir, 'Client.java'), file, `${port}`, host],
+      java: ['java', ...quickJava, join(dir, 'Client.java'), file, `${port}`, host],
     };
     try {
       const verdicts: [string, string][] = [

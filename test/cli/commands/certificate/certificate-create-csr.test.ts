@@ -9,6 +9,7 @@ import { derOf, opensslKeys, opensslRequest } from '../../../harness/ca/openssl-
 import { needsPostgres } from '../../../harness/postgres/binaries.ts';
 import { postgresServer } from '../../../harness/postgres/postgres.ts';
 import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
+import { quickKeytool } from '../../../harness/processes/java.ts';
 import { needs } from '../../../harness/processes/missing-program.ts';
 import { serve, vault } from '../../../harness/processes/vault-process.ts';
 
@@ -132,11 +133,15 @@ suite('a CSR', needs('openssl'), () => {
     ] as const) {
       execFileSync(
         'keytool',
-        ['-genkeypair', ...store, name, ...how, '-dname', 'CN=java.example.test'],
+        [...quickKeytool, '-genkeypair', ...store, name, ...how, '-dname', 'CN=java.example.test'],
         quiet,
       );
       const san = ['-ext', 'SAN=dns:java.example.test,uri:https://java.example.test/'];
-      execFileSync('keytool', ['-certreq', ...store, name, ...san, '-file', inFolder(`${name}.csr`)], quiet);
+      execFileSync(
+        'keytool',
+        [...quickKeytool, '-certreq', ...store, name, ...san, '-file', inFolder(`${name}.csr`)],
+        quiet,
+      );
     }
     const server = await serve(t, data);
     const root = await (await fetch(`${server.url}/client/ca.crt`)).text();

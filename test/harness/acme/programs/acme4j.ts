@@ -2,9 +2,11 @@
  * acme4j, a library for Java, in a small program around it. Maven puts it into its repository:
  * `mvn dependency:get -Dartifact=org.shredzone.acme4j:acme4j-client:3.5.0`.
  */
+
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { quickJava, quickKeytool } from '../../processes/java.ts';
 import { needs, needsFile } from '../../processes/missing-program.ts';
 import { type AcmeProgram, ran } from './program.ts';
 
@@ -131,7 +133,11 @@ async function compile(): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'vault-acme4j-'));
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
   writeFileSync(join(dir, 'Client.java'), javaProgram);
-  const { isDone, output } = await ran('javac', ['-cp', jars().join(delimiter), 'Client.java'], dir);
+  const { isDone, output } = await ran(
+    'javac',
+    [...quickKeytool, '-cp', jars().join(delimiter), 'Client.java'],
+    dir,
+  );
   if (!isDone) throw new Error(output);
   return dir;
 }
@@ -148,8 +154,7 @@ export const acme4j: AcmeProgram = {
       ran(
         'java',
         [
-          // Without this, starting takes longer than the work.
-          ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto'],
+          ...quickJava,
           ...[
             '-cp',
             [await compiled(), ...jars()].join(delimiter),
