@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { day, minute } from '../src/base/duration.ts';
+import type { Identifier } from '../src/base/identifier.ts';
+import { toJson } from '../src/base/json.ts';
 import { openVault } from '../src/cli/runtime/open-vault.ts';
 import { insertVersion } from '../src/db/tables/certificates/certificate-versions.ts';
 import { insertCertificate } from '../src/db/tables/certificates/certificates.ts';
@@ -110,7 +112,7 @@ async function fill(vault: Vault, world: TestWorld, certificates: number): Promi
     for (let n = 0; n < certificates; n += 1) {
       const issued = world.now() - (50 * day * n) / certificates;
       const name = `www${n}.example.com`;
-      const shared = { domains: JSON.stringify([name]), key_type: 'ec256', created_at: issued };
+      const shared = { domains: toJson([name as Identifier]), key_type: 'ec256', created_at: issued };
       const certificate_id = await insertCertificate(writer, {
         ...{ name, ...shared, issuer_id: issuer?.id ?? null, auto_renew: 1, reuse_key: 0 },
         ...{ current_version: 1, next_renewal_at: null, ari_check_at: world.now() + 3 * day },

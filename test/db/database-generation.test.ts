@@ -1,6 +1,7 @@
 /** The generation changes with everything that caches of rights and certificates contain, and with nothing else. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { toJson } from '../../src/base/json.ts';
 import { insertAuditEvents } from '../../src/db/audit/audit-insertion.ts';
 import type { Writer } from '../../src/db/database.ts';
 import { storedValue } from '../../src/db/engine-sql.ts';
@@ -29,16 +30,16 @@ const key = (prefix: string) => ({
   name: 'key',
   prefix,
   hash: Buffer.alloc(32),
-  scopes: '[]',
+  scopes: toJson([]),
   any_certificate: 0 as const,
-  allowed_networks: '[]',
+  allowed_networks: toJson([]),
   created_at: 1,
   expires_at: null,
 });
 
 const certificate = (name: string) => ({
   name,
-  domains: '[]',
+  domains: toJson([]),
   key_type: 'ec256',
   auto_renew: 0 as const,
   reuse_key: 0 as const,
@@ -51,7 +52,7 @@ const version = (number: number) => ({
   serial: '01',
   issuer: '',
   subject: '',
-  domains: '[]',
+  domains: toJson([]),
   key_type: 'ec256',
   fingerprint_sha256: '',
   not_before: 1,
@@ -102,7 +103,11 @@ const moving: Record<string, (writer: Writer) => Promise<unknown>> = {
   'a new key': (writer) => insertApiKey(writer, key('vk_b')),
   'a revoked key': (writer) => setRevoked(writer, 1, 5),
   "a key's expiry": (writer) => writer.updateTable('api_keys').set({ expires_at: 5 }).execute(),
-  "a key's scopes": (writer) => writer.updateTable('api_keys').set({ scopes: '["x"]' }).execute(),
+  "a key's scopes": (writer) =>
+    writer
+      .updateTable('api_keys')
+      .set({ scopes: toJson(['certificates:read'] as const) })
+      .execute(),
   'a deleted key': async (writer) => {
     await deleteApiKeyRow(writer, 1);
     record(writer, { actor: localCli, action: 'api_key.delete', resource: 'api-key:1' }, 1);

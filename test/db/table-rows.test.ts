@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Kysely, sql } from 'kysely';
+import type { Json } from '../../src/base/json.ts';
 import { Database } from '../../src/db/database.ts';
 import { storedValue } from '../../src/db/engine-sql.ts';
 import type { Schema } from '../../src/db/schema/schema.ts';
@@ -33,7 +34,7 @@ async function notify(db: Database, count: number, length: number): Promise<void
   await db.write(async (writer) => {
     for (let n = 0; n < count; n += 1) {
       const message_id = `${length}-${n}`;
-      const row = { message_id, event: 'test', at: n, about: null, data: 'ß'.repeat(length) };
+      const row = { message_id, event: 'test', at: n, about: null, data: 'ß'.repeat(length) as Json<never> };
       await writer.insertInto('notifications').values(row).execute();
     }
   });
@@ -86,7 +87,11 @@ test('differingTables lists a table with text that the target cannot store', nee
   const [from, server] = [await newFile(t), await newServer(t)];
   await notify(from, 3, 3);
   await from.write((writer) =>
-    writer.updateTable('notifications').set({ data: 'a\0b' }).where('id', '=', 2).execute(),
+    writer
+      .updateTable('notifications')
+      .set({ data: 'a\0b' as Json<never> })
+      .where('id', '=', 2)
+      .execute(),
   );
   const read = await server.write((writer) => copyRows(from.reader, writer, world));
   assert.deepEqual(differingTables(read, await digestRows(server.reader, world)), ['notifications']);

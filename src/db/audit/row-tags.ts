@@ -5,6 +5,7 @@
  */
 import type { Kysely, Selectable } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
+import type { Json } from '../../base/json.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
 import type { Writer } from '../database.ts';
 import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
@@ -13,6 +14,9 @@ import { isRecorded, type Recorded, recordedLink, recordState } from './row-reco
 
 /** A certificate of an allowlist: its id and name, neither of which may be reused. */
 export type Allowed = readonly [id: number, name: string];
+
+/** The allowlist of a key as a query returns it. */
+export type Allowlist = Json<Allowed[]>;
 
 type SessionRow = Selectable<SessionsTable>;
 

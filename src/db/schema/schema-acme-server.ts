@@ -1,5 +1,8 @@
 /** The tables of the ACME server: who may order, the accounts and orders, and the nonces that were used. */
 import type { Generated } from 'kysely';
+import type { ChallengeType } from '../../base/challenge-type.ts';
+import type { Identifier } from '../../base/identifier.ts';
+import type { Json } from '../../base/json.ts';
 
 export type AcmeClientsTable = {
   id: Generated<number>;
@@ -9,15 +12,15 @@ export type AcmeClientsTable = {
   kid: string;
   /** The MAC key of the binding, as its bytes. */
   sealed_hmac_key: Buffer;
-  /** JSON lists: the patterns of the names that it may order, and the issuers that it may use. */
-  domains: string;
-  issuers: string;
-  /** The profiles that it may use, as a JSON list of `issuer/profile`; null for any. */
-  profiles: string | null;
+  /** The patterns of the names that it may order, and the issuers that it may use. */
+  domains: Json<string[]>;
+  issuers: Json<string[]>;
+  /** The profiles that it may use, as `issuer/profile`; null for any. */
+  profiles: Json<string[]> | null;
   /** No entry allows any network. */
-  allowed_networks: Generated<string>;
-  /** The challenge types that validate its names, as a JSON list; none trusts the binding. */
-  validation: Generated<string>;
+  allowed_networks: Generated<Json<string[]>>;
+  /** The challenge types that validate its names; none trusts the binding. */
+  validation: Generated<Json<Exclude<ChallengeType, 'dns-persist-01'>[]>>;
   /** New orders per hour; null for no limit. */
   rate: number | null;
   created_at: number;
@@ -36,14 +39,41 @@ export type AcmeClientAccountsTable = {
   issuer_id: number;
   /** Of its key (RFC 7638), unique within the issuer. */
   thumbprint: string;
-  /** The public key as JSON. */
-  jwk: string;
-  contacts: Generated<string>;
+  /** The public key. */
+  jwk: Json<Readonly<Record<string, string>>>;
+  contacts: Generated<Json<string[]>>;
   status: 'valid' | 'deactivated';
   created_at: number;
   /** Covers its id, client, issuer, key and status (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };
+
+/** A challenge of an authorization. */
+export type OrderChallenge = {
+  readonly type: ChallengeType;
+  readonly token: string;
+  readonly status: 'pending' | 'processing' | 'valid' | 'invalid';
+  /** UTC milliseconds. */
+  readonly validated?: number;
+  /** While it is processing, UTC milliseconds: when its validation is taken for lost. */
+  readonly until?: number;
+  /** A problem document. */
+  readonly error?: Readonly<Record<string, unknown>>;
+};
+
+/** The authorization of an identifier of an order. */
+export type OrderAuthorization = {
+  /** Without the `*.` of a wildcard. */
+  readonly identifier: Identifier;
+  readonly wildcard: boolean;
+  readonly status: 'pending' | 'valid' | 'invalid' | 'deactivated';
+  /** UTC milliseconds. */
+  readonly expires: number;
+  readonly challenges: readonly OrderChallenge[];
+};
+
+/** A problem document (RFC 8555 §6.7). */
+export type OrderProblem = { readonly type: string; readonly [member: string]: unknown };
 
 export type AcmeClientOrderStatus = 'pending' | 'ready' | 'processing' | 'valid' | 'invalid';
 
@@ -53,10 +83,9 @@ export type AcmeClientOrdersTable = {
   acme_client_id: number;
   account_id: number;
   status: AcmeClientOrderStatus;
-  /** A JSON list of names and addresses. */
-  identifiers: string;
-  /** The authorizations as JSON, one for each identifier, in their order. */
-  authorizations: string;
+  identifiers: Json<Identifier[]>;
+  /** One for each identifier, in their order. */
+  authorizations: Json<OrderAuthorization[]>;
   profile: string | null;
   /** The identifier (RFC 9773 §4.1) of the certificate that the order replaces. */
   replaces: string | null;
@@ -71,8 +100,7 @@ export type AcmeClientOrdersTable = {
   renewal_id: number | null;
   certificate_id: number | null;
   version: number | null;
-  /** A problem document as JSON. */
-  error: string | null;
+  error: Json<OrderProblem> | null;
 };
 
 /** Nonces of requests that changed something. */

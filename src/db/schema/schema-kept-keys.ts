@@ -1,5 +1,6 @@
 /** The tables of keys that no version in use has: the next key of a certificate, and deleted certificates. */
 import type { Generated } from 'kysely';
+import type { Json } from '../../base/json.ts';
 
 export type NextKeysTable = {
   certificate_id: number;
@@ -18,8 +19,8 @@ export type DeletedCertificatesTable = {
   deleted_at: number;
   /** An actor in the format of the audit log. */
   deleted_by: string;
-  /** JSON: what it takes to restore it, without versions. */
-  facts: string;
+  /** What it takes to restore it, without versions (domain/certificates/deleted-certificates.ts). */
+  facts: Json<object>;
   /** The id under which its versions and its next key stay; null if an older vault moved them to `deleted_versions`. */
   certificate_id: number | null;
 };
@@ -28,8 +29,8 @@ export type DeletedVersionsTable = {
   id: Generated<number>;
   deleted_certificate_id: number;
   version: number;
-  /** JSON: the version without its private key. */
-  facts: string;
+  /** The version without its private key (domain/certificates/deleted-versions.ts). */
+  facts: Json<object>;
   /** The private key as PEM; empty if the client holds it. */
   sealed_private_key: Buffer;
 };

@@ -1,5 +1,6 @@
 /** The notification tables as queries see them; times are UTC milliseconds, lists are JSON text. */
 import type { Generated } from 'kysely';
+import type { Json } from '../../base/json.ts';
 
 export type NotificationChannelsTable = {
   id: Generated<number>;
@@ -10,9 +11,9 @@ export type NotificationChannelsTable = {
   /** JSON of its settings and credentials. */
   sealed_settings: Buffer;
   /** The events that the channel receives. */
-  events: string;
+  events: Json<string[]>;
   /** Name patterns; none for all certificates. */
-  certificates: string;
+  certificates: Json<string[]>;
   /** `HH:MM` in UTC; null for no digest. */
   digest_at: string | null;
   digest_days: number;
@@ -31,7 +32,7 @@ export type NotificationsTable = {
   at: number;
   /** The name of the certificate, key or private CA, for lists. */
   about: string | null;
-  data: string;
+  data: Json<Readonly<Record<string, unknown>>>;
 };
 
 export type DeliveryStatus = 'queued' | 'sending' | 'delivered' | 'failed';

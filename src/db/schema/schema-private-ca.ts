@@ -1,5 +1,10 @@
 /** The tables of private CAs: their certificates, settings, revocations and CRLs. */
 import type { Generated } from 'kysely';
+import type { Json } from '../../base/json.ts';
+import type { KeyType } from '../../base/key-type.ts';
+
+/** The domains and networks that a CA certificate permits. */
+export type CaConstraints = { readonly domains: readonly string[]; readonly ips: readonly string[] };
 
 export type CaCertificatesTable = {
   id: Generated<number>;
@@ -10,8 +15,8 @@ export type CaCertificatesTable = {
   not_before: number;
   not_after: number;
   created_at: number;
-  /** The names that it permits, as JSON (ca-settings.ts); null for any. */
-  constraints: Generated<string | null>;
+  /** The names that it permits (ca-settings.ts); null for any. */
+  constraints: Generated<Json<CaConstraints> | null>;
   /** Of roots: the highest is the one that the CA issues under; others are former roots. */
   generation: Generated<number>;
   /** 1 for the root of a company, whose key the vault never had. */
@@ -57,9 +62,9 @@ export type PrivateCasTable = {
   issuer_id: number;
   /** Of the root; the intermediates get one derived from it. */
   common_name: string | null;
-  /** JSON lists of what it may issue for; both null for any name. */
-  permit_domains: string | null;
-  permit_ips: string | null;
+  /** What it may issue for; both null for any name. */
+  permit_domains: Json<string[]> | null;
+  permit_ips: Json<string[]> | null;
   /** How many CAs may follow the root in a chain. */
   path_length: number | null;
   /** Defaults of the certificates that it issues. */
@@ -73,16 +78,16 @@ export type IssuanceProfilesTable = {
   /** Unique within the issuer. */
   name: string;
   usage: string | null;
-  /** A JSON list; the first is that of new keys. */
-  key_types: string | null;
+  /** The first is that of new keys. */
+  key_types: Json<KeyType[]> | null;
   /** Milliseconds. */
   lifetime: number | null;
   max_lifetime: number | null;
-  /** JSON lists: `O=…` fields, kinds of names, and the domains and networks of the names. */
-  subject: string | null;
-  name_types: string | null;
-  permit_domains: string | null;
-  permit_ips: string | null;
+  /** `O=…` fields, kinds of names, and the domains and networks of the names. */
+  subject: Json<string[]> | null;
+  name_types: Json<('dns' | 'ip' | 'email' | 'uri')[]> | null;
+  permit_domains: Json<string[]> | null;
+  permit_ips: Json<string[]> | null;
   created_at: number;
 };
 

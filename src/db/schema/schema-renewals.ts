@@ -1,7 +1,12 @@
 /** The renewal tables: the queue with its history, and the limits of CAs. */
 import type { Generated } from 'kysely';
+import type { Identifier } from '../../base/identifier.ts';
+import type { Json } from '../../base/json.ts';
 
 export type RenewalStatus = 'queued' | 'running' | 'succeeded' | 'failed';
+
+/** A step of a renewal, at a time in UTC milliseconds. */
+export type RenewalStep = { readonly at: number; readonly text: string };
 
 export type RenewalsTable = {
   id: Generated<number>;
@@ -25,9 +30,9 @@ export type RenewalsTable = {
   /** The order it resumes after a crash. */
   order_url: string | null;
   /** The ordered names, a copy of `certificates.domains` at that time. */
-  order_domains: string | null;
-  /** Its steps so far: `[{ "at": …, "text": … }]`. */
-  steps: string | null;
+  order_domains: Json<Identifier[]> | null;
+  /** Its steps so far. */
+  steps: Json<RenewalStep[]> | null;
   /** Among renewals that wait for an issuer, the one with the earliest time is claimed first. */
   urgent_at: Generated<number>;
   /** Which lane of the issuer it waits in: the id of its DNS provider, 0 if no provider has its names. */

@@ -3,6 +3,9 @@
  * columns cannot be decrypted here.
  */
 import type { Generated } from 'kysely';
+import type { Identifier } from '../../base/identifier.ts';
+import type { Json } from '../../base/json.ts';
+import type { Scope } from '../../base/scope.ts';
 import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
@@ -28,7 +31,7 @@ export type IssuersTable = { id: Generated<number>; name: string; type: string; 
 export type CertificatesTable = {
   id: Generated<number>;
   name: string;
-  domains: string;
+  domains: Json<Identifier[]>;
   key_type: string;
   /** null for imported certificates. */
   issuer_id: number | null;
@@ -62,9 +65,9 @@ export type CertificatesTable = {
   ari_check_at: number | null;
   /** What only the private CA issues: the usage, and JSON lists of names and `CN=…` fields; null for the usual. */
   usage: Generated<string | null>;
-  uris: Generated<string | null>;
-  emails: Generated<string | null>;
-  subject: Generated<string | null>;
+  uris: Generated<Json<string[]> | null>;
+  emails: Generated<Json<string[]> | null>;
+  subject: Generated<Json<string[]> | null>;
   /** The CSR (PEM) that versions are issued for; null if the vault generates their keys. */
   csr: Generated<string | null>;
   /** The ACME client that orders its versions, and its names in one fixed form for finding it; null for none. */
@@ -79,7 +82,7 @@ export type CertificateVersionsTable = {
   serial: string;
   issuer: string;
   subject: string;
-  domains: string;
+  domains: Json<Identifier[]>;
   key_type: string;
   fingerprint_sha256: string;
   not_before: number;
@@ -143,7 +146,7 @@ export type DnsProvidersTable = {
   id: Generated<number>;
   name: string;
   type: string;
-  zones: string;
+  zones: Json<string[]>;
   sealed_secret: Buffer;
   created_at: number;
 };
@@ -169,10 +172,10 @@ export type ApiKeysTable = {
   name: string;
   prefix: string;
   hash: Buffer;
-  scopes: string;
+  scopes: Json<Scope[]>;
   any_certificate: Bit;
   /** No entry allows any network. */
-  allowed_networks: string;
+  allowed_networks: Json<string[]>;
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
@@ -182,8 +185,8 @@ export type ApiKeysTable = {
   previous_prefix: Generated<string | null>;
   previous_hash: Generated<Buffer | null>;
   previous_expires_at: Generated<number | null>;
-  /** The profiles that it may sign for, as a JSON list of `issuer/profile`; null if it is not confined to any. */
-  profiles: Generated<string | null>;
+  /** The profiles that it may sign for, as `issuer/profile`; null if it is not confined to any. */
+  profiles: Generated<Json<string[]> | null>;
   /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };

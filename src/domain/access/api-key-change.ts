@@ -1,5 +1,6 @@
 /** Changes the settings of an API key and keeps its secret, so that a fleet does not need new keys. */
 import type { CertName } from '../../base/cert-name.ts';
+import { parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import { formatTimestampOrNull } from '../../base/timestamp.ts';
@@ -65,9 +66,9 @@ export async function storeApiKeyChange(
   if (Object.keys(before).length === 0) return false;
   await updateApiKey(writer, id, {
     name: input.name,
-    scopes: JSON.stringify(input.scopes),
+    scopes: toJson(input.scopes),
     any_certificate: input.certificates === 'any' ? 1 : 0,
-    allowed_networks: JSON.stringify(input.allowed_networks),
+    allowed_networks: toJson(input.allowed_networks),
     profiles: confinementText(input.profiles),
     expires_at: input.expires_at ?? null,
   });
@@ -84,11 +85,11 @@ async function settingsOf(reader: Reader, key: ApiKeyRow): Promise<CreateApiKeyI
   const allowlist = await allowlistsOf(reader, [key.id]);
   return {
     name: key.name,
-    scopes: JSON.parse(key.scopes) as Scope[],
+    scopes: parseJson(key.scopes),
     // Names were parsed before they were stored.
     certificates: key.any_certificate === 1 ? 'any' : allowlist.map(({ name }) => name as CertName),
-    allowed_networks: JSON.parse(key.allowed_networks) as string[],
-    profiles: JSON.parse(key.profiles ?? '[]') as string[],
+    allowed_networks: parseJson(key.allowed_networks),
+    profiles: parseJsonOr(key.profiles, []),
     expires_at: key.expires_at ?? undefined,
   };
 }

@@ -1,4 +1,5 @@
 /** Creates, lists, revokes and deletes API keys. Every change shares a transaction with its audit event. */
+import { parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -79,9 +80,9 @@ export async function storeApiKey(
     name: input.name,
     prefix,
     hash,
-    scopes: JSON.stringify(input.scopes),
+    scopes: toJson(input.scopes),
     any_certificate: input.certificates === 'any' ? 1 : 0,
-    allowed_networks: JSON.stringify(input.allowed_networks),
+    allowed_networks: toJson(input.allowed_networks),
     profiles: confinementText(input.profiles),
     created_at: now,
     expires_at: input.expires_at ?? null,
@@ -156,10 +157,10 @@ function views(
     id: row.id,
     name: row.name,
     prefix: row.prefix,
-    scopes: JSON.parse(row.scopes) as Scope[],
+    scopes: parseJson(row.scopes),
     certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
-    allowed_networks: JSON.parse(row.allowed_networks) as string[],
-    profiles: JSON.parse(row.profiles ?? '[]') as string[],
+    allowed_networks: parseJson(row.allowed_networks),
+    profiles: parseJsonOr(row.profiles, []),
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestampOrNull(row.expires_at),
     revoked_at: formatTimestampOrNull(row.revoked_at),

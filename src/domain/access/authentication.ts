@@ -2,6 +2,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { requireIntegrity } from '../../base/integrity.ts';
+import { parseJson, toJson } from '../../base/json.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/secrets/api-key-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
@@ -99,8 +100,8 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
 }
 
 const unknownKey: TaggedApiKey & Recorded = {
-  ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: '[]', any_certificate: 0 },
-  ...{ allowed_networks: '[]', expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
+  ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: toJson([]), any_certificate: 0 },
+  ...{ allowed_networks: toJson([]), expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
   recorded: Buffer.alloc(96),
   ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null },
 };
@@ -117,7 +118,7 @@ async function loadKey(
     apiKeyFits(integrity, unknownKey, []);
     return undefined;
   }
-  const allowlist = JSON.parse(row.allowlist) as Allowed[];
+  const allowlist = parseJson(row.allowlist);
   if (!apiKeyFits(integrity, row, allowlist)) {
     log.error({ api_key: row.id }, 'API key refused: its database row was modified outside the vault');
     return undefined;
@@ -150,14 +151,14 @@ const scopeSets = new LRUCache<string, ReadonlySet<Scope>>({ max: 100 });
 function scopesOf(text: string): ReadonlySet<Scope> {
   const known = scopeSets.get(text);
   if (known !== undefined) return known;
-  const scopes = new Set((JSON.parse(text) as string[]).filter(isScope));
+  const scopes = new Set(parseJson(text).filter(isScope));
   scopeSets.set(text, scopes);
   return scopes;
 }
 
 /** Drops unreadable networks; that never widens the list to `any`. */
 function networksOf(row: ApiKeyRow): 'any' | readonly IpNetwork[] {
-  const texts = JSON.parse(row.allowed_networks) as string[];
+  const texts = parseJson(row.allowed_networks);
   if (texts.length === 0) return 'any';
   return texts.map(parseIpNetwork).filter((network) => network !== undefined);
 }

@@ -2,6 +2,7 @@
  * Confinement to profiles of private CAs: who is confined may have certificates issued only with one of the profiles in its list.
  * API keys use it for the scope `certificates:sign`.
  */
+import { type Json, parseJson, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Reader } from '../../db/database.ts';
@@ -13,13 +14,13 @@ import { findIssuer, findIssuerById } from '../../db/tables/issuance/issuers.ts'
 export type Confinement = 'any' | ReadonlySet<string>;
 
 /** What is stored: a JSON list, or null for none. */
-export function confinementIn(stored: string | null): Confinement {
-  return stored === null ? 'any' : new Set(JSON.parse(stored) as string[]);
+export function confinementIn(stored: Json<string[]> | null): Confinement {
+  return stored === null ? 'any' : new Set(parseJson(stored));
 }
 
 /** The stored form of a list; an empty one confines to nothing. */
-export function confinementText(profiles: readonly string[]): string | null {
-  return profiles.length === 0 ? null : JSON.stringify(profiles);
+export function confinementText(profiles: readonly string[]): Json<string[]> | null {
+  return profiles.length === 0 ? null : toJson(profiles);
 }
 
 /** `issuer/profile` of a certificate; undefined if it has no profile of a private CA. */

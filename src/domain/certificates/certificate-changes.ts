@@ -1,5 +1,6 @@
 /** What a change of a certificate does to its row. */
 
+import { parseJson, toJson } from '../../base/json.ts';
 import { isSameRequest, readSigningRequest } from '../../crypto/x509/signing-request.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
@@ -15,7 +16,7 @@ export function changesFor(
   fallbackId: number | null | undefined,
   now: number,
 ): Partial<CertificateRow> {
-  const domains = input.domains && JSON.stringify(input.domains);
+  const domains = input.domains && toJson(input.domains);
   const leaf = leafColumns(input);
   const hasOtherDomains = domains !== undefined && !sameNames(domains, before.domains);
   const hasOtherNames = hasOtherDomains || hasOtherLeaf(before, leaf);
@@ -61,8 +62,8 @@ function keyTypeAfter(before: CertificateRow, { csr, key_type: wanted }: UpdateC
     : (wanted ?? before.key_type);
 }
 
-function sameNames(one: string, other: string): boolean {
-  const sorted = (text: string) => JSON.stringify((JSON.parse(text) as string[]).sort());
+function sameNames(one: CertificateRow['domains'], other: CertificateRow['domains']): boolean {
+  const sorted = (text: CertificateRow['domains']) => JSON.stringify(parseJson(text).sort());
   return sorted(one) === sorted(other);
 }
 
@@ -71,7 +72,7 @@ export function issuanceSettings(row: CertificateRow) {
   const { domains, key_type, profile, challenge, lifetime } = row;
   return {
     ...(leafSettings(row) as object),
-    domains: JSON.parse(domains) as never[],
+    domains: parseJson(domains),
     key_type: key_type as never,
     profile: profile ?? undefined,
     challenge: (challenge ?? undefined) as never,

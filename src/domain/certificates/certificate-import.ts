@@ -1,5 +1,6 @@
 /** Imports of certificates issued elsewhere: the first import creates the certificate, each further one adds a version. */
 import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
+import { toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import type { CertificateBundle } from '../../crypto/bundles/certificate-bundle.ts';
 import { encodePem } from '../../crypto/pem.ts';
@@ -104,7 +105,7 @@ export async function storeImport(
 ): Promise<number> {
   const now = vault.world.now();
   const facts = certificateFacts(bundle.leaf);
-  const described = { domains: JSON.stringify(facts.domains), key_type: facts.keyType };
+  const described = { domains: toJson(facts.domains), key_type: facts.keyType };
   const existing = await findCertificate(writer, name);
   if (existing !== undefined) await refuseOwned(writer, existing);
   if (existing !== undefined && existing.issuer_id !== null) {

@@ -1,5 +1,6 @@
 /** The settings of a certificate as administrators see and change them. */
 import { formatLifetime } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
@@ -53,7 +54,7 @@ export async function certificateSettings(
   const { ari_window_start: start, ari_window_end: end, retry_after } = row;
   return {
     name: row.name,
-    domains: JSON.parse(row.domains) as string[],
+    domains: parseJson(row.domains),
     key_type: row.key_type,
     issuer: await nameOf(row.issuer_id),
     fallback_issuer: await nameOf(row.fallback_issuer_id),

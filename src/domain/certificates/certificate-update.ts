@@ -1,4 +1,5 @@
 /** Changes to a certificate: names, key type, issuers and renewal settings. */
+import { parseJson } from '../../base/json.ts';
 import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -80,7 +81,7 @@ async function refuseNewWildcards(
       ? await findIssuerById(reader, before.issuer_id ?? 0)
       : await findIssuer(reader, input.issuer);
   if (issuer === undefined) return;
-  const known = JSON.parse(before.domains) as string[];
+  const known = parseJson(before.domains);
   const isSame = issuer.id === before.issuer_id && before.challenge === null;
   const domains = (input.domains ?? known).filter((domain) => !isSame || !known.includes(domain));
   const challenge = input.challenge === undefined ? before.challenge : input.challenge;

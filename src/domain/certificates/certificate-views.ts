@@ -1,4 +1,5 @@
 /** Certificates, versions and renewals as the API and the commands show them (design, "HTTP"). */
+import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { escapedJson } from '../../base/printable-text.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Scope } from '../../base/scope.ts';
@@ -119,12 +120,12 @@ function statusAt({ current, disabled_at }: ShownCertificateRow, now: number): C
 /** Takes the status instead of the time, because nothing else in the view depends on time. */
 function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: string): CertificateView {
   const { current } = row;
-  const domains = JSON.parse(row.domains) as string[];
+  const domains = parseJson(row.domains);
   return {
     name: row.name,
     domains,
-    uris: namesIn(row.uris),
-    emails: namesIn(row.emails),
+    uris: parseJsonOr(row.uris, []),
+    emails: parseJsonOr(row.emails, []),
     key_type: row.key_type,
     issuer: row.issuer_name,
     owner: ownerOf(row),
@@ -147,10 +148,6 @@ function ownerOf({ acme_client_id: id, owner_name: name }: ShownCertificateRow):
   return id === null || name === null ? null : { type: 'acme-client', id, name };
 }
 
-function namesIn(stored: string | null): string[] {
-  return stored === null ? [] : (JSON.parse(stored) as string[]);
-}
-
 export function versionView(row: ShownVersionRow, currentVersion: number | null): VersionView {
   return viewOf(row, currentVersion);
 }
@@ -159,7 +156,7 @@ export function versionView(row: ShownVersionRow, currentVersion: number | null)
 function viewOf(
   row: ShownVersionRow,
   currentVersion: number | null,
-  domains = JSON.parse(row.domains) as string[],
+  domains: string[] = parseJson(row.domains),
 ): VersionView {
   return {
     version: row.version,

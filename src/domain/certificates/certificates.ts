@@ -1,5 +1,6 @@
 /** Creates and deletes certificates. */
 import type { CertName } from '../../base/cert-name.ts';
+import { toJson } from '../../base/json.ts';
 import type { KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
@@ -85,7 +86,7 @@ export async function storeCertificate(
   const isRenewed = input.auto_renew !== false && input.disabled !== true;
   const id = await insertCertificate(writer, {
     name: input.name,
-    domains: JSON.stringify(input.domains),
+    domains: toJson(input.domains),
     key_type: keyType,
     issuer_id: issuer.id,
     fallback_issuer_id: fallback?.id ?? null,

@@ -2,6 +2,7 @@
  * Certificates whose private key the client holds: they are issued for its certificate signing request (CSR), again and again,
  * until it sends another one. What a CSR determines cannot be set beside it.
  */
+import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import { readSigningRequest, type SigningRequest } from '../../crypto/x509/signing-request.ts';
@@ -66,9 +67,11 @@ export function refuseOtherNamesThanRequest(
   row: Pick<CertificateRow, (typeof lists)[number]>,
   request: SigningRequest,
 ): void {
-  const listed = (text: string | null) => (text === null ? [] : (JSON.parse(text) as string[]));
-  const names = { domains: listed(row.domains), uris: listed(row.uris), emails: listed(row.emails) };
-  refuseOtherNames(request, names);
+  refuseOtherNames(request, {
+    domains: parseJson(row.domains),
+    uris: parseJsonOr(row.uris, []),
+    emails: parseJsonOr(row.emails, []),
+  });
 }
 
 function refuseOtherNames(

@@ -1,4 +1,5 @@
 /** What is shown of deleted certificates. */
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { listDeletedCertificates } from '../../db/tables/certificates/deleted-certificates.ts';
 import type { DatabaseContext } from '../contexts.ts';
@@ -22,11 +23,11 @@ export async function listDeleted(
   page: { readonly after?: number | undefined; readonly limit: number },
 ): Promise<DeletedCertificateView[]> {
   return (await listDeletedCertificates(db.reader, page)).map((row) => {
-    const { settings, issuer, api_keys } = JSON.parse(row.facts) as DeletedFacts;
+    const { settings, issuer, api_keys } = parseJson(row.facts) as DeletedFacts;
     return {
       id: row.id,
       name: row.name,
-      domains: JSON.parse(settings.domains) as string[],
+      domains: parseJson(settings.domains),
       issuer,
       deleted_at: formatTimestamp(row.deleted_at),
       deleted_by: row.deleted_by,

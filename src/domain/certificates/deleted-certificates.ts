@@ -4,6 +4,7 @@
  * but through a certificate, so they are not handed out, renewed or counted, and their names are free.
  */
 import { parseNewCertName } from '../../base/cert-name.ts';
+import { parseJson, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
@@ -75,7 +76,7 @@ export async function keepDeleted(
     name: certificate.name,
     deleted_at: world.now(),
     deleted_by: actor.name,
-    facts: JSON.stringify(facts),
+    facts: toJson(facts),
     certificate_id: certificateId,
   });
 }
@@ -94,7 +95,7 @@ export async function undeleteCertificate(
     const row = await requireDeleted(writer, which);
     const name = as ?? row.name;
     await refuseTaken(writer, name);
-    const facts = JSON.parse(row.facts) as DeletedFacts;
+    const facts = parseJson(row.facts) as DeletedFacts;
     const now = vault.world.now();
     const issuer = facts.issuer === null ? undefined : await findIssuer(writer, facts.issuer);
     const owner = await findOwner(writer, facts.settings.acme_client_id ?? 0);

@@ -1,4 +1,5 @@
 /** The versions of certificates that vaults before schema 22 deleted, and their next keys: sealed under an owner of their own. */
+import { parseJson } from '../../base/json.ts';
 import type { Writer } from '../../db/database.ts';
 import {
   type CertificateVersionRow,
@@ -29,13 +30,13 @@ export async function moveBack(
     if (version === announced) {
       const key = openFor(vault, deletedKeyOwner(deletedId, version), sealed_private_key);
       await insertNextKey(writer, {
-        ...(JSON.parse(text) as NextKeyFacts),
+        ...(parseJson(text) as NextKeyFacts),
         certificate_id: certificateId,
         sealed_private_key: await sealFor(vault, writer, nextKeyOwner(certificateId), key),
       });
       continue;
     }
-    const facts = JSON.parse(text) as VersionFacts;
+    const facts = parseJson(text) as VersionFacts;
     const account = await findAcmeAccount(writer, facts.acme_account_id ?? 0);
     const key = holdsKey(facts)
       ? openFor(vault, deletedKeyOwner(deletedId, version), sealed_private_key)

@@ -4,6 +4,7 @@
  */
 import type { CertName } from '../../base/cert-name.ts';
 import type { Identifier } from '../../base/identifier.ts';
+import { parseJson } from '../../base/json.ts';
 import { defaultKeyType } from '../../base/key-type.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
@@ -99,7 +100,7 @@ export async function temporaryCertificate(
   domains: readonly Identifier[],
 ): Promise<OwnCertificate> {
   const certificate = await findCertificate(vault.db.reader, name);
-  const named = certificate === undefined ? [] : (JSON.parse(certificate.domains) as Identifier[]);
+  const named = certificate === undefined ? [] : parseJson(certificate.domains);
   const privateKey = await generatePrivateKey(defaultKeyType);
   const { id } = await localCa(vault.db.reader);
   const permitted = await settingsOfCa(vault.db.reader, id);

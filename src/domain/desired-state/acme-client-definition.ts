@@ -1,4 +1,5 @@
 /** ACME clients as the document of `vault apply` has them: their rights, never their keys. */
+import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader } from '../../db/database.ts';
 import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-server/acme-clients.ts';
@@ -39,11 +40,11 @@ export async function acmeClientsOf(
 /** Patterns were parsed before they were stored. */
 function inputOf(row: ListedAcmeClientRow): Omit<CreateAcmeClientInput, 'name'> {
   return {
-    domains: JSON.parse(row.domains) as NamePattern[],
-    issuers: JSON.parse(row.issuers) as string[],
-    profiles: JSON.parse(row.profiles ?? '[]') as string[],
-    allowed_networks: JSON.parse(row.allowed_networks) as string[],
-    validation: JSON.parse(row.validation) as ValidationType[],
+    domains: parseJson(row.domains) as NamePattern[],
+    issuers: parseJson(row.issuers),
+    profiles: parseJsonOr(row.profiles, []),
+    allowed_networks: parseJson(row.allowed_networks),
+    validation: parseJson(row.validation),
     rate: row.rate,
     expires_at: row.expires_at ?? undefined,
   };

@@ -3,6 +3,7 @@
  * Secrets stay sealed until they are compared.
  */
 import { formatLifetime } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import type { KeyType } from '../../base/key-type.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -81,7 +82,7 @@ export async function readVaultState(
       (await listDnsProviders(reader)).map((row) => [
         row.name,
         {
-          definition: { type: row.type, zones: JSON.parse(row.zones) as string[] },
+          definition: { type: row.type, zones: parseJson(row.zones) },
           secret: () => dnsProviderSecret(vault, row),
         },
       ]),
@@ -145,7 +146,7 @@ async function summariesOf(reader: Reader, names: readonly string[]): Promise<Ce
 
 function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>): Definition {
   return {
-    ...(row.domains !== '[]' && { domains: JSON.parse(row.domains) as string[] }),
+    ...(row.domains !== '[]' && { domains: parseJson(row.domains) }),
     ...leafSettings(row),
     issuer: row.issuer_name ?? undefined,
     fallback_issuer: issuers.get(row.fallback_issuer_id ?? 0),
@@ -198,12 +199,12 @@ function distinctName({ name, id }: ListedApiKeyRow, taken: ReadonlyMap<string, 
 }
 
 function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Definition {
-  const networks = JSON.parse(row.allowed_networks) as string[];
+  const networks = parseJson(row.allowed_networks);
   return {
-    scopes: JSON.parse(row.scopes) as string[],
+    scopes: parseJson(row.scopes),
     certificates: row.any_certificate === 1 ? ['*'] : allowlist,
     allowed_networks: networks.length === 0 ? undefined : networks,
-    profiles: row.profiles === null ? undefined : (JSON.parse(row.profiles) as string[]),
+    profiles: row.profiles === null ? undefined : parseJson(row.profiles),
     expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
   };
 }

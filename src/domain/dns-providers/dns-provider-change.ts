@@ -1,4 +1,5 @@
 /** Changes a DNS provider in place, so that the records it presented are still removed. */
+import { toJson } from '../../base/json.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Writer } from '../../db/database.ts';
 import {
@@ -29,7 +30,7 @@ export async function storeDnsProviderChange(
   { secret, isOther }: { readonly secret: Secret; readonly isOther: boolean },
 ): Promise<void> {
   const { id } = await requireDnsProvider(writer, name);
-  await updateDnsProvider(writer, id, { type, zones: JSON.stringify(zones) });
+  await updateDnsProvider(writer, id, { type, zones: toJson(zones) });
   await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
   const detail = { type, zones, ...(isOther && { secret: 'replaced' }) };
   const event = { actor, action: 'dns_provider.update', resource: `dns-provider:${name}`, detail } as const;

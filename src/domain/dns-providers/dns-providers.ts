@@ -1,5 +1,6 @@
 /** Adding, testing and removing DNS providers. */
 
+import { parseJson, toJson } from '../../base/json.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Reader, Writer } from '../../db/database.ts';
@@ -82,7 +83,7 @@ export async function storeDnsProvider(
     });
   }
   const now = vault.world.now();
-  const row = { name, type, zones: JSON.stringify(zones), sealed_secret: Buffer.alloc(0), created_at: now };
+  const row = { name, type, zones: toJson(zones), sealed_secret: Buffer.alloc(0), created_at: now };
   const id = await insertDnsProvider(writer, row);
   await setDnsProviderSecret(writer, id, await sealFor(vault, writer, dnsSecretOwner(id), secret));
   const event = {
@@ -123,7 +124,7 @@ export async function tryDnsProvider(
   signal: AbortSignal,
 ): Promise<void> {
   const provider = await requireDnsProvider(vault.db.reader, name);
-  const zones = JSON.parse(provider.zones) as string[];
+  const zones = parseJson(provider.zones);
   const wanted = challengeName(domain);
   const record = await followCnames(zoneServers(vault), wanted, signal);
   const found = longestZone(record, [{ zones }]);

@@ -6,6 +6,7 @@
 import { mapBounded } from '../../base/bounded.ts';
 import { withDeadline } from '../../base/deadline.ts';
 import { day, minute, second } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { TurnAborted } from '../../base/keyed-mutex.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type DnsProviderRow, listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
@@ -80,7 +81,7 @@ export async function placeOf(
 ): Promise<Place | undefined> {
   const rows = await listDnsProviders(vault.db.reader);
   if (rows.length === 0) return undefined;
-  const providers = rows.map((row) => ({ row, zones: JSON.parse(row.zones) as string[] }));
+  const providers = rows.map((row) => ({ row, zones: parseJson(row.zones) }));
   const wanted = challengeName(domain);
   const name = await followCnames(servers, wanted, signal).catch((error: unknown) => {
     const isExpected = need === 'dns-01' || longestZone(wanted, providers) !== undefined;

@@ -1,6 +1,7 @@
 /** Wildcards at an ACME CA need dns-01: refuses at once those whose records no DNS provider could create. */
 import { withDeadline } from '../../base/deadline.ts';
 import { second } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
 import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
@@ -34,7 +35,7 @@ export async function refuseWildcardsWithoutZone(
   const wildcards = domains.filter((domain) => domain.startsWith('*.'));
   if (issuer.type !== 'acme' || challenge != null || wildcards.length === 0) return;
   const providers = (await listDnsProviders(vault.db.reader)).map(({ zones }) => ({
-    zones: JSON.parse(zones) as string[],
+    zones: parseJson(zones),
   }));
   const outside = wildcards.filter((name) => longestZone(challengeName(name), providers) === undefined);
   const lost = providers.length === 0 ? outside[0] : await firstWithoutAlias(vault, outside, providers);

@@ -1,5 +1,6 @@
 /** ACME clients that will fail to order: they expire soon, or an issuer or profile that they name is gone. */
 import { day } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-server/acme-clients.ts';
 import { listIssuers } from '../../db/tables/issuance/issuers.ts';
@@ -44,7 +45,7 @@ function expiryOf({ id, name, expires_at: end }: ListedAcmeClientRow, now: numbe
 
 function missingIssuers(row: ListedAcmeClientRow, known: ReadonlySet<string>): Finding[] {
   const { id, name } = row;
-  const missing = (JSON.parse(row.issuers) as string[]).filter((issuer) => !known.has(issuer));
+  const missing = parseJson(row.issuers).filter((issuer) => !known.has(issuer));
   if (missing.length === 0) return [];
   const message = `ACME client ${id} (${name}) names issuers that do not exist: ${missing.join(', ')}`;
   const hint = `An issuer that gets such a name would issue for the client.\nTry: vault acme-client update ${id} --issuer NAME`;

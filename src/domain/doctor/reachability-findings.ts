@@ -4,6 +4,7 @@
  */
 import { isIPv6 } from 'node:net';
 import { second } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { pagesOfSummaries } from '../../db/tables/certificates/certificate-summaries.ts';
 import { listIssuers } from '../../db/tables/issuance/issuers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
@@ -49,7 +50,7 @@ async function namesWithHttp01(vault: DnsLookupContext, signal: AbortSignal): Pr
     for (const { issuer_id: issuer, disabled_at: disabled, challenge, domains } of rows) {
       const isAcme = issuer !== null && types.get(issuer) === 'acme';
       if (!isAcme || disabled !== null || (challenge !== null && challenge !== 'http-01')) continue;
-      for (const name of JSON.parse(domains) as string[]) {
+      for (const name of parseJson(domains)) {
         if (names.size > mostNames * 2 || name.startsWith('*.')) continue;
         if (challenge === 'http-01' || !(await hasDnsProvider(vault, name, signal))) names.add(name);
       }

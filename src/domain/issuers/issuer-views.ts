@@ -1,5 +1,6 @@
 /** Issuers and DNS providers as administrators see them, without their secrets. */
 import { formatLifetime } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import {
   type DnsProviderRow,
@@ -98,5 +99,5 @@ export async function viewDnsProvider(
 }
 
 function dnsProviderView({ name, type, zones, created_at }: DnsProviderRow): DnsProviderView {
-  return { name, type, zones: JSON.parse(zones) as string[], created_at: formatTimestamp(created_at) };
+  return { name, type, zones: parseJson(zones), created_at: formatTimestamp(created_at) };
 }

@@ -1,4 +1,5 @@
 /** Notifications about certificates that are issued or fail to renew, queued in the transaction of that change. */
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
 import type { Writer } from '../../db/database.ts';
@@ -95,7 +96,7 @@ async function factsOf(writer: Writer, { id, name, domains, issuer_id }: NoticeC
   const issuer = issuer_id === null ? undefined : await findIssuerById(writer, issuer_id);
   return {
     certificate: name,
-    domains: JSON.parse(domains) as string[],
+    domains: parseJson(domains),
     issuer: issuer?.name ?? null,
     expires_at: row === undefined ? null : formatTimestamp(row.not_after),
   };

@@ -1,5 +1,6 @@
 /** Adding, changing, testing and removing notification channels. */
 
+import { toJson } from '../../base/json.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -76,8 +77,8 @@ async function storeChannel(
   const target = type.target(config);
   const id = await insertChannel(writer, {
     ...{ name, type: type.type, target, sealed_settings: Buffer.alloc(0) },
-    events: JSON.stringify(events),
-    certificates: JSON.stringify(certificates),
+    events: toJson(events),
+    certificates: toJson(certificates),
     ...{ digest_at, digest_days, created_at: now },
     next_digest_at: digest_at === null ? null : nextDigestAt(digest_at, now),
   });
@@ -116,8 +117,8 @@ async function storeChannelChanges(
   const now = vault.world.now();
   const target = config === undefined ? undefined : requireType(before.type).target(config);
   const changes: ChannelChanges = {
-    ...(input.events !== undefined && { events: JSON.stringify(input.events) }),
-    ...(input.certificates !== undefined && { certificates: JSON.stringify(input.certificates) }),
+    ...(input.events !== undefined && { events: toJson(input.events) }),
+    ...(input.certificates !== undefined && { certificates: toJson(input.certificates) }),
     ...(input.digest_days !== undefined && { digest_days: input.digest_days }),
     ...(input.digest_at !== undefined && {
       digest_at: input.digest_at,

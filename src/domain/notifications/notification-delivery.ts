@@ -4,6 +4,7 @@
  */
 import { withDeadline } from '../../base/deadline.ts';
 import { day, hour, minute } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { ChannelError, type Message } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
@@ -173,7 +174,7 @@ async function send(
 }
 
 function messageOf({ message_id: id, event: type, at, data: text }: NotificationRow): Message {
-  const data = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const data = parseJson(text);
   return { id, type, timestamp: formatTimestamp(at), ...messageText(type, data, at), data };
 }
 

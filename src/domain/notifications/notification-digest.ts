@@ -1,5 +1,6 @@
 /** Daily digests: what was issued since the last one, what fails and what expires soon. An empty digest is not sent. */
 import { day } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
 import {
@@ -95,7 +96,7 @@ async function digestFor(vault: TimedContext, channel: Omit<ChannelRow, 'id'>, n
   const { reader } = vault.db;
   const last = channel.last_digest_at;
   const since = last === null || last > now ? now - day : last;
-  const patterns = JSON.parse(channel.certificates) as string[];
+  const patterns = parseJson(channel.certificates);
   const until = now + channel.digest_days * day;
   const matching = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
     rows.filter(({ name }) => matchesFilter(patterns, [name]));

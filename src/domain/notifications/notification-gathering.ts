@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { minute } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Message } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
@@ -35,7 +36,7 @@ export async function throttledChannels(reader: Reader, now: number): Promise<nu
 /** One message for several notices, oldest first. The same notices always get the same message id. */
 export function gatheredMessage(channel: string, rows: readonly NotificationRow[]): Message {
   const notices = rows.map(({ event, data, at }) => {
-    const facts = JSON.parse(data) as Readonly<Record<string, unknown>>;
+    const facts = parseJson(data);
     const { subject } = messageText(event, facts, at);
     return { event, line: typeof facts.error === 'string' ? `${subject}: ${facts.error}` : subject };
   });

@@ -1,5 +1,6 @@
 /** Queues notices for channels, in the transaction of the event itself. */
 import { day, second } from '../../base/duration.ts';
+import { parseJson, toJson } from '../../base/json.ts';
 import type { World } from '../../base/world.ts';
 import { isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
@@ -46,10 +47,10 @@ function isSubscribed(
   { event, certificates }: Pick<Notice, 'event' | 'certificates'>,
 ): boolean {
   if (channel.disabled_at !== null) return false;
-  const subscribed = JSON.parse(channel.events) as string[];
+  const subscribed = parseJson(channel.events);
   return (
     subscribed.includes(subscribedEvent(event)) &&
-    matchesFilter(JSON.parse(channel.certificates) as string[], certificates)
+    matchesFilter(parseJson(channel.certificates), certificates)
   );
 }
 
@@ -60,7 +61,7 @@ function addNotification(world: World, writer: Writer, { event, about, data }: N
     event,
     at: world.now(),
     about,
-    data: JSON.stringify(data),
+    data: toJson(data),
   });
 }
 

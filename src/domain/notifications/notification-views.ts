@@ -1,4 +1,5 @@
 /** Notification channels and their log as administrators see them, without credentials. */
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notifications/notification-channels.ts';
 import {
@@ -61,8 +62,8 @@ export async function viewChannel({ db }: DatabaseContext, row: ChannelRow): Pro
     name: row.name,
     type: row.type,
     target: row.target,
-    events: JSON.parse(row.events) as string[],
-    certificates: JSON.parse(row.certificates) as string[],
+    events: parseJson(row.events),
+    certificates: parseJson(row.certificates),
     digest_at: row.digest_at,
     digest_days: row.digest_days,
     created_at: formatTimestamp(row.created_at),

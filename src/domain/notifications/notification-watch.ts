@@ -1,5 +1,6 @@
 /** Alarms raised by time: expiring certificates and API keys, and overdue backups. */
 import { hour } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf } from '../../db/tables/access/api-key-certificates.ts';
@@ -114,7 +115,7 @@ async function alertCertificate(
   }
   const data = {
     certificate: row.name,
-    domains: JSON.parse(row.domains) as string[],
+    domains: parseJson(row.domains),
     issuer: row.issuer,
     ...(row.owner !== null && { acme_client: row.owner }),
     renews_itself: row.issuer !== null && row.auto_renew === 1,

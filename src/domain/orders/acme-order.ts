@@ -9,6 +9,7 @@ import { downloadCertificate, OtherKeyError } from '../../acme/issued-certificat
 import { fetchOrder, finalizeOrder, newOrder, waitForOrder } from '../../acme/orders.ts';
 import { minute, second } from '../../base/duration.ts';
 import type { Identifier } from '../../base/identifier.ts';
+import { parseJson } from '../../base/json.ts';
 import type { Secret } from '../../base/secret.ts';
 import { certificateRequest } from '../../crypto/x509/certificate-request.ts';
 import type { AcmeIssuerRow, IssuerRow } from '../../db/tables/issuance/issuers.ts';
@@ -82,7 +83,7 @@ export async function issueFromAcme(
 ): Promise<VersionMaterial> {
   const ca = await requireAcmeIssuer(vault, issuer);
   const client = vault.acme.at(ca);
-  const identifiers = JSON.parse(attempt.certificate.domains) as Identifier[];
+  const identifiers = parseJson(attempt.certificate.domains);
   const parts = { vault, attempt, issuer, ca, client, identifiers, key };
   for (let tries = 0; ; tries += 1) {
     await attempt.step(`contacting ${issuer.name}: directory and account`);

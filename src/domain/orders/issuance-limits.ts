@@ -1,6 +1,8 @@
 /** Rate limits that hold renewals back: limits that the CA reported, and published limits that the vault counts itself. */
 import { hash } from 'node:crypto';
 import { type IssuanceLimit, publishedLimits } from '../../acme/published-limits.ts';
+import { day, hour } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import type { Reader } from '../../db/database.ts';
 import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
@@ -60,7 +62,7 @@ export async function holdOnOrder(
   if (await isExempt(reader, certificate, ca)) return undefined;
   const told = await listHolds(reader, ca.directory_url, now);
   if (told.length === 0 && limits === undefined) return undefined;
-  const names = JSON.parse(certificate.domains) as string[];
+  const names = parseJson(certificate.domains);
   const domains = await registeredDomains(names);
   const own = nameSetOf(names);
   const refused = told.find(({ subject }) => subject === own || domains.includes(subject));
@@ -78,7 +80,7 @@ export async function holdOnOrder(
     return limitReached(ordered + perAccount.within, perAccount, 'orders per account');
   }
   for (const domain of domains) {
-    const isUnder = (list: string) => (JSON.parse(list) as string[]).some((name) => isIn(name, domain));
+    const isUnder = (list: CertificateRow['domains']) => parseJson(list).some((name) => isIn(name, domain));
     const since = now - limits.certificatesPerDomain.within;
     const near = await issuedNear(reader, ca.directory_url, domain, since);
     const times = near.filter(({ domains: list }) => isUnder(list)).map(({ created_at }) => created_at);
@@ -134,7 +136,7 @@ async function heldByFailures(
   for (const { at, names } of failures.toSorted((one, other) => other.at - one.at)) {
     for (const name of names) times.set(name, [...(times.get(name) ?? []), at]);
   }
-  const holds = (JSON.parse(certificate.domains) as string[]).flatMap(
+  const holds = parseJson(certificate.domains).flatMap(
     (name) => held(times.get(name) ?? [], limit, 0, now, 'failed validations per name') ?? [],
   );
   return holds.toSorted((one, other) => other.until - one.until)[0];
@@ -159,7 +161,7 @@ async function hasCurrentNames(
 ): Promise<boolean> {
   const version = number === null ? undefined : await findVersion(reader, id, number);
   if (version?.directory_url !== ca.directory_url) return false;
-  return nameSetOf(JSON.parse(version.domains)) === nameSetOf(JSON.parse(domains));
+  return nameSetOf(parseJson(version.domains)) === nameSetOf(parseJson(domains));
 }
 
 /** Holds until the oldest event that counts leaves the window of the limit; `more` events are about to be added. */

@@ -1,5 +1,6 @@
 /** What issuing a certificate needs of its renewal, and what it leaves there. Renewals make one for each attempt. */
 import type { Writer } from '../../db/database.ts';
+import type { RenewalStep } from '../../db/schema/schema-renewals.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 import type { RenewalChanges, RenewalRow } from '../../db/tables/renewals/renewals.ts';
 
@@ -27,8 +28,8 @@ export type OrderProgress = {
   readonly write: <T>(work: (writer: Writer) => Promise<T>) => Promise<T>;
 };
 
-/** A step of a renewal, at a time in UTC milliseconds. */
-export type Step = { readonly at: number; readonly text: string };
+/** A step of a renewal, as its row keeps it. */
+export type Step = RenewalStep;
 
 /** Another worker has the renewal, or it was deleted with its certificate. */
 export class LeaseLost extends Error {

@@ -1,8 +1,10 @@
 /** The settings of a private CA, as they are stored and as certificates of CAs state them. */
 import { day } from '../../base/duration.ts';
+import { type Json, parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
 import type { AuthorityLimits } from '../../crypto/x509/x509-issuance.ts';
 import type { Reader } from '../../db/database.ts';
+import type { CaConstraints } from '../../db/schema/schema-private-ca.ts';
 import { findPrivateCa, type PrivateCaRow } from '../../db/tables/issuance/private-cas.ts';
 import { parseIpNetwork } from '../../net/ip-network.ts';
 
@@ -38,8 +40,8 @@ export async function settingsOfCa(reader: Reader, issuerId: number): Promise<Ca
 function settingsIn(row: PrivateCaRow): CaSettings {
   return {
     commonName: row.common_name ?? undefined,
-    permitDomains: listIn(row.permit_domains),
-    permitIps: listIn(row.permit_ips),
+    permitDomains: parseJsonOr(row.permit_domains, []),
+    permitIps: parseJsonOr(row.permit_ips, []),
     pathLength: row.path_length ?? usualSettings.pathLength,
     lifetime: row.lifetime ?? usualSettings.lifetime,
     keyType: row.key_type !== null && isKeyType(row.key_type) ? row.key_type : usualSettings.keyType,
@@ -52,8 +54,8 @@ export function settingsRow(issuerId: number, settings: CaSettings): PrivateCaRo
   return {
     issuer_id: issuerId,
     common_name: commonName ?? null,
-    permit_domains: permitDomains.length === 0 ? null : JSON.stringify(permitDomains),
-    permit_ips: permitIps.length === 0 ? null : JSON.stringify(permitIps),
+    permit_domains: permitDomains.length === 0 ? null : toJson(permitDomains),
+    permit_ips: permitIps.length === 0 ? null : toJson(permitIps),
     path_length: pathLength === usualSettings.pathLength ? null : pathLength,
     lifetime: lifetime === usualSettings.lifetime ? null : lifetime,
     key_type: keyType === usualSettings.keyType ? null : keyType,
@@ -61,15 +63,17 @@ export function settingsRow(issuerId: number, settings: CaSettings): PrivateCaRo
 }
 
 /** The permitted names as the row of a CA certificate has them: the same text for the same names; null for any name. */
-export function constraintsText({ permitDomains, permitIps }: CaSettings): string | null {
+export function constraintsText({ permitDomains, permitIps }: CaSettings): Json<CaConstraints> | null {
   if (permitDomains.length + permitIps.length === 0) return null;
-  return JSON.stringify({ domains: permitDomains.toSorted(), ips: permitIps.toSorted() });
+  return toJson({ domains: permitDomains.toSorted(), ips: permitIps.toSorted() });
 }
 
 /** What such a text permits. */
-export function permittedIn(constraints: string | null): Pick<CaSettings, 'permitDomains' | 'permitIps'> {
+export function permittedIn(
+  constraints: Json<CaConstraints> | null,
+): Pick<CaSettings, 'permitDomains' | 'permitIps'> {
   if (constraints === null) return { permitDomains: [], permitIps: [] };
-  const { domains, ips } = JSON.parse(constraints) as { domains: string[]; ips: string[] };
+  const { domains, ips } = parseJson(constraints);
   return { permitDomains: domains, permitIps: ips };
 }
 
@@ -81,8 +85,4 @@ export function authorityLimits(
   const networks = permitIps.flatMap((text) => parseIpNetwork(text) ?? []);
   const isConfined = domains.length + networks.length > 0;
   return { pathLength, permitted: isConfined ? { domains, networks } : undefined };
-}
-
-function listIn(stored: string | null): readonly string[] {
-  return stored === null ? [] : (JSON.parse(stored) as string[]);
 }

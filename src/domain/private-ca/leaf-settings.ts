@@ -1,4 +1,5 @@
 /** What only the private CA issues: usage, URIs, email addresses and fields of the subject, as they are stored and changed. */
+import { type Json, parseJson, toJson } from '../../base/json.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 
@@ -29,9 +30,9 @@ export function leafSettings({ usage, uris, emails, subject }: LeafColumns): Lea
 export function leafColumns({ usage, uris, emails, subject }: LeafChanges): Partial<LeafColumns> {
   return {
     ...(usage !== undefined && { usage: usage === 'both' ? null : usage }),
-    ...(uris !== undefined && { uris: uris && JSON.stringify(uris) }),
-    ...(emails !== undefined && { emails: emails && JSON.stringify(emails) }),
-    ...(subject !== undefined && { subject: subject && JSON.stringify(subject) }),
+    ...(uris !== undefined && { uris: uris && toJson(uris) }),
+    ...(emails !== undefined && { emails: emails && toJson(emails) }),
+    ...(subject !== undefined && { subject: subject && toJson(subject) }),
   };
 }
 
@@ -40,6 +41,6 @@ export function hasOtherLeaf(before: LeafColumns, changes: Partial<LeafColumns>)
   return Object.entries(changes).some(([column, value]) => before[column as keyof LeafColumns] !== value);
 }
 
-function listIn(stored: string | null): string[] | undefined {
-  return stored === null ? undefined : (JSON.parse(stored) as string[]);
+function listIn(stored: Json<string[]> | null): string[] | undefined {
+  return stored === null ? undefined : parseJson(stored);
 }

@@ -1,4 +1,5 @@
 /** Certificates whose renewals would fail after a change of their private CA. */
+import { parseJson } from '../../base/json.ts';
 import type { Reader } from '../../db/database.ts';
 import { pageCertificatesOfIssuer } from '../../db/tables/certificates/certificates.ts';
 import { leafSettings } from './leaf-settings.ts';
@@ -27,7 +28,7 @@ export async function leftBehind(
   for (;;) {
     const rows = await pageCertificatesOfIssuer(reader, issuerId, last, certificatesAtOnce);
     for (const row of rows) {
-      const found = forbidden({ domains: JSON.parse(row.domains) as string[], ...leafSettings(row) });
+      const found = forbidden({ domains: parseJson(row.domains), ...leafSettings(row) });
       if (found !== undefined) left.push(`${row.name} (${found.name})`);
     }
     last = rows.at(-1)?.id ?? last;

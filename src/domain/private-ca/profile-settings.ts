@@ -1,4 +1,5 @@
 /** The profiles of private CAs as they are stored, and how a certificate finds its own. */
+import { type Json, parseJsonOr, toJson } from '../../base/json.ts';
 import { isKeyType, type KeyType } from '../../base/key-type.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import { Problem } from '../../base/problem.ts';
@@ -39,13 +40,13 @@ export function profileIn(issuer: string, row: IssuanceProfileRow): Profile {
     issuer,
     name: row.name,
     usage: (row.usage ?? undefined) as Usage | undefined,
-    keyTypes: listIn(row.key_types).filter(isKeyType),
+    keyTypes: parseJsonOr(row.key_types, []).filter(isKeyType),
     lifetime: row.lifetime ?? undefined,
     maxLifetime: row.max_lifetime ?? undefined,
-    subject: listIn(row.subject),
-    nameTypes: listIn(row.name_types) as NameType[],
-    permitDomains: listIn(row.permit_domains),
-    permitIps: listIn(row.permit_ips),
+    subject: parseJsonOr(row.subject, []),
+    nameTypes: parseJsonOr(row.name_types, []),
+    permitDomains: parseJsonOr(row.permit_domains, []),
+    permitIps: parseJsonOr(row.permit_ips, []),
   };
 }
 
@@ -89,10 +90,6 @@ export function unknownProfile(issuer: string, name: string, known: readonly str
   });
 }
 
-function listIn(stored: string | null): readonly string[] {
-  return stored === null ? [] : (JSON.parse(stored) as string[]);
-}
-
-function listText(list: readonly string[]): string | null {
-  return list.length === 0 ? null : JSON.stringify(list);
+function listText<Entry>(list: readonly Entry[]): Json<Entry[]> | null {
+  return list.length === 0 ? null : toJson(list);
 }

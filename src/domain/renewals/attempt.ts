@@ -1,6 +1,7 @@
 /** One attempt at a renewal: its lease, its time limit, its stored progress, and the one signal that stops it. */
 import { withDeadline } from '../../base/deadline.ts';
 import { hour } from '../../base/duration.ts';
+import { parseJsonOr, toJson } from '../../base/json.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 import {
   findRenewal,
@@ -63,7 +64,7 @@ function progress(
       if (steps.at(-1)?.text === text) return;
       steps.push({ at: world.now(), text });
       if (steps.length > mostSteps) steps.shift();
-      await save({ steps: JSON.stringify(steps) });
+      await save({ steps: toJson(steps) });
       log.debug({ certificate: certificate.name, renewal: renewal.id }, `renewal step: ${text}`);
     },
     read: () => findRenewal(db.reader, renewal.id),
@@ -79,5 +80,5 @@ function progress(
 
 /** The recorded steps of a renewal, oldest first. */
 export function stepsOf({ steps }: Pick<RenewalRow, 'steps'>): readonly Step[] {
-  return steps === null ? [] : (JSON.parse(steps) as Step[]);
+  return parseJsonOr(steps, []);
 }

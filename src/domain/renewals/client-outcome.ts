@@ -5,7 +5,9 @@
 import { isIP } from 'node:net';
 import { AcmeError } from '../../acme/acme-error.ts';
 import type { AcmeProblem } from '../../acme/acme-types.ts';
+import { toJson } from '../../base/json.ts';
 import type { Writer } from '../../db/database.ts';
+import type { OrderProblem } from '../../db/schema/schema-acme-server.ts';
 import { updateWaitingOrders } from '../../db/tables/acme-server/upstream-orders.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 
@@ -44,15 +46,15 @@ export async function completeOrders(
 export async function failOrders(
   writer: Writer,
   renewalId: number,
-  problem: object,
+  problem: OrderProblem,
   now: number,
 ): Promise<void> {
-  const error = JSON.stringify(problem);
+  const error = toJson(problem);
   await updateWaitingOrders(writer, renewalId, { status: 'invalid', finished_at: now, error });
 }
 
 /** An error as the client is told it: that of the CA as it is, and of the vault's own only where to find it. */
-export function problemForClient(error: unknown, renewalId: number): object {
+export function problemForClient(error: unknown, renewalId: number): OrderProblem {
   if (error instanceof AcmeError) {
     const { problem } = error;
     return problem === undefined
@@ -65,15 +67,15 @@ export function problemForClient(error: unknown, renewalId: number): object {
 }
 
 /** A renewal that ended because something was changed meanwhile. */
-export function problemOfChange(reason: string): object {
+export function problemOfChange(reason: string): OrderProblem {
   return serverInternal(`The order was canceled: ${reason}. Create a new order.`);
 }
 
-function serverInternal(detail: string): object {
+function serverInternal(detail: string): OrderProblem {
   return { type: 'urn:ietf:params:acme:error:serverInternal', detail, status: 500 };
 }
 
-function passedOn({ type, detail, status, instance, subproblems }: AcmeProblem): object {
+function passedOn({ type, detail, status, instance, subproblems }: AcmeProblem): OrderProblem {
   return {
     type,
     detail,

@@ -1,8 +1,10 @@
 /** The outcomes of a renewal. Each one updates renewal and certificate and records the audit event in one transaction. */
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import { hour, minute } from '../../base/duration.ts';
+import { parseJson } from '../../base/json.ts';
 import { isSameRequest } from '../../crypto/x509/signing-request.ts';
 import type { Writer } from '../../db/database.ts';
+import type { OrderProblem } from '../../db/schema/schema-acme-server.ts';
 import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
 import {
@@ -49,7 +51,7 @@ export type Failure = {
   /** The error message, shown to administrators. */
   readonly reason: string;
   /** What an ACME client that ordered it is told; see `problemForClient`. */
-  readonly problem?: object;
+  readonly problem?: OrderProblem;
   /** Whether the next renewal continues the order with its key. */
   readonly keepsOrder?: boolean | undefined;
   /** How long the issuer or the DNS provider asked to wait. */
@@ -181,8 +183,8 @@ async function assumedPause(writer: Writer, issuerId: number, now: number): Prom
 }
 
 /** The last two labels of the first name: a rough test for related certificates. An error only delays the pause. */
-function roughDomain(domains: string): string {
-  const [first = ''] = JSON.parse(domains) as string[];
+function roughDomain(domains: CertificateRow['domains']): string {
+  const [first = ''] = parseJson(domains);
   return first.split('.').slice(-2).join('.');
 }
 

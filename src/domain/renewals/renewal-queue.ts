@@ -1,5 +1,6 @@
 /** The queue of renewals, with at most one open per certificate. The issuer is chosen when the renewal is queued and again while it waits. */
 import type { Identifier } from '../../base/identifier.ts';
+import { parseJson } from '../../base/json.ts';
 import type { Signal } from '../../base/signal.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
@@ -50,7 +51,7 @@ export async function queueRenewal(
   const { current_version: number } = certificate;
   const current = number === null ? undefined : await findVersion(writer, certificate.id, number);
   const facts = renewalFacts(certificate, current, now);
-  const names = JSON.parse(certificate.domains) as Identifier[];
+  const names = parseJson(certificate.domains);
   const id = await insertRenewal(writer, {
     certificate_id: certificate.id,
     requested_by: actor.name,
@@ -172,7 +173,7 @@ async function dnsLane(
   if (challenge !== null && challenge !== 'dns-01') return 0;
   const rows = await listDnsProviders(reader);
   if (rows.length === 0) return 0;
-  const providers = rows.map(({ id, zones }) => ({ id, zones: JSON.parse(zones) as string[] }));
+  const providers = rows.map(({ id, zones }) => ({ id, zones: parseJson(zones) }));
   for (const name of names) {
     const found = longestZone(challengeName(name.replace(/^\*\./, '')), providers);
     if (found !== undefined) return found.provider.id;

@@ -5,7 +5,7 @@
 import { AcmeError } from '../../acme/acme-error.ts';
 import { rateLimitOf } from '../../acme/rate-limit.ts';
 import { hour } from '../../base/duration.ts';
-import type { Identifier } from '../../base/identifier.ts';
+import { parseJson } from '../../base/json.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
@@ -110,7 +110,7 @@ async function failureOf(
   }
   if (!(error instanceof AcmeError)) return { reason, problem, keepsOrder };
   const limit = rateLimitOf(error);
-  const hold = limit && (await sharedHold(limit, JSON.parse(certificate.domains) as Identifier[]));
+  const hold = limit && (await sharedHold(limit, parseJson(certificate.domains)));
   if (hold !== undefined)
     vault.log.warn({ certificate: certificate.name, ...hold }, 'rate limit of the CA reached');
   return { reason, problem, keepsOrder, retryAfterMs: error.retryAfterMs, limit, hold };
@@ -154,7 +154,7 @@ async function issue(vault: OrderContext, attempt: Attempt): Promise<VersionMate
   const key = await keyToCertify(vault, await withEarlierOrder(vault, attempt));
   if (issuer.type === 'acme') return issueFromAcme(vault, attempt, issuer, key);
   const issued = await issueFromPrivateCa(vault, issuer, {
-    identifiers: JSON.parse(certificate.domains) as Identifier[],
+    identifiers: parseJson(certificate.domains),
     publicKey: key.publicKey,
     lifetime: certificate.lifetime ?? undefined,
     // A profile is one of its own issuer.

@@ -4,6 +4,7 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../../base/cert-name.ts';
+import { toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { encodePem } from '../../crypto/pem.ts';
@@ -65,7 +66,7 @@ export async function addVersion(
     serial: facts.serial,
     issuer: facts.issuer,
     subject: facts.subject,
-    domains: JSON.stringify(facts.domains),
+    domains: toJson(facts.domains),
     key_type: facts.keyType,
     fingerprint_sha256: facts.fingerprintSha256,
     not_before: facts.notBefore,

@@ -1,5 +1,6 @@
 /** Accounts, orders, authorizations and challenges as ACME clients see them (RFC 8555 §7.1). */
 import type { z } from 'zod';
+import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { ShownAccount } from '../../domain/acme-server/accounts/accounts.ts';
 import type { StoredAuthorization, StoredChallenge } from '../../domain/acme-server/orders/authorizations.ts';
@@ -12,7 +13,7 @@ export function viewAccount(
   { id, status, contacts }: ShownAccount,
   urls: AcmeUrls,
 ): z.infer<typeof accountSchema> {
-  return { status, contact: JSON.parse(contacts) as string[], orders: urls.orders(id) };
+  return { status, contact: parseJson(contacts), orders: urls.orders(id) };
 }
 
 export function viewOrder(order: ShownOrder, urls: AcmeUrls, now: number): z.infer<typeof orderSchema> {
@@ -26,7 +27,7 @@ export function viewOrder(order: ShownOrder, urls: AcmeUrls, now: number): z.inf
     ...(notAfter !== null && { notAfter: formatTimestamp(notAfter) }),
     ...(order.profile !== null && { profile: order.profile }),
     ...(order.replaces !== null && { replaces: order.replaces }),
-    ...(order.error !== null && { error: JSON.parse(order.error) as { type: string } }),
+    ...(order.error !== null && { error: parseJson(order.error) }),
     authorizations: identifiers.map((_, position) => urls.authorization(id, position)),
     finalize: urls.finalize(id),
     ...(order.status === 'valid' &&

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
+import { toJson } from '../../../src/base/json.ts';
 import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { listAuditEvents } from '../../../src/db/audit/audit-search.ts';
 import { Database, type Reader, type Writer } from '../../../src/db/database.ts';
@@ -446,7 +447,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     /SEARCH renewals USING INDEX renewals_by_account \(acme_account_id=\?\)/,
   ],
   'failed orders of a certificate and recent ones of others': [
-    (db) => failedOrders(db, 1, { id: 1, domains: '[]' }, 0, 5),
+    (db) => failedOrders(db, 1, { id: 1, domains: toJson([]) }, 0, 5),
     /SEARCH renewals USING INDEX renewals_by_certificate \(certificate_id=\?\)/,
   ],
   'certificates issued before sets of names were stored': [

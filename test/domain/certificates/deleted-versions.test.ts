@@ -1,6 +1,7 @@
 /** Certificates that a vault before schema 22 deleted: their keys were sealed for another table. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { toJson } from '../../../src/base/json.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
@@ -36,7 +37,7 @@ test('undelete restores the versions and the next key of a certificate that an o
         .values({
           deleted_certificate_id: 1,
           version: at,
-          facts: JSON.stringify(content),
+          facts: toJson(content),
           sealed_private_key: await sealFor(vault, writer, deletedKeyOwner(1, at), secret),
         })
         .execute();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { publishedLimits } from '../../../src/acme/published-limits.ts';
+import { toJson } from '../../../src/base/json.ts';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { storeHold } from '../../../src/db/tables/issuance/issuance-holds.ts';
@@ -115,7 +116,7 @@ test('renewals stored without name_set by the previous version count toward the 
   await vault.db.write((writer) =>
     writer
       .updateTable('renewals')
-      .set({ name_set: null, order_domains: '["www.example.com","example.com"]' })
+      .set({ name_set: null, order_domains: toJson(['www.example.com', 'example.com'].map(identifier)) })
       .execute(),
   );
   world.advance(hour);
@@ -236,7 +237,7 @@ test('failed validations of a name count for every certificate with it, and for 
     assert(open && (await claimRenewal(vault, 'worker', { only: open.id })), `attempt ${n}`);
     const failed = {
       ...{ status: 'failed' as const, finished_at: world.now(), order_url: `https://ca.test/${n}` },
-      order_domains: JSON.stringify(domains[name]),
+      order_domains: toJson(domains[name].map(identifier)),
     };
     await vault.db.write((writer) => updateRenewal(writer, open.id, failed));
     world.advance(minute);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
+import { toJson } from '../../../src/base/json.ts';
 import { findAcmeIssuer, findIssuer, updateAcmeIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { claimRenewal, leaseDuration } from '../../../src/domain/renewals/renewal-claim.ts';
@@ -176,12 +177,12 @@ const atOnce = 500;
 async function fill(vault: Vault, count: number): Promise<void> {
   const issuer = await findIssuer(vault.db.reader, 'local-ca');
   const now = vault.world.now();
-  const text = { issuer: '', subject: '', domains: '[]', key_type: 'ec256', fingerprint_sha256: '' };
+  const text = { issuer: '', subject: '', domains: toJson([]), key_type: 'ec256', fingerprint_sha256: '' };
   const etags = { certificate_etag: '', chain_etag: '', fullchain_etag: '', private_key_etag: '' };
   await vault.db.write(async (writer) => {
     for (let n = 1; n <= count; n += atOnce) {
       const certificates = Array.from({ length: atOnce }, (_, index) => ({
-        ...{ name: `c${n + index}`, domains: '[]', key_type: 'ec256', issuer_id: issuer?.id ?? null },
+        ...{ name: `c${n + index}`, domains: toJson([]), key_type: 'ec256', issuer_id: issuer?.id ?? null },
         ...{ auto_renew: 1 as const, reuse_key: 0 as const, current_version: 1 },
         ...{ next_renewal_at: now + year, created_at: now },
       }));

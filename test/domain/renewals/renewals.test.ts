@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute } from '../../../src/base/duration.ts';
+import { toJson } from '../../../src/base/json.ts';
 import { Problem, type ProblemCode } from '../../../src/base/problem.ts';
 import { insertCertificate, updateCertificate } from '../../../src/db/tables/certificates/certificates.ts';
 import { updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
@@ -95,7 +96,7 @@ test('requireRenewal finds a renewal only under its own certificate', async (t) 
 
 test('requests for imported and missing certificates are rejected, and nothing is recorded', async (t) => {
   const { vault } = await vaultWith(t);
-  const imported = { name: 'i', domains: '[]', key_type: 'x', issuer_id: null, created_at: 1 };
+  const imported = { name: 'i', domains: toJson([]), key_type: 'x', issuer_id: null, created_at: 1 };
   await vault.db.write((writer) => insertCertificate(writer, { ...imported, auto_renew: 0, reuse_key: 0 }));
   await rejects(requestRenewal(vault, actor, 'i'), 'not_renewable');
   await rejects(requestRenewal(vault, actor, 'missing'), 'certificate_not_found');

@@ -1,6 +1,7 @@
 /** Versions: numbered, each with its own sealed key, and with entity tags that follow the content and nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { toJson } from '../../../src/base/json.ts';
 import { Problem } from '../../../src/base/problem.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { SealError } from '../../../src/crypto/secrets/sealing.ts';
@@ -34,7 +35,7 @@ const newCertificate = (vault: Vault, name: string) =>
   vault.db.write((writer) =>
     insertCertificate(writer, {
       name,
-      domains: '[]',
+      domains: toJson([]),
       key_type: 'ec256',
       auto_renew: 0,
       reuse_key: 0,

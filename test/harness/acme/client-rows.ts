@@ -1,4 +1,5 @@
 /** ACME clients as rows, for tests of what happens after an order was permitted. */
+import { toJson } from '../../../src/base/json.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 
 /** Adds an ACME client that may order anything, and returns its id. Its key is no key. */
@@ -11,7 +12,7 @@ export async function insertAcmeClient(
       .insertInto('acme_clients')
       .values({
         ...{ name, kid: `kid-${name}`, sealed_hmac_key: Buffer.alloc(0) },
-        ...{ domains: '["*"]', issuers: '["local-ca"]', created_at: world.now() },
+        ...{ domains: toJson(['*']), issuers: toJson(['local-ca']), created_at: world.now() },
       })
       .returning('id')
       .executeTakeFirstOrThrow(),

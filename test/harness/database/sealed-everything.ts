@@ -1,5 +1,6 @@
 /** A vault with a sealed secret in every possible place, opened with the product's own code. */
 import assert from 'node:assert/strict';
+import { toJson } from '../../../src/base/json.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { insertNextKey } from '../../../src/db/tables/certificates/next-keys.ts';
 import {
@@ -104,7 +105,8 @@ export async function sealEverything(vault: Vault): Promise<void> {
         created_at: now,
       })
       .execute();
-    const client = { name: 'client', kid: 'kid', domains: '[]', issuers: '[]', profiles: null, rate: null };
+    const none = toJson([]);
+    const client = { name: 'client', kid: 'kid', domains: none, issuers: none, profiles: null, rate: null };
     const unused = { expires_at: null, revoked_at: null, last_used_at: null, last_used_ip: null };
     await writer
       .insertInto('acme_clients')
@@ -113,14 +115,14 @@ export async function sealEverything(vault: Vault): Promise<void> {
         sealed_hmac_key: await sealFor(vault, writer, acmeClientKeyOwner(1), text('binding key')),
       })
       .execute();
-    const gone = { name: 'gone', deleted_at: now, deleted_by: 'local-cli', facts: '{}' };
+    const gone = { name: 'gone', deleted_at: now, deleted_by: 'local-cli', facts: toJson({}) };
     await writer.insertInto('deleted_certificates').values(gone).execute();
     await writer
       .insertInto('deleted_versions')
       .values({
         deleted_certificate_id: 1,
         version: 3,
-        facts: '{}',
+        facts: toJson({}),
         sealed_private_key: await sealFor(vault, writer, deletedKeyOwner(1, 3), text('key of a deleted one')),
       })
       .execute();

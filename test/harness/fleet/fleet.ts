@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
+import type { Identifier } from '../../../src/base/identifier.ts';
+import { toJson } from '../../../src/base/json.ts';
 import { generatePrivateKey, publicKeyOf } from '../../../src/crypto/key-pair.ts';
 import { findVersion } from '../../../src/db/tables/certificates/certificate-versions.ts';
 import {
@@ -245,7 +247,12 @@ async function fill(vault: Vault, plan: FleetPlan, { cas, dns, refusals, chance 
       twin === undefined && chance(`fallback ${n}`) < 0.5 ? issuers[(at + 1) % issuers.length] : undefined;
     await vault.db.write(async (writer) => {
       const id = await insertCertificate(writer, {
-        ...{ name: `c${n}`, domains: JSON.stringify(names), key_type: 'ec256', issuer_id: issuer.id },
+        ...{
+          name: `c${n}`,
+          domains: toJson(names as readonly Identifier[]),
+          key_type: 'ec256',
+          issuer_id: issuer.id,
+        },
         ...{ auto_renew: 1, reuse_key: 0, created_at: notBefore, fallback_issuer_id: fallback?.id ?? null },
       });
       const row = await findCertificateById(writer, id);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { parseCertName } from '../../../src/base/cert-name.ts';
 import { parseIdentifier } from '../../../src/base/identifier.ts';
+import { toJson } from '../../../src/base/json.ts';
 import { type Scope, scopes } from '../../../src/base/scope.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
@@ -69,7 +70,7 @@ export async function makePending(vault: Vault, name: string): Promise<void> {
     const row = { domains: '[]', key_type: 'ec256', issuer_id: null, auto_renew: 0, reuse_key: 0 } as const;
     await writer
       .insertInto('certificates')
-      .values({ name, ...row, created_at: vault.world.now() })
+      .values({ name, domains: toJson([]), ...row, created_at: vault.world.now() })
       .execute();
   });
 }

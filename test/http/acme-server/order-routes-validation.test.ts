@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
+import { toJson } from '../../../src/base/json.ts';
 import { findClientOrder, updateClientOrder } from '../../../src/db/tables/acme-server/acme-client-orders.ts';
 import {
   type AcmeAnswer,
@@ -219,7 +220,7 @@ suite('a challenge', () => {
             ...{ status: 'pending', challenges: [{ ...challenge, status: 'processing', until }] },
           };
           await updateClientOrder(writer, row, {
-            ...{ authorizations: JSON.stringify(authorizations), status: 'pending' as const },
+            ...{ authorizations: toJson(authorizations), status: 'pending' as const },
             ...{ error: null, finished_at: null },
           });
         });

@@ -1,6 +1,7 @@
 /** Names that look like others, over HTTP: new ones are refused with the character that is wrong, stored ones keep working. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { toJson } from '../../../src/base/json.ts';
 import { tagApiKey } from '../../../src/db/audit/row-tags.ts';
 import { updateApiKey } from '../../../src/db/tables/access/api-keys.ts';
 import { record, system } from '../../../src/domain/audit/audit.ts';
@@ -86,9 +87,9 @@ suite('the name of an API key', () => {
     await vault.db.write(async (writer) => {
       await updateApiKey(writer, old.id, {
         name,
-        scopes: '["certificates:read"]',
+        scopes: toJson(['certificates:read'] as const),
         any_certificate: 1,
-        allowed_networks: '[]',
+        allowed_networks: toJson([]),
         profiles: null,
         expires_at: null,
       });

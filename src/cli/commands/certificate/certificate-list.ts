@@ -1,4 +1,5 @@
 /** `vault certificate list`: all certificates, those that fit a filter, or the deleted ones. */
+import { parseJson } from '../../../base/json.ts';
 import {
   type CertificateOnPage,
   pagesOfCertificates,
@@ -81,7 +82,7 @@ export const listCommand = command({
           row.issuer_name ?? 'imported',
           ...(hasOwners ? [row.owner_name ?? '-'] : []),
           String(row.current_version ?? '-'),
-          JSON.parse(row.domains) as string[],
+          parseJson(row.domains),
         ]),
       );
     });

@@ -1,8 +1,10 @@
 /** The table `api_keys`: what is stored of each key, never the raw value. */
 import { type Expression, type Selectable, sql } from 'kysely';
+import { parseJsonOr } from '../../../base/json.ts';
 import { comparableLabel } from '../../../base/label.ts';
 import { mayReadLike } from '../../alike-names.ts';
 import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts';
+import type { Allowlist } from '../../audit/row-tags.ts';
 import { compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
 import { jsonPairs } from '../../engine-sql.ts';
@@ -35,7 +37,7 @@ const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expres
     .selectFrom('api_keys')
     .selectAll()
     .select([
-      sql<string>`(select ${jsonPairs('certificates.id', 'certificates.name')} from api_key_certificates
+      sql<Allowlist>`(select ${jsonPairs('certificates.id', 'certificates.name')} from api_key_certificates
         join certificates on certificates.id = certificate_id where api_key_id = api_keys.id)`.as(
         'allowlist',
       ),
@@ -51,7 +53,7 @@ const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expres
 export async function findApiKeyByPrefix(
   reader: Reader,
   prefix: string,
-): Promise<(ApiKeyRow & Recorded & { allowlist: string }) | undefined> {
+): Promise<(ApiKeyRow & Recorded & { allowlist: Allowlist }) | undefined> {
   return (await byPrefix(reader, prefix, prefix))[0];
 }
 
@@ -180,11 +182,7 @@ export async function listConfinedKeys(
     .where('revoked_at', 'is', null)
     .orderBy('id')
     .execute();
-  return rows.map(({ id, name, profiles }) => ({
-    id,
-    name,
-    profiles: JSON.parse(profiles ?? '[]') as string[],
-  }));
+  return rows.map(({ id, name, profiles }) => ({ id, name, profiles: parseJsonOr(profiles, []) }));
 }
 
 export async function countApiKeys(reader: Reader): Promise<number> {

@@ -1,8 +1,9 @@
 /** The table `ca_certificates`: roots and intermediates of private CAs, with their sealed keys. */
 import { type Expression, type Insertable, type Selectable, sql } from 'kysely';
+import type { Json } from '../../../base/json.ts';
 import { type Builder, compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
-import type { CaCertificatesTable } from '../../schema/schema-private-ca.ts';
+import type { CaCertificatesTable, CaConstraints } from '../../schema/schema-private-ca.ts';
 
 export type CaCertificateRow = Selectable<CaCertificatesTable>;
 
@@ -42,15 +43,16 @@ export async function listIntermediates(
 const longestOf = compiledQuery((db, rootId: Expression<number>) =>
   intermediates(db, rootId).where('constraints', 'is', null).limit(one),
 );
-const longestWith = compiledQuery((db, rootId: Expression<number>, constraints: Expression<string>) =>
-  intermediates(db, rootId).where('constraints', '=', constraints).limit(one),
+const longestWith = compiledQuery(
+  (db, rootId: Expression<number>, constraints: Expression<Json<CaConstraints>>) =>
+    intermediates(db, rootId).where('constraints', '=', constraints).limit(one),
 );
 
 /** Of the intermediates of a root with these constraints, the one that expires last. */
 export async function findIntermediate(
   reader: Reader,
   root: Pick<CaCertificateRow, 'id'>,
-  constraints: string | null,
+  constraints: Json<CaConstraints> | null,
 ): Promise<CaCertificateRow | undefined> {
   const found = constraints === null ? longestOf(reader, root.id) : longestWith(reader, root.id, constraints);
   return (await found)[0];

@@ -1,5 +1,7 @@
 /** The table `issuance_holds`, and how much a CA has issued and rejected recently, as its limits count it. */
 import { sql } from 'kysely';
+import type { Identifier } from '../../../base/identifier.ts';
+import { type Json, parseJson, parseJsonOr } from '../../../base/json.ts';
 import type { Reader, Writer } from '../../database.ts';
 import { containsText } from '../../engine-sql.ts';
 import type { IssuanceHoldsTable } from '../../schema/schema-renewals.ts';
@@ -78,7 +80,7 @@ export async function issuedWithoutSet(
     .execute();
   return rows.map(({ finished_at, order_domains }) => ({
     at: finished_at ?? 0,
-    names: JSON.parse(order_domains ?? '[]') as string[],
+    names: parseJsonOr(order_domains, []),
   }));
 }
 
@@ -88,7 +90,7 @@ export async function issuedNear(
   directoryUrl: string,
   domain: string,
   since: number,
-): Promise<{ readonly domains: string; readonly created_at: number }[]> {
+): Promise<{ readonly domains: Json<Identifier[]>; readonly created_at: number }[]> {
   return reader
     .selectFrom('certificate_versions')
     .select(['domains', 'created_at'])
@@ -130,7 +132,7 @@ const renewalsRead = 5000;
 export async function failedOrders(
   reader: Reader,
   accountId: number | null,
-  certificate: { readonly id: number; readonly domains: string },
+  certificate: { readonly id: number; readonly domains: Json<Identifier[]> },
   since: number,
   limit: number,
 ): Promise<FailedOrder[]> {
@@ -158,7 +160,7 @@ export async function failedOrders(
     .execute();
   return [...own, ...others].flatMap(({ status, order_url, order_domains, finished_at }) => {
     if (status !== 'failed' || order_url === null || (finished_at ?? 0) <= since) return [];
-    return { at: finished_at ?? 0, names: JSON.parse(order_domains ?? certificate.domains) as string[] };
+    return { at: finished_at ?? 0, names: parseJson(order_domains ?? certificate.domains) };
   });
 }
 
@@ -166,7 +168,7 @@ export async function failedOrders(
 export async function namesUnderWay(
   reader: Reader,
   issuerId: number,
-): Promise<{ readonly domains: string; readonly name_set: string | null }[]> {
+): Promise<{ readonly domains: Json<Identifier[]>; readonly name_set: string | null }[]> {
   return reader
     .selectFrom('renewals')
     .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')

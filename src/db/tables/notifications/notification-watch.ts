@@ -1,5 +1,7 @@
 /** Expiry notifications: certificates and API keys that are closer to expiry than the last notification said. */
 import { sql } from 'kysely';
+import type { Identifier } from '../../../base/identifier.ts';
+import type { Json } from '../../../base/json.ts';
 import type { Reader } from '../../database.ts';
 import { smallerOf } from '../../engine-sql.ts';
 import { largestSkew } from '../certificates/certificate-statuses.ts';
@@ -21,7 +23,7 @@ export type NearExpiry = {
 };
 
 export type ExpiringCertificate = NearExpiry & {
-  readonly domains: string;
+  readonly domains: Json<Identifier[]>;
   readonly last_error: string | null;
   readonly auto_renew: number;
   readonly issuer: string | null;

@@ -1,5 +1,7 @@
 /** Queries about the queue of renewals as a whole: what waits for too long, and the recent results of an issuer. */
 import { sql } from 'kysely';
+import type { Identifier } from '../../../base/identifier.ts';
+import type { Json } from '../../../base/json.ts';
 import type { Reader } from '../../database.ts';
 import type { IdRange } from '../id-ranges.ts';
 import { findRenewal, isOpen, type RenewalRow } from './renewals.ts';
@@ -86,7 +88,7 @@ export type EndedRenewal = {
   readonly finished_at: number | null;
   readonly limited: 0 | 1;
   readonly limited_before: 0 | 1 | null;
-  readonly domains: string;
+  readonly domains: Json<Identifier[]>;
 };
 
 /** The results of this issuer's most recently queued renewals, last finished first. */

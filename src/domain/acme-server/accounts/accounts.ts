@@ -1,6 +1,7 @@
 /** Accounts of ACME clients (RFC 8555 §7.3): created with a binding, found by their key, updated and deactivated. */
 import { z } from 'zod';
 import { requireIntegrity } from '../../../base/integrity.ts';
+import { toJson } from '../../../base/json.ts';
 import { clientAccountFits, clientAccountTag } from '../../../db/audit/account-tags.ts';
 import type { Recorded } from '../../../db/audit/row-records.ts';
 import type { Writer } from '../../../db/database.ts';
@@ -114,8 +115,8 @@ async function createAccount(
     acme_client_id: client.id,
     issuer_id: issuer.id,
     thumbprint,
-    jwk: JSON.stringify(jwk),
-    contacts: JSON.stringify(readContacts(contacts)),
+    jwk: toJson(jwk),
+    contacts: toJson(readContacts(contacts)),
     status: 'valid' as const,
     created_at: now,
   };
@@ -147,7 +148,7 @@ export async function updateAccount(
   { account, client, actor, nonce }: AcmeCaller,
   { contact: written, status }: z.infer<typeof accountUpdateInput>,
 ): Promise<AcmeClientAccountRow> {
-  const contacts = written === undefined ? account.contacts : JSON.stringify(readContacts(written));
+  const contacts = written === undefined ? account.contacts : toJson(readContacts(written));
   if (contacts === account.contacts && status === undefined) return account;
   return vault.db.write(async (writer) => {
     await storeNonce(writer, nonce);

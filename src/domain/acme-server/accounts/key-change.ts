@@ -1,5 +1,6 @@
 /** Gives an account another key (RFC 8555 §7.3.5): the former key signs the request, the new one the message inside it. */
 import { z } from 'zod';
+import { toJson } from '../../../base/json.ts';
 import { findClientAccountByKey } from '../../../db/tables/acme-server/acme-client-accounts.ts';
 import { record } from '../../audit/audit.ts';
 import type { TimedContext } from '../../contexts.ts';
@@ -60,7 +61,7 @@ export async function changeKey(
     const current = await requireAccount(writer, account.id);
     if (current.thumbprint !== account.thumbprint)
       throw malformed('The key of the account was changed meanwhile.');
-    await storeAccount(writer, { ...current, jwk: JSON.stringify(key.jwk), thumbprint: key.thumbprint });
+    await storeAccount(writer, { ...current, jwk: toJson(key.jwk), thumbprint: key.thumbprint });
     const detail = { account: account.id, thumbprint: key.thumbprint };
     const resource = resourceOf(client);
     record(writer, { actor, action: 'acme_client.account_key_change', resource, detail }, vault.world.now());

@@ -3,6 +3,7 @@
  */
 import { parseNewCertName } from '../../../base/cert-name.ts';
 import type { Identifier } from '../../../base/identifier.ts';
+import { toJson } from '../../../base/json.ts';
 import { Problem } from '../../../base/problem.ts';
 import { encodePem } from '../../../crypto/pem.ts';
 import { certificateFacts } from '../../../crypto/x509/certificate-facts.ts';
@@ -102,7 +103,7 @@ export async function certificateFor(
   }
   return insertWholeCertificate(writer, {
     name: taken === undefined ? first : await freeName(writer, client, identifiers, others),
-    domains: JSON.stringify(identifiers),
+    domains: toJson(identifiers),
     auto_renew: 0,
     reuse_key: 0,
     created_at: now,

@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { renewalInfoId } from '../../../acme/renewal-info.ts';
 import type { Identifier } from '../../../base/identifier.ts';
+import { parseJson } from '../../../base/json.ts';
 import type { Reader } from '../../../db/database.ts';
 import { isReplaced } from '../../../db/tables/acme-server/acme-client-orders.ts';
 import type { AcmeCaller } from '../accounts/callers.ts';
@@ -19,7 +20,7 @@ export async function requireReplaceable(
   if (found?.certificate.acme_client_id !== client.id || idOf(found.version.certificate_pem) !== replaces) {
     throw new AcmeProblem('malformed', 'The client has no certificate with the identifier in replaces.');
   }
-  const names = JSON.parse(found.version.domains) as Identifier[];
+  const names = parseJson(found.version.domains);
   if (names.some((name) => identifiers.includes(name))) return;
   throw new AcmeProblem('malformed', 'The certificate in replaces has no name of the order.');
 }

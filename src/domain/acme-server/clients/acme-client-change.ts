@@ -1,4 +1,5 @@
 /** Changes what an ACME client may do and keeps its key and accounts. */
+import { parseJson, parseJsonOr } from '../../../base/json.ts';
 import { tagAcmeClient } from '../../../db/audit/row-tags.ts';
 import type { Writer } from '../../../db/database.ts';
 import { type AcmeClientRow, updateAcmeClientRow } from '../../../db/tables/acme-server/acme-clients.ts';
@@ -75,11 +76,11 @@ export async function storeAcmeClientChange(
 function rightsOf(client: AcmeClientRow): AcmeClientRights {
   return {
     name: client.name,
-    domains: JSON.parse(client.domains) as NamePattern[],
-    issuers: JSON.parse(client.issuers) as string[],
-    profiles: JSON.parse(client.profiles ?? '[]') as string[],
-    allowed_networks: JSON.parse(client.allowed_networks) as string[],
-    validation: JSON.parse(client.validation) as ValidationType[],
+    domains: parseJson(client.domains) as NamePattern[],
+    issuers: parseJson(client.issuers),
+    profiles: parseJsonOr(client.profiles, []),
+    allowed_networks: parseJson(client.allowed_networks),
+    validation: parseJson(client.validation),
     rate: client.rate,
     expires_at: client.expires_at ?? undefined,
   };

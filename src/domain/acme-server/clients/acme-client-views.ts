@@ -1,4 +1,5 @@
 /** ACME clients as lists show them, never with their keys. */
+import { parseJson, parseJsonOr } from '../../../base/json.ts';
 import { Problem } from '../../../base/problem.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../../base/timestamp.ts';
 import type { Reader } from '../../../db/database.ts';
@@ -83,11 +84,11 @@ function viewOf(row: ListedAcmeClientRow, now: number): AcmeClientView {
     id: row.id,
     name: row.name,
     kid: row.kid,
-    domains: JSON.parse(row.domains) as string[],
-    issuers: JSON.parse(row.issuers) as string[],
-    profiles: JSON.parse(row.profiles ?? '[]') as string[],
-    allowed_networks: JSON.parse(row.allowed_networks) as string[],
-    validation: JSON.parse(row.validation) as ValidationType[],
+    domains: parseJson(row.domains),
+    issuers: parseJson(row.issuers),
+    profiles: parseJsonOr(row.profiles, []),
+    allowed_networks: parseJson(row.allowed_networks),
+    validation: parseJson(row.validation),
     rate: row.rate,
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestampOrNull(row.expires_at),

@@ -2,6 +2,7 @@
  * Creates, rotates, revokes and deletes ACME clients: the programs that may order certificates from the vault. Every change
  * shares a transaction with its audit event.
  */
+import { toJson } from '../../../base/json.ts';
 import { Problem } from '../../../base/problem.ts';
 import { formatTimestampOrNull } from '../../../base/timestamp.ts';
 import { isAcmeClientAuthentic, tagAcmeClient } from '../../../db/audit/row-tags.ts';
@@ -97,11 +98,11 @@ export async function checkedRights(reader: Reader, input: CreateAcmeClientInput
 export function columnsOf(rights: AcmeClientRights) {
   return {
     name: rights.name,
-    domains: JSON.stringify(rights.domains),
-    issuers: JSON.stringify(rights.issuers),
+    domains: toJson(rights.domains),
+    issuers: toJson(rights.issuers),
     profiles: confinementText(rights.profiles),
-    allowed_networks: JSON.stringify(rights.allowed_networks),
-    validation: JSON.stringify(rights.validation),
+    allowed_networks: toJson(rights.allowed_networks),
+    validation: toJson(rights.validation),
     rate: rights.rate,
     expires_at: rights.expires_at ?? null,
   };

@@ -2,6 +2,7 @@
 import type { ChallengeType } from '../../../base/challenge-type.ts';
 import type { Identifier } from '../../../base/identifier.ts';
 import { requireIntegrity } from '../../../base/integrity.ts';
+import { parseJson } from '../../../base/json.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import type { Recorded } from '../../../db/audit/row-records.ts';
@@ -64,17 +65,17 @@ function isUnmodified({ db, log }: DatabaseContext & LogContext, row: AcmeClient
 }
 
 function clientOf(row: AcmeClientRow): AcmeClient {
-  const networks = JSON.parse(row.allowed_networks) as string[];
+  const networks = parseJson(row.allowed_networks);
   return {
     id: row.id,
     name: row.name,
-    domains: new NamePatterns(JSON.parse(row.domains) as string[]),
-    issuers: JSON.parse(row.issuers) as string[],
+    domains: new NamePatterns(parseJson(row.domains)),
+    issuers: parseJson(row.issuers),
     profiles: confinementIn(row.profiles),
     // Unreadable networks are dropped; that never widens the list to `any`.
     networks:
       networks.length === 0 ? 'any' : networks.map(parseIpNetwork).filter((network) => network !== undefined),
-    validation: JSON.parse(row.validation) as ChallengeType[],
+    validation: parseJson(row.validation),
     rate: row.rate ?? undefined,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,

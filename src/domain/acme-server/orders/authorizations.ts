@@ -6,6 +6,8 @@
 import type { ChallengeType } from '../../../base/challenge-type.ts';
 import { day } from '../../../base/duration.ts';
 import { type Identifier, isAddress } from '../../../base/identifier.ts';
+import { parseJson } from '../../../base/json.ts';
+import type { OrderAuthorization, OrderChallenge } from '../../../db/schema/schema-acme-server.ts';
 import type { AcmeClientOrderRow } from '../../../db/tables/acme-server/acme-client-orders.ts';
 import type { WorldContext } from '../../contexts.ts';
 import type { AcmeClient } from '../clients/client-access.ts';
@@ -14,27 +16,11 @@ import { AcmeProblem } from '../protocol/acme-problem.ts';
 /** How long clients have to validate and finalize an order, and how long its authorizations are valid. */
 export const orderLifetime = day;
 
-export type StoredChallenge = {
-  readonly type: ChallengeType;
-  readonly token: string;
-  readonly status: 'pending' | 'processing' | 'valid' | 'invalid';
-  /** UTC milliseconds. */
-  readonly validated?: number;
-  /** While it is processing, UTC milliseconds: when its validation is taken for lost. */
-  readonly until?: number;
-  /** A problem document. */
-  readonly error?: Readonly<Record<string, unknown>>;
-};
+/** A challenge as its order stores it. */
+export type StoredChallenge = OrderChallenge;
 
-export type StoredAuthorization = {
-  /** Without the `*.` of a wildcard. */
-  readonly identifier: Identifier;
-  readonly wildcard: boolean;
-  readonly status: 'pending' | 'valid' | 'invalid' | 'deactivated';
-  /** UTC milliseconds. */
-  readonly expires: number;
-  readonly challenges: readonly StoredChallenge[];
-};
+/** An authorization as its order stores it. */
+export type StoredAuthorization = OrderAuthorization;
 
 const tokenSize = 32;
 
@@ -92,7 +78,7 @@ function unvalidatable({ id, validation }: AcmeClient, identifiers: readonly Ide
 export function authorizationsOf({
   authorizations,
 }: Pick<AcmeClientOrderRow, 'authorizations'>): StoredAuthorization[] {
-  return JSON.parse(authorizations) as StoredAuthorization[];
+  return parseJson(authorizations);
 }
 
 /** The status of an order that is not finalized yet, by its authorizations (RFC 8555 §7.1.6). */

@@ -4,6 +4,7 @@
  */
 import { hour, minute, second } from '../../../base/duration.ts';
 import type { Identifier } from '../../../base/identifier.ts';
+import { parseJson, toJson } from '../../../base/json.ts';
 import { Problem } from '../../../base/problem.ts';
 import { encodePem } from '../../../crypto/pem.ts';
 import { isSameRequest, type SigningRequest } from '../../../crypto/x509/signing-request.ts';
@@ -104,7 +105,7 @@ async function refuseLimited(
   }
   const unknown = {
     id: 0,
-    domains: JSON.stringify(identifiers),
+    domains: toJson(identifiers),
     current_version: null,
     ari_window_start: null,
   };
@@ -128,7 +129,7 @@ export async function orderUpstream(
   order: AcmeClientOrderRow,
   request: SigningRequest,
 ): Promise<AcmeClientOrderRow> {
-  const identifiers = JSON.parse(order.identifiers) as Identifier[];
+  const identifiers = parseJson(order.identifiers);
   await refuseLimited(vault, issuer, client, identifiers);
   await vault.db.write(async (writer) => {
     await storeNonce(writer, nonce);
@@ -163,7 +164,7 @@ async function refuseTwin(
   order: Pick<AcmeClientOrderRow, 'identifiers' | 'profile'>,
   request: SigningRequest,
 ): Promise<void> {
-  const identifiers = JSON.parse(order.identifiers) as Identifier[];
+  const identifiers = parseJson(order.identifiers);
   const open = await findOpenForNames(reader, issuer.id, nameSetOf(identifiers));
   if (open === undefined) return;
   const own = await findOwned(reader, client, issuer, identifiers);
@@ -193,7 +194,7 @@ export async function settledOrder(
   const current = await findClientOrder(db.reader, order.id);
   if (current !== undefined && current.status !== 'processing') return current;
   const reason = renewal === undefined ? 'the certificate was deleted' : 'it was replaced by another one';
-  return { ...order, status: 'invalid', error: JSON.stringify(problemOfChange(reason)) };
+  return { ...order, status: 'invalid', error: toJson(problemOfChange(reason)) };
 }
 
 /** When to look at an order again that is processing, in milliseconds: soon at first, and later where the CA makes the vault wait. */

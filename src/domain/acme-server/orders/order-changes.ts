@@ -1,4 +1,5 @@
 /** What clients change in the authorizations of their orders: they give one up, or ask for its validation. */
+import { toJson } from '../../../base/json.ts';
 import {
   type AcmeClientOrderRow,
   updateClientOrder,
@@ -43,7 +44,7 @@ export async function deactivateAuthorization(
     );
   }
   const changed = { ...authorization, status: 'deactivated' as const };
-  const authorizations = JSON.stringify(authorizationsOf(order).with(position, changed));
+  const authorizations = toJson(authorizationsOf(order).with(position, changed));
   const changes = { authorizations, status: 'invalid' as const, finished_at: vault.world.now() };
   await vault.db.write(async (writer) => {
     await storeNonce(writer, nonce);

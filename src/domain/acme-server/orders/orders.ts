@@ -1,6 +1,7 @@
 /** Orders of ACME clients (RFC 8555 §7.4): created, found by the account that created them, and listed. */
 import { z } from 'zod';
 import type { Identifier } from '../../../base/identifier.ts';
+import { parseJson, toJson } from '../../../base/json.ts';
 import {
   type AcmeClientOrderRow,
   findClientOrder,
@@ -57,8 +58,8 @@ export async function createOrder(
     acme_client_id: client.id,
     account_id: account.id,
     status: statusBy(authorizations),
-    identifiers: JSON.stringify(identifiers),
-    authorizations: JSON.stringify(authorizations),
+    identifiers: toJson(identifiers),
+    authorizations: toJson(authorizations),
     profile: profile ?? null,
     replaces: replaces ?? null,
     not_before: notBefore,
@@ -85,7 +86,7 @@ export type ShownOrder = AcmeClientOrderRow;
 
 /** The names and addresses of an order. */
 export function identifiersOf({ identifiers }: Pick<AcmeClientOrderRow, 'identifiers'>): Identifier[] {
-  return JSON.parse(identifiers) as Identifier[];
+  return parseJson(identifiers);
 }
 
 /** The order with this id. Throws the same for one that does not exist and for one of another account. */

@@ -3,6 +3,7 @@
  * §7.5.1). Whichever process is asked validates, in the background. If it is killed, the next one that the client asks validates again.
  */
 import { second } from '../../../base/duration.ts';
+import { type Json, parseJson, toJson } from '../../../base/json.ts';
 import {
   type AcmeClientOrderRow,
   findClientOrder,
@@ -164,8 +165,8 @@ async function settle(
         ? ({ status: 'valid', validated: now } as const)
         : ({ status: 'invalid', validated: now, error: documentOf(problem) } as const);
     const authorizations = changedAt(current, place, { ...challenge, ...result }, result.status);
-    const status = current.status === 'pending' ? statusBy(JSON.parse(authorizations)) : current.status;
-    const error = problem && JSON.stringify(documentOf(problem, found.authorization.identifier));
+    const status = current.status === 'pending' ? statusBy(parseJson(authorizations)) : current.status;
+    const error = problem && toJson(documentOf(problem, found.authorization.identifier));
     const isOver = status === 'invalid' && current.status === 'pending';
     const changes = { authorizations, status, ...(isOver && { finished_at: now, error: error ?? null }) };
     await updateClientOrder(writer, current, changes);
@@ -200,13 +201,13 @@ function changedAt(
   { position, type }: Place,
   challenge: StoredChallenge,
   status?: StoredAuthorization['status'],
-): string {
+): Json<StoredAuthorization[]> {
   const authorizations = authorizationsOf(order).map((authorization, at) => {
     if (at !== position) return authorization;
     const challenges = authorization.challenges.map((one) => (one.type === type ? challenge : one));
     return { ...authorization, challenges, ...(status !== undefined && { status }) };
   });
-  return JSON.stringify(authorizations);
+  return toJson(authorizations);
 }
 
 function keyOf({ orderId, position, type }: Place): string {

@@ -3,6 +3,7 @@ import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { type Json, parseJson } from '../../../base/json.ts';
 import { AcmeProblem } from './acme-problem.ts';
 import { fromBase64Url, type SignedMessage } from './signed-messages.ts';
 
@@ -94,10 +95,10 @@ export function storedAccountKey({
   jwk,
   thumbprint,
 }: {
-  readonly jwk: string;
+  readonly jwk: Json<AccountKey['jwk']>;
   readonly thumbprint: string;
 }): AccountKey {
-  const members = JSON.parse(jwk) as Record<string, string>;
+  const members = parseJson(jwk);
   const byCurve: Readonly<Record<string, RequestAlgorithm>> = {
     'P-256': 'ES256',
     'P-384': 'ES384',

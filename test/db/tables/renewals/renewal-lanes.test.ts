@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hour } from '../../../../src/base/duration.ts';
+import { toJson } from '../../../../src/base/json.ts';
 import { updateAcmeIssuer } from '../../../../src/db/tables/issuance/issuers.ts';
 import { listLaneHeads, listLeftRenewals } from '../../../../src/db/tables/renewals/renewal-lanes.ts';
 import { updateRenewal } from '../../../../src/db/tables/renewals/renewals.ts';
@@ -20,7 +21,7 @@ async function prepared(t: TestContext) {
       const copy = { domains: '[]', key_type: 'ec256', auto_renew: 1, reuse_key: 0, created_at: 0 } as const;
       const row = await writer
         .insertInto('certificates')
-        .values({ ...copy, name })
+        .values({ ...settings, name, domains: toJson([]) })
         .returning('id')
         .executeTakeFirstOrThrow();
       const renewal = await writer
@@ -68,7 +69,7 @@ test('each lane has its most urgent renewal as its head, and the most urgent lan
         id: 7,
         name: 'people',
         type: 'manual',
-        zones: '[]',
+        zones: toJson([]),
         sealed_secret: Buffer.of(1),
         created_at: 0,
       })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Identifier } from '../../../../src/base/identifier.ts';
+import { toJson } from '../../../../src/base/json.ts';
 import { encodePem } from '../../../../src/crypto/pem.ts';
 import { findVersion } from '../../../../src/db/tables/certificates/certificate-versions.ts';
 import {
@@ -169,7 +170,7 @@ test('an order does not change a certificate of an administrator or another clie
   const { issue } = await orderer(vault);
   const id = await vault.db.write((writer) =>
     insertCertificate(writer, {
-      ...{ name: 'www.example.com', domains: '["www.example.com"]', key_type: 'ec256' },
+      ...{ name: 'www.example.com', domains: toJson(names('www.example.com')), key_type: 'ec256' },
       ...{ auto_renew: 1, reuse_key: 0, created_at: 1 },
     }),
   );

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { suite, test } from 'node:test';
+import { toJson } from '../../../../src/base/json.ts';
 import {
   AccountKeys,
   readAccountKey,
@@ -61,7 +62,7 @@ suite('an account key', () => {
     const jwk = { kty: 'RSA', n: exampleModulus, e: 'AQAB', alg: 'RS256', kid: '2011-04-29' };
     const key = readAccountKey(jwk);
     assert.equal(key.thumbprint, 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs');
-    assert.deepEqual(storedAccountKey({ jwk: JSON.stringify(key.jwk), thumbprint: key.thumbprint }), key);
+    assert.deepEqual(storedAccountKey({ jwk: toJson(key.jwk), thumbprint: key.thumbprint }), key);
   });
 
   for (const [what, [jwk, type]] of Object.entries(refused)) {
