@@ -13,9 +13,9 @@ import { insertCertificate } from '../src/db/tables/certificates/certificates.ts
 import { findIssuer } from '../src/db/tables/issuance/issuers.ts';
 import type { Vault } from '../src/domain/vault.ts';
 import { runNotificationWatcher } from '../src/jobs/notification-watcher.ts';
+import { runWindowWatcher } from '../src/jobs/periodic-jobs.ts';
 import { runRenewalScheduler } from '../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../src/jobs/renewal-worker.ts';
-import { runWindowWatcher } from '../src/jobs/window-watcher.ts';
 import { settingsFor } from '../test/harness/test-vault.ts';
 import { TestWorld } from '../test/harness/test-world.ts';
 import { type Figure, median } from './figure.ts';

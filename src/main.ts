@@ -3,8 +3,13 @@ import manifest from '../package.json' with { type: 'json' };
 import { realWorld } from './base/world.ts';
 import { reportError, run } from './cli/commands/run.ts';
 import { keepMemoryOutOfCoreDumps } from './cli/runtime/core-dump.ts';
-import { nameProcess } from './cli/runtime/process-name.ts';
-import { invokedPath, nameOutput, nameProgram, programName } from './cli/runtime/program-name.ts';
+import {
+  invokedPath,
+  nameOutput,
+  nameProcess,
+  nameProgram,
+  programName,
+} from './cli/runtime/program-name.ts';
 import type { Terminal } from './cli/terminal/terminal.ts';
 
 // Only the vault's user may access the files that it creates.

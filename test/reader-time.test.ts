@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { alternates } from '../src/acme/link-header.ts';
+import { alternates } from '../src/acme/issued-certificate.ts';
 import { readProblem } from '../src/acme/problem-document.ts';
 import { parseCertName } from '../src/base/cert-name.ts';
 import { parseDuration } from '../src/base/duration.ts';
@@ -28,7 +28,7 @@ import { unquoteTxt } from '../src/dns/resolver/txt-string.ts';
 import { passwordComplaint } from '../src/domain/access/password-policy.ts';
 import { checkpointSignedBy } from '../src/domain/audit/audit-checkpoint.ts';
 import { closestNames } from '../src/domain/closest-names.ts';
-import { readBearer } from '../src/http/auth/bearer.ts';
+import { readBearer } from '../src/http/auth/access.ts';
 import { provenanceOf } from '../src/http/auth/same-origin.ts';
 import { readSession } from '../src/http/auth/session-cookie.ts';
 import { clientOf } from '../src/http/request/client-address.ts';

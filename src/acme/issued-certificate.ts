@@ -8,7 +8,6 @@ import { type AcmeAnswer, contentTypeOf, unexpected } from './acme-answer.ts';
 import type { AcmeClient } from './acme-client.ts';
 import { AcmeError } from './acme-error.ts';
 import type { AcmeAccount, AcmeIdentifier } from './acme-types.ts';
-import { alternates } from './link-header.ts';
 
 /** The certificate is for another key: the CA reused an order for the same names that another request finalized. */
 export class OtherKeyError extends AcmeError {}
@@ -33,6 +32,9 @@ const expected = 'a certificate chain';
 const begin = '-----BEGIN CERTIFICATE-----';
 const mostCertificates = 20;
 const mostAlternates = 10;
+
+const link = /<([^<>]*)>((?:\s*;\s*[^\s;,="]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)/g;
+const linkParameter = /;\s*([^\s;,="]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/g;
 
 /**
  * Downloads the certificate of a valid order. If the default chain is not the preferred one, the alternates are tried,
@@ -88,6 +90,19 @@ async function preferred(
   if (found === undefined)
     log.warn({ preferredChain: name }, 'preferred chain not offered by the CA; using its default chain');
   return found ?? first;
+}
+
+/**
+ * The absolute URLs of all links with rel="alternate" in a Link header (RFC 8288), in order and each once. Relative
+ * ones are resolved with `base`.
+ */
+export function alternates(header: string | undefined, base: string): string[] {
+  const found = [...(header ?? '').matchAll(link)].flatMap(([, target = '', parameters = '']) => {
+    const rel = [...parameters.matchAll(linkParameter)].find(([, name]) => name?.toLowerCase() === 'rel');
+    const relations = (rel?.[2] ?? rel?.[3] ?? '').toLowerCase().split(/\s+/);
+    return relations.includes('alternate') && URL.canParse(target, base) ? [new URL(target, base).href] : [];
+  });
+  return [...new Set(found)];
 }
 
 function readChain(answer: AcmeAnswer, wanted: WantedCertificate, now: number): Candidate {

@@ -1,4 +1,6 @@
 /** Orders and their authorizations, from newOrder to the URL of the issued certificate (RFC 8555 §7.4, §7.5). */
+import { minute, second } from '../base/duration.ts';
+import type { World } from '../base/world.ts';
 import type { AcmeClient } from './acme-client.ts';
 import { AcmeError } from './acme-error.ts';
 import type {
@@ -11,8 +13,12 @@ import type {
   NewOrder,
 } from './acme-types.ts';
 import { readAuthorization, readOrder } from './order-resources.ts';
-import { poll } from './polling.ts';
 import { problemOf, problemSentence } from './problem-document.ts';
+
+const firstPause = second / 4;
+const longestPause = 15 * second;
+/** A longer Retry-After is ignored: polling once a minute is harmless. */
+const longestObeyed = minute;
 
 /**
  * Creates an order (§7.4); the CA may return a pending order of the account for the same identifiers. `replaces` is
@@ -164,6 +170,25 @@ function mayBeAboutReplaces(error: unknown): error is AcmeError {
     type,
   );
   return !isOtherMatter && /replace|\bARI\b/i.test(message);
+}
+
+/**
+ * Polls until `outcome` returns a result or throws. Pauses are 0.25 s, doubled up to 15 s, or those of the Retry-After
+ * header, up to a minute. Throws AcmeError `aborted` as soon as the signal is aborted.
+ */
+async function poll<Answer extends { readonly retryAfterMs: number | undefined }, Outcome>(
+  world: World,
+  signal: AbortSignal,
+  ask: () => Promise<Answer>,
+  outcome: (answer: Answer) => Outcome | undefined | Promise<Outcome | undefined>,
+): Promise<Outcome> {
+  for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
+    const answer = await ask();
+    const found = await outcome(answer);
+    if (found !== undefined) return found;
+    await world.sleep(Math.max(pause, Math.min(answer.retryAfterMs ?? 0, longestObeyed)), signal);
+    if (signal.aborted) throw new AcmeError('aborted', 'waiting for the CA was canceled');
+  }
 }
 
 async function orderFailure(

@@ -13,10 +13,12 @@ import {
   type DatabaseInspection,
   foldsInFile,
   inspectDatabase,
+  namesIn,
   refuseEmptyDatabase,
   refuseMisplacedFiles,
 } from './sqlite/database-inspection.ts';
 import { type HeldDatabase, holdDatabase } from './sqlite/database-lock.ts';
+import { storageVersion } from './sqlite/migrations/migrations.ts';
 import { leftLog, lostDatabaseAdvice, refuseLeftLog, removeDrafts } from './sqlite/new-database.ts';
 
 export class DatabaseFile {
@@ -32,6 +34,11 @@ export class DatabaseFile {
   /** The file of the data directory, whether or not it exists. */
   static in(dataDir: string): DatabaseFile {
     return new DatabaseFile(join(dataDir, databaseName));
+  }
+
+  /** The version of the embedded SQLite, and the name of the newest schema. */
+  static storageVersion(): { readonly sqlite: string; readonly schema: string } {
+    return storageVersion();
   }
 
   /** Where the engine keeps what is committed until it folds it into the file. */
@@ -88,6 +95,13 @@ export class DatabaseFile {
   /** What a database that has tables reveals without being opened for writing. Throws StorageError. */
   inspect(): DatabaseInspection {
     return inspectDatabase(this.path);
+  }
+
+  /**
+   * At most `limit` names in this table, in order. Migrates and creates nothing. Throws if there is no database.
+   */
+  namesIn(table: 'certificates' | 'issuers' | 'dns_providers', limit: number): string[] {
+    return namesIn(this.path, table, limit);
   }
 
   /**

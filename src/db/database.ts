@@ -12,10 +12,11 @@ import { EventGroup } from './audit/event-group.ts';
 import type { LogMemory } from './audit/log-memory.ts';
 import { RecordingAttempts } from './audit/recording-attempts.ts';
 import type { DatabaseFile } from './database-file.ts';
-import type { Engine, ServerFacts, ServerOptions, WholeDatabase } from './engine.ts';
-import { fillerOf } from './file-copy.ts';
+import type { Engine, FillFile, ServerFacts, ServerOptions, WholeDatabase } from './engine.ts';
 import type { Schema } from './schema/schema.ts';
+import { fillNewFile } from './sqlite/filled-file.ts';
 import { type OpenOptions, SqliteEngine } from './sqlite/sqlite-engine.ts';
+import { copyRows } from './table-rows.ts';
 
 /** Executes reads: the reading connection, or the current transaction. */
 export type Reader = Kysely<Schema>;
@@ -231,4 +232,16 @@ export class Database {
   #alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#writer.connection().execute(work);
   }
+}
+
+/**
+ * Turns the empty file at `path` into a database, and fills it with all that a transaction on another engine sees. The
+ * function that it returns rejects with CopyError, or as the engine does.
+ */
+function fillerOf(path: string, world: World): FillFile {
+  return (state, { assignedIds }) =>
+    fillNewFile(path, world, async (writer, whole) => {
+      await copyRows(state, writer, world);
+      await whole.setAssignedIds(writer, await assignedIds(state));
+    });
 }

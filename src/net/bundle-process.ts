@@ -1,6 +1,6 @@
 /**
- * Reads imported files in a separate process that the system kills when it exceeds its time or memory limit. An
- * imported file determines how long OpenSSL works on it, and nothing within a process can stop that, not even
+ * Reads imported and inspected files in a separate process that the system kills when it exceeds its time or memory
+ * limit. A file determines how long OpenSSL works on it, and nothing within a process can stop that, not even
  * terminating a thread.
  */
 import { type ChildProcessByStdio, type StdioOptions, spawn } from 'node:child_process';
@@ -13,16 +13,18 @@ import type { Secret } from '../base/secret.ts';
 import type { World } from '../base/world.ts';
 import { bundleIn, bundleRequest } from '../crypto/bundles/bundle-transfer.ts';
 import type { BundleSource, CertificateBundle } from '../crypto/bundles/certificate-bundle.ts';
+import type { Inspection, InspectionInput } from '../crypto/bundles/inspection.ts';
+import { inspectionIn, inspectionRequest } from '../crypto/bundles/inspection-transfer.ts';
 import { asArgument, looksLikePkcs12 } from '../crypto/bundles/pkcs12.ts';
 import { ownProgram } from './own-program.ts';
 
 /** The command of this program that reads one request and exits; for internal use only. */
 export const bundleReader = 'internal-bundle-reader';
-/** The command that describes one file (inspection-process.ts); for internal use only. */
+/** The command that describes one file; for internal use only. */
 export const inspector = 'internal-inspector';
 
 /** CPU seconds. A million rounds of password hashing, far more than usual files need, take at most one. */
-export const processorSeconds = 5;
+const processorSeconds = 5;
 /** A wall-clock limit for a busy machine; the kernel enforces the CPU limit. */
 const patience = 30 * second;
 /** In KiB: one gigabyte, of which Node reserves more than half and uses little. */
@@ -66,8 +68,18 @@ export async function readBundleApart(
   return bundleIn(answer);
 }
 
+/** Like `inspect`, in a separate process. Also throws `invalid_request` if that exceeds its time or memory. */
+export async function inspectApart(input: InspectionInput): Promise<Inspection> {
+  const answer = await askApart(inspector, inspectionRequest(input));
+  if (answer !== undefined) return inspectionIn(answer);
+  throw new Problem('invalid_request', {
+    detail: `${input.source.name} takes more than ${processorSeconds} seconds or too much memory to read.`,
+    hint: 'No program should use this file. Request a new one from its source.',
+  });
+}
+
 /** Sends the request to a process of this program that runs `command`. Undefined if the process exceeded its limits. */
-export function askApart(command: string, request: Secret): Promise<string | undefined> {
+function askApart(command: string, request: Secret): Promise<string | undefined> {
   return withSlot(() => ask(command, request));
 }
 

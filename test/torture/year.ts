@@ -16,11 +16,9 @@ import { createApiKeyInput, createCertificateInput, parseInput } from '../../src
 import type { Vault } from '../../src/domain/vault.ts';
 import { serverContext } from '../../src/http/server/listener-context.ts';
 import { startServer } from '../../src/http/server/server.ts';
-import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
-import { runKeyUseWriter } from '../../src/jobs/key-use-writer.ts';
+import { runChallengeCleaner, runKeyUseWriter, runWindowWatcher } from '../../src/jobs/periodic-jobs.ts';
 import { runRenewalScheduler } from '../../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../src/jobs/renewal-worker.ts';
-import { runWindowWatcher } from '../../src/jobs/window-watcher.ts';
 import { routes } from '../harness/http/all-routes.ts';
 import { settingsFor } from '../harness/test-vault.ts';
 import type { Chamber } from './chamber.ts';

@@ -4,7 +4,7 @@ import type { Secret } from '../../base/secret.ts';
 import type { BundleSource } from '../../crypto/bundles/certificate-bundle.ts';
 import { looksLikePkcs12 } from '../../crypto/bundles/pkcs12.ts';
 import { encodePem } from '../../crypto/pem.ts';
-import { inspectApart } from '../../net/inspection-process.ts';
+import { inspectApart } from '../../net/bundle-process.ts';
 import { presentedChain, type TlsAddress } from '../../net/presented-chain.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
 import { readInput } from '../terminal/input-file.ts';

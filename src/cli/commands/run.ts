@@ -3,11 +3,10 @@ import { type CommandDef, defineCommand, runCommand } from 'citty';
 import { OperatorError } from '../../base/operator-error.ts';
 import { printable, printableLines } from '../../base/printable-text.ts';
 import { Problem } from '../../base/problem.ts';
-import { describeFileError } from '../../base/system-error.ts';
+import { describeFileError, describeSystemError, isNoSpaceError } from '../../base/system-error.ts';
 import { didYouMean } from '../../domain/closest-names.ts';
 import { bundleReader, inspector } from '../../net/bundle-process.ts';
 import { scheduledBackup } from '../../net/own-program.ts';
-import { machineTrouble } from '../runtime/machine-trouble.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -170,4 +169,26 @@ export function reportError(thrown: unknown, { stderr, environment }: Terminal):
     stderr.write(`${printableLines(String(stack))}\n`);
   }
   return 1;
+}
+
+const descriptors = 'Raise the limit of open files: "ulimit -n", or LimitNOFILE= in the systemd unit.';
+const space = 'Free disk space, then try again.';
+
+/** For errors of the operating system that can occur anywhere and are not bugs to report: how to fix each. */
+const hints: Readonly<Record<string, string>> = {
+  EMFILE: descriptors,
+  ENFILE:
+    'All programs together have too many files open. Raise the sysctl fs.file-max, or stop some programs.',
+  EIO: 'Check the disk and the kernel log, then try again.',
+  EROFS: 'The disk is mounted read-only. Mount it read-write, then try again.',
+  ENOMEM: 'Give the vault more memory, or stop other programs.',
+};
+
+/** The error for the operator if it comes from the operating system; otherwise undefined. */
+export function machineTrouble(error: unknown): OperatorError | undefined {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  const known = typeof code === 'string' && Object.hasOwn(hints, code) ? hints[code] : undefined;
+  const hint = isNoSpaceError(error) ? space : known;
+  if (hint === undefined) return undefined;
+  return new OperatorError(`system error: ${describeSystemError(error)}`, { hint, cause: error });
 }

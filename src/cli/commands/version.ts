@@ -1,5 +1,5 @@
 /** `vault version`: the versions of the vault and of its components, for bug reports. */
-import { storageVersion } from '../../domain/instance/storage-version.ts';
+import { storageVersion } from '../../domain/instance/vault-database.ts';
 import { commandWithoutVault } from '../runtime/command.ts';
 import { facts, jsonText } from '../terminal/output.ts';
 

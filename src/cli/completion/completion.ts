@@ -1,6 +1,6 @@
 /** `vault completion`: prints a shell completion script, and the names of objects for it. */
 import type { CommandDef } from 'citty';
-import { type NameKind, nameKinds, namesInVault } from '../../domain/instance/known-names.ts';
+import { type NameKind, nameKinds, namesInVault } from '../../domain/instance/vault-database.ts';
 import { command, type VaultCommand } from '../runtime/command.ts';
 import { named, programName } from '../runtime/program-name.ts';
 import { readSettings } from '../settings/settings.ts';

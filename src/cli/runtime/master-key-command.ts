@@ -6,9 +6,9 @@ import { access, type FileHandle } from 'node:fs/promises';
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { openWalked, refuseUntrusted } from '../../base/paths/trusted-path.ts';
+import { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
 import { MasterKey, masterKeySize } from '../../crypto/secrets/master-key.ts';
-import { printedKey } from '../../crypto/secrets/printed-key.ts';
 import { hookFailure } from '../../net/hook-failure.ts';
 import { runHook } from '../../net/hook-process.ts';
 import type { MasterKeyCommand } from '../settings/master-key-settings.ts';
@@ -20,6 +20,10 @@ const timeoutMs = 60 * second;
 
 /** Longer output is not a key. */
 const mostPrinted = 1024;
+
+const hexadecimal = /^[0-9a-f]{64}$/i;
+/** Also the URL alphabet (RFC 4648 §5), with or without padding. */
+const base64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Runs the program and reads the key that it prints. Throws OperatorError. */
 export async function masterKeyFrom(
@@ -58,6 +62,22 @@ export async function masterKeyFrom(
     printed.fill(0);
     await opened?.close();
   }
+}
+
+/**
+ * The key in `printed`: 32 bytes, 64 hexadecimal digits, or base64, because key stores differ in what they can print.
+ * White space may surround text. Undefined for anything else, including 32 bytes of plain text, which are half a
+ * hexadecimal key or a password.
+ */
+function printedKey(printed: Buffer): Secret | undefined {
+  if (printed.length === masterKeySize) return isText(printed) ? undefined : new Secret(Buffer.from(printed));
+  const text = printed.toString('latin1').trim();
+  if (hexadecimal.test(text)) return new Secret(Buffer.from(text, 'hex'));
+  return base64.test(text) ? new Secret(Buffer.from(text, 'base64url')) : undefined;
+}
+
+function isText(bytes: Buffer): boolean {
+  return bytes.every((byte) => (byte >= 0x20 && byte < 0x7f) || byte === 0x0a || byte === 0x0d);
 }
 
 /** How the path of the program is judged. */

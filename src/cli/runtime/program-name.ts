@@ -2,7 +2,7 @@
  * The name of this program: `vault`, or `certificate-vault` on machines where another program is called `vault`. Sources say
  * `vault`; what people read gets the name here, when it is printed.
  */
-import { accessSync, constants, realpathSync } from 'node:fs';
+import { accessSync, constants, realpathSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, join, resolve } from 'node:path';
 import type { Environment } from '../terminal/terminal.ts';
 
@@ -24,6 +24,21 @@ export function nameProgram(argv0: string, environment: Environment): void {
 export function programName(): ProgramName {
   return name;
 }
+
+/**
+ * Names this process in ps, top and pgrep, where Node calls its main thread `node-MainThread`. The kernel keeps the
+ * first 15 characters.
+ */
+export function nameProcess(name: string): void {
+  try {
+    writeFileSync(nameFile, name);
+  } catch {
+    // Not Linux, or /proc is missing or read-only: the process is called as its executable or as Node names it.
+  }
+}
+
+/** Unlike `process.title`, writing this file (proc_pid_comm(5)) leaves the arguments in the list of processes. */
+const nameFile = '/proc/self/comm';
 
 /**
  * `vault` before the first word of a command; a test compares these with the commands. A man page writes hyphens as \-, and

@@ -16,22 +16,25 @@ import { serverContext } from '../../http/server/listener-context.ts';
 import { startListeners } from '../../http/server/listeners.ts';
 import { routesWith } from '../../http/server/routes.ts';
 import type { RunningServer } from '../../http/server/server.ts';
-import { runNoncePruning } from '../../jobs/acme-nonce-pruning.ts';
 import { runBackupScheduler } from '../../jobs/backup-scheduler.ts';
-import { runChallengeCleaner } from '../../jobs/challenge-cleaner.ts';
-import { runKeyUseWriter } from '../../jobs/key-use-writer.ts';
 import { type BeginJobs, runLeader } from '../../jobs/leader.ts';
-import { runLogEndReport, runLogEndWatcher } from '../../jobs/log-end-watcher.ts';
-import { runMarkWriter } from '../../jobs/mark-writer.ts';
-import { runNodeRecorder } from '../../jobs/node-recorder.ts';
 import { runNotificationWatcher } from '../../jobs/notification-watcher.ts';
 import { runNotifier } from '../../jobs/notifier.ts';
-import { runPrivateCaLog } from '../../jobs/private-ca-log.ts';
+import {
+  runChallengeCleaner,
+  runKeyUseWriter,
+  runLogEndReport,
+  runLogEndWatcher,
+  runMarkWriter,
+  runNodeRecorder,
+  runNoncePruning,
+  runPrivateCaLog,
+  runRefusalWriter,
+  runWindowWatcher,
+} from '../../jobs/periodic-jobs.ts';
 import { runPruning } from '../../jobs/pruning.ts';
-import { runRefusalWriter } from '../../jobs/refusal-writer.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
-import { runWindowWatcher } from '../../jobs/window-watcher.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';

@@ -63,7 +63,7 @@ export type CertificatesTable = {
   ari_window_end: number | null;
   ari_renew_at: number | null;
   ari_check_at: number | null;
-  /** What only the private CA issues: the usage, and JSON lists of names and `CN=…` fields; null for the usual. */
+  /** What only the private CA issues: the usage, names and `CN=…` fields; null for the usual. */
   usage: Generated<string | null>;
   uris: Generated<Json<string[]> | null>;
   emails: Generated<Json<string[]> | null>;

@@ -106,6 +106,17 @@ export function inspectDatabase(path: string): DatabaseInspection {
   });
 }
 
+/** At most `limit` names in this table, in order. Throws if there is no database. */
+export function namesIn(path: string, table: string, limit: number): string[] {
+  refuseLostLog(path);
+  const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true });
+  try {
+    return database.prepare(`select name from ${table} order by name limit ?`).pluck().all(limit) as string[];
+  } finally {
+    database.close();
+  }
+}
+
 function reading<T>(path: string, look: (database: BetterSqlite3.Database) => T): T {
   refuseMisplacedFiles(path);
   lendDirectory(dirname(path));

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
 import { Secret } from '../../base/secret.ts';
-import { rsaKeyIn } from '../../crypto/rsa-key.ts';
+import { encodePem } from '../../crypto/pem.ts';
 import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from '../dns-provider.ts';
 import { RecentZones } from '../resolver/recent-zones.ts';
 import { replacedTxt, unquoteTxt } from '../resolver/txt-string.ts';
@@ -54,6 +54,12 @@ const permission =
 const scope = 'https://www.googleapis.com/auth/ndev.clouddns.readwrite';
 /** The set to delete has changed, or the set to add exists. */
 const conflicts = [404, 409, 412];
+
+/**
+ * Version and algorithm of an RSA key in PKCS#8 (RFC 5208 §5, RFC 8017 §A.1), after a header with a two-byte length.
+ */
+const rsaBegins = Buffer.from('020100300d06092a864886f70d0101010500', 'hex');
+const longestKey = 16_384;
 
 const zoneSchema = z.object({ name: z.string(), dnsName: z.string(), visibility: z.string().optional() });
 type ManagedZone = z.infer<typeof zoneSchema>;
@@ -236,4 +242,16 @@ function jsonOf(text: string): unknown {
     // The schema reports what is wrong.
     return undefined;
   }
+}
+
+/**
+ * The key as PEM, or undefined if it is not an RSA key. OpenSSL completes other keys while it reads them, which takes
+ * hours if their numbers are large.
+ */
+function rsaKeyIn(text: string): string | undefined {
+  const [, base64 = ''] =
+    /-----BEGIN PRIVATE KEY-----([^-]{1,22000})-----END PRIVATE KEY-----/.exec(text) ?? [];
+  const der = Buffer.from(base64, 'base64');
+  const isRsa = der.length <= longestKey && der.subarray(4, 4 + rsaBegins.length).equals(rsaBegins);
+  return isRsa ? encodePem('PRIVATE KEY', der) : undefined;
 }

@@ -5,9 +5,10 @@ import { second } from '../../base/duration.ts';
 import { realWorld, type World } from '../../base/world.ts';
 import { type OutboundGuard, OutboundRefusal, outboundGuard } from '../../net/outbound-guard.ts';
 import { DnsProviderError } from '../dns-provider.ts';
+import { encodeRequest, opcode, parseAnswer, recordType } from './dns-message.ts';
+import { plainName, readName } from './dns-name.ts';
 import type { CaaRecord, DnsResolver, ValidationResolver } from './dns-resolver.ts';
-import { referredServers } from './referral.ts';
-import type { DnsServer } from './tcp-exchange.ts';
+import { type DnsServer, tcpExchange } from './tcp-exchange.ts';
 
 /** Timeout of one query to a server, and number of tries. A silent server costs the product of both. */
 export type Patience = { readonly timeoutMs: number; readonly tries: number };
@@ -96,6 +97,31 @@ export function systemResolver(
       return found;
     },
   };
+}
+
+/**
+ * The name servers of the zone with the apex `name`, according to this server of the parent zone or of both; empty if
+ * it is not a separate zone. Referrals (RFC 1034 §4.3.2) are in the authority section, which Node's resolver does not
+ * return. Throws DnsProviderError or RangeError if there is no readable response.
+ */
+async function referredServers(
+  { world, guard }: { readonly world: Pick<World, 'sleep' | 'randomBytes'>; readonly guard: OutboundGuard },
+  server: DnsServer,
+  name: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const id = world.randomBytes(2).readUInt16BE();
+  const question = { name, type: recordType.ns };
+  const message = await tcpExchange(
+    { world, guard },
+    server,
+    encodeRequest({ id, opcode: opcode.query, question }),
+    signal,
+  );
+  const { answers, authorities } = parseAnswer(message);
+  return [...answers, ...authorities]
+    .filter((record) => record.type === recordType.ns && record.name === plainName(name))
+    .map(({ data }) => readName(message, data.byteOffset - message.byteOffset).name);
 }
 
 /**

@@ -2,7 +2,6 @@
 import type { CertName } from '../../base/cert-name.ts';
 import { parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Scope } from '../../base/scope.ts';
 import { formatTimestampOrNull } from '../../base/timestamp.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';

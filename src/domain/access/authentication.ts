@@ -6,7 +6,8 @@ import { parseJson, toJson } from '../../base/json.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/secrets/api-key-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
-import { type Allowed, apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
+import { apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
+import type { Reader } from '../../db/database.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/access/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { FreshCache, type Freshness } from '../cache/freshness.ts';
@@ -99,6 +100,14 @@ export function apiKeyState(row: Pick<ApiKeyRow, 'expires_at' | 'revoked_at'>, n
   return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
 }
 
+/** Whether the text is the raw value of a stored key of any state, before or after its last rotation. */
+export async function isStoredKey(reader: Reader, raw: string): Promise<boolean> {
+  const token = readToken(raw);
+  const key = token && (await findApiKeyByPrefix(reader, token.prefix));
+  if (token === undefined || key === undefined) return false;
+  return tokenMatches(token, key.hash) || tokenMatches(token, key.previous_hash ?? undefined);
+}
+
 const unknownKey: TaggedApiKey & Recorded = {
   ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: toJson([]), any_certificate: 0 },
   ...{ allowed_networks: toJson([]), expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
@@ -148,7 +157,7 @@ async function loadKey(
 /** Thousands of keys have the same few scopes, so they share the sets. */
 const scopeSets = new LRUCache<string, ReadonlySet<Scope>>({ max: 100 });
 
-function scopesOf(text: string): ReadonlySet<Scope> {
+function scopesOf(text: ApiKeyRow['scopes']): ReadonlySet<Scope> {
   const known = scopeSets.get(text);
   if (known !== undefined) return known;
   const scopes = new Set(parseJson(text).filter(isScope));

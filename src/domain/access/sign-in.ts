@@ -1,23 +1,26 @@
 /** Sign-in with name and password. Unknown names and wrong passwords take the same path and get the same answer. */
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { sessionTokenCreator } from '../../crypto/secrets/session-token.ts';
+import { listEventsOfAction } from '../../db/audit/audit-events.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits } from '../../db/audit/row-tags.ts';
+import type { Reader } from '../../db/database.ts';
 import {
   type AdministratorRow,
   findAdministrator,
   setLastSignedIn,
   setPasswordHash,
 } from '../../db/tables/access/administrators.ts';
+import { neighborhood } from '../../net/ip-network.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
 import { administratorNamePattern, replacePassword, typedPassword } from './administrators.ts';
 import type { AdministratorIdentity } from './identity.ts';
-import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
 import type { RefusalCounts, Refusals } from './refusals.ts';
 import type { Sessions, SignedIn, Visitor } from './sessions.ts';
@@ -161,6 +164,33 @@ export class SignIn {
     } as const;
     await this.#vault.refusals.record(refusal, this.#refusalCounts);
   }
+}
+
+/** Sign-ins read after a start. Only successful ones are recorded as such, so attackers cannot add any. */
+const mostRead = 1000;
+
+/**
+ * The networks from which administrators have signed in before. They come from the audit log, so that they survive
+ * restarts and are the same in all processes.
+ */
+class KnownPlaces {
+  readonly #places = new LRUCache<string, true>({ max: mostRead });
+  #readTo = 0;
+
+  /** Whether this administrator has signed in from the network of this address before. */
+  async has(reader: Reader, name: string, address: string | undefined): Promise<boolean> {
+    const signIns = await listEventsOfAction(reader, 'session.create', this.#readTo, mostRead);
+    for (const { id, actor, ip } of signIns.toReversed()) {
+      this.#readTo = Math.max(this.#readTo, id);
+      if (ip !== null) this.#places.set(placeOf(actor, ip), true);
+    }
+    return address !== undefined && this.#places.get(placeOf(`admin:${name}`, address)) === true;
+  }
+}
+
+/** Names are compared without case. */
+function placeOf(actor: string, address: string): string {
+  return `${actor.toLowerCase()} ${neighborhood(address)}`;
 }
 
 function wrongCredentials(): Problem {

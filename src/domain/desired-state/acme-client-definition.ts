@@ -3,7 +3,7 @@ import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader } from '../../db/database.ts';
 import { type ListedAcmeClientRow, listAcmeClientRows } from '../../db/tables/acme-server/acme-clients.ts';
-import type { CreateAcmeClientInput, ValidationType } from '../acme-server/clients/acme-client-inputs.ts';
+import type { CreateAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
 import { gatewayRate } from '../acme-server/clients/acme-clients.ts';
 import type { NamePattern } from '../acme-server/clients/name-patterns.ts';
 import { localCaName } from '../private-ca/local-ca.ts';

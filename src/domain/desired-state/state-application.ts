@@ -8,13 +8,18 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
 import type { Writer } from '../../db/database.ts';
+import { findAcmeClientByName } from '../../db/tables/acme-server/acme-clients.ts';
 import { storeApiKeyChange } from '../access/api-key-change.ts';
 import { storeApiKey, storeRevocation } from '../access/api-keys.ts';
+import { storeAcmeClientChange } from '../acme-server/clients/acme-client-change.ts';
+import type { CreateAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
+import { createAcmeClientKey } from '../acme-server/clients/acme-client-keys.ts';
+import { storeAcmeClient, storeClientRevocation } from '../acme-server/clients/acme-clients.ts';
 import type { Actor } from '../audit/audit.ts';
 import { storeImport } from '../certificates/certificate-import.ts';
 import { storeCertificateChange } from '../certificates/certificate-update.ts';
 import { eraseCertificate, storeCertificate } from '../certificates/certificates.ts';
-import type { SealingContext, SecretsContext } from '../contexts.ts';
+import type { SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { storeDnsProviderChange } from '../dns-providers/dns-provider-change.ts';
 import { eraseDnsProvider, storeDnsProvider } from '../dns-providers/dns-providers.ts';
 import { certName } from '../input-strings.ts';
@@ -22,7 +27,6 @@ import { parseInput } from '../inputs.ts';
 import { eraseIssuer, storeIssuer, storeIssuerChange } from '../issuers/issuer-changes.ts';
 import { storePrivateCa, storePrivateCaChange } from '../issuers/private-issuers.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
-import { applyAcmeClient, removeAcmeClient } from './acme-client-application.ts';
 import { changedSettings } from './certificate-state.ts';
 import { type Change, planSame } from './state-plan.ts';
 import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
@@ -208,4 +212,27 @@ async function eraseObject(
   else if (section === 'api_keys') await storeRevocation(vault, writer, actor, id ?? 0);
   // Active keys were checked before: those that still name it are revoked or expired.
   else await eraseCertificate(vault, writer, actor, name, { force: true });
+}
+
+/** Creates the client, whose key the next rotation shows, or changes it. */
+async function applyAcmeClient(
+  vault: SealingContext,
+  writer: Writer,
+  actor: Actor,
+  input: CreateAcmeClientInput,
+): Promise<void> {
+  const found = await findAcmeClientByName(writer, input.name);
+  if (found === undefined) await storeAcmeClient(vault, writer, actor, input, createAcmeClientKey(vault));
+  else await storeAcmeClientChange(vault, writer, actor, found.id, input);
+}
+
+/** Revokes the client of this name. */
+async function removeAcmeClient(
+  vault: WorldContext,
+  writer: Writer,
+  actor: Actor,
+  name: string,
+): Promise<void> {
+  const found = await findAcmeClientByName(writer, name);
+  if (found !== undefined) await storeClientRevocation(vault, writer, actor, found.id);
 }

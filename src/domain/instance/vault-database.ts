@@ -27,6 +27,27 @@ export function databaseIn(dataDir: string): DatabaseFile {
   return DatabaseFile.in(dataDir);
 }
 
+/** The version of the embedded SQLite, and the name of the newest schema. */
+export function storageVersion(): ReturnType<typeof DatabaseFile.storageVersion> {
+  return DatabaseFile.storageVersion();
+}
+
+/** Kinds of objects whose names shell completion offers. */
+export const nameKinds = ['certificates', 'issuers', 'dns-providers'] as const;
+
+export type NameKind = (typeof nameKinds)[number];
+
+const tablesOfNames = {
+  certificates: 'certificates',
+  issuers: 'issuers',
+  'dns-providers': 'dns_providers',
+} as const;
+
+/** At most a thousand names of this kind, in order, without opening the vault. Throws if the directory has no vault. */
+export function namesInVault(dataDir: string, kind: NameKind): string[] {
+  return DatabaseFile.in(dataDir).namesIn(tablesOfNames[kind], 1000);
+}
+
 /** Whether a setting or an argument names the database of a server, and not a directory. */
 export function isServerUrl(text: string): boolean {
   return isPostgresUrl(text);

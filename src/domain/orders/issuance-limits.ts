@@ -1,9 +1,8 @@
 /** Rate limits that hold renewals back: limits that the CA reported, and published limits that the vault counts itself. */
 import { hash } from 'node:crypto';
-import { type IssuanceLimit, publishedLimits } from '../../acme/published-limits.ts';
+import type { RateLimit } from '../../acme/rate-limit.ts';
 import { day, hour } from '../../base/duration.ts';
 import { parseJson } from '../../base/json.ts';
-import type { RateLimit } from '../../acme/rate-limit.ts';
 import type { Reader } from '../../db/database.ts';
 import type { IssuanceHoldsTable } from '../../db/schema/schema-renewals.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
@@ -23,6 +22,33 @@ import { registeredDomains } from '../dns-providers/registered-domain.ts';
 
 /** Until when (UTC milliseconds) a renewal is held back, and the limit in words. */
 export type Hold = { readonly until: number; readonly reason: string };
+
+type IssuanceLimit = { readonly count: number; readonly within: number };
+
+/**
+ * Limits by what they count: orders of an account, certificates per set of names or per registered domain, failed
+ * validations.
+ */
+type PublishedLimits = {
+  readonly ordersPerAccount: IssuanceLimit;
+  readonly certificatesPerSet: IssuanceLimit;
+  readonly certificatesPerDomain: IssuanceLimit;
+  readonly failuresPerName: IssuanceLimit;
+};
+
+/**
+ * Published limits by directory, so that the vault stays under them before a CA has to reject an order. Let's Encrypt:
+ * https://letsencrypt.org/docs/rate-limits/ (2026). Orders that name the certificate they replace (RFC 9773) are
+ * exempt; orders for a set of names that it issued before count only per set.
+ */
+const published: Readonly<Record<string, PublishedLimits>> = {
+  'https://acme-v02.api.letsencrypt.org/directory': {
+    ordersPerAccount: { count: 300, within: 3 * hour },
+    certificatesPerSet: { count: 5, within: 7 * day },
+    certificatesPerDomain: { count: 50, within: 7 * day },
+    failuresPerName: { count: 5, within: hour },
+  },
+};
 
 /** A digest of a set of names, independent of their order. */
 export function nameSetOf(names: readonly string[]): string {
@@ -90,6 +116,11 @@ export async function holdOnOrder(
     if (reached !== undefined) return reached;
   }
   return undefined;
+}
+
+/** The published limits of the CA with this directory, or undefined for a CA that publishes none. */
+export function publishedLimits(directoryUrl: string): PublishedLimits | undefined {
+  return Object.hasOwn(published, directoryUrl) ? published[directoryUrl] : undefined;
 }
 
 /**

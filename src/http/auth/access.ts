@@ -21,7 +21,6 @@ import type { RequestContext } from '../request/request-log.ts';
 import type { Access, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
-import { readBearer } from './bearer.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
@@ -134,6 +133,15 @@ function authorizeMetrics({ metrics, keyLimits }: ServerContext, origin: Origin)
   throw new Problem('unauthenticated', {
     detail: 'Metrics need the token in --metrics-token-file.',
   });
+}
+
+/**
+ * The token of `Authorization: Bearer …` (RFC 6750 §2.1), or undefined if the header is missing, malformed or of
+ * another scheme.
+ */
+export function readBearer(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  return /^bearer +([A-Za-z0-9._~+/-]+=*)[ \t]*$/i.exec(header)?.[1];
 }
 
 async function sessionOf(

@@ -12,7 +12,7 @@ import {
 import { issuerNamed } from '../../domain/issuers/issuers.ts';
 import { createProfileInput, updateProfileInput } from '../../domain/private-ca/profile-inputs.ts';
 import { byNameQuery } from '../openapi/administration-schemas.ts';
-import { profileSchema } from '../openapi/profile-schemas.ts';
+import { profileSchema } from '../openapi/private-ca-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';

@@ -2,11 +2,11 @@
  * The HTTPS endpoint of the vault: the served certificate, and its replacement without dropping connections. Session
  * tickets get new keys every hour.
  */
+import { hkdfSync } from 'node:crypto';
 import type { Server } from 'node:https';
 import { hour, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
-import { ticketKeysFrom, ticketSeedSize } from '../../crypto/secrets/ticket-keys.ts';
 import type { LogContext, WorldContext } from '../../domain/contexts.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
@@ -22,6 +22,12 @@ export type TlsFacts = {
 const lookAgainAfter = second;
 /** A ticket is valid for the lifetime of one key: a stolen key can decrypt only sessions resumed within this time. */
 const ticketLife = hour;
+
+/** Size of the random seed in bytes. */
+const ticketSeedSize = 32;
+
+/** A name, an HMAC key and an encryption key, as in node:tls. */
+const ticketKeysSize = 48;
 
 /** The current seed of ticket keys: other bytes every hour. */
 type TicketSeed = () => Buffer;
@@ -128,4 +134,12 @@ export class TlsEndpoint {
       log.info(fields, 'serving HTTPS with a certificate of the private CA; clients can pin its public key');
     else log.info(fields, 'serving HTTPS');
   }
+}
+
+/**
+ * Different keys for each certificate (its fingerprint): otherwise a resumed session would keep the previous
+ * certificate.
+ */
+function ticketKeysFrom(seed: Uint8Array, fingerprint: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', seed, '', `session tickets ${fingerprint}`, ticketKeysSize));
 }

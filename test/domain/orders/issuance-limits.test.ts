@@ -1,15 +1,15 @@
 /** Limits of CAs: what was refused is heeded by every certificate that it concerns and by no other, and what a CA publishes is kept before it refuses. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { publishedLimits } from '../../../src/acme/published-limits.ts';
-import { toJson } from '../../../src/base/json.ts';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
+import { toJson } from '../../../src/base/json.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { storeHold } from '../../../src/db/tables/issuance/issuance-holds.ts';
 import { insertAcmeIssuer, insertIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { registeredDomains } from '../../../src/domain/dns-providers/registered-domain.ts';
+import { publishedLimits } from '../../../src/domain/orders/issuance-limits.ts';
 import { issueFromLocalCa } from '../../../src/domain/private-ca/local-ca.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';

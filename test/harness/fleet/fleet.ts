@@ -25,10 +25,9 @@ import { OpenedDnsProviders } from '../../../src/domain/dns-providers/opened-dns
 import { nextRenewalAt } from '../../../src/domain/schedule/renewal-plan.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addVersion } from '../../../src/domain/versions/versions.ts';
-import { runChallengeCleaner } from '../../../src/jobs/challenge-cleaner.ts';
+import { runChallengeCleaner, runWindowWatcher } from '../../../src/jobs/periodic-jobs.ts';
 import { runRenewalScheduler } from '../../../src/jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../../src/jobs/renewal-worker.ts';
-import { runWindowWatcher } from '../../../src/jobs/window-watcher.ts';
 import { type Outbound, OutboundError } from '../../../src/net/outbound-http.ts';
 import { makeChain } from '../ca/private-chain.ts';
 import { addRoute53Provider, addSimulatedProvider } from '../dns/simulated-dns-providers.ts';

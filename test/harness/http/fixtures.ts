@@ -67,7 +67,7 @@ export async function makeBundle(
 /** A certificate without a version, which the API cannot create. */
 export async function makePending(vault: Vault, name: string): Promise<void> {
   await vault.db.write(async (writer) => {
-    const row = { domains: '[]', key_type: 'ec256', issuer_id: null, auto_renew: 0, reuse_key: 0 } as const;
+    const row = { key_type: 'ec256', issuer_id: null, auto_renew: 0, reuse_key: 0 } as const;
     await writer
       .insertInto('certificates')
       .values({ name, domains: toJson([]), ...row, created_at: vault.world.now() })

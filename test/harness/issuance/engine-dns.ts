@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Vault } from '../../../src/domain/vault.ts';
-import { runChallengeCleaner } from '../../../src/jobs/challenge-cleaner.ts';
+import { runChallengeCleaner } from '../../../src/jobs/periodic-jobs.ts';
 import type { Validation } from '../ca/scripted-acme-ca.ts';
 import { Refusal } from '../ca/scripted-acme-jws.ts';
 import { type Engine, engine } from './engine-vault.ts';

@@ -18,7 +18,7 @@ import { removeFile, syncPath } from '../../../base/durable-file.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { describeSystemError } from '../../../base/system-error.ts';
-import { isStoredKey } from '../../../domain/access/stored-keys.ts';
+import { isStoredKey } from '../../../domain/access/authentication.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 
 /** Why a new secret cannot be written to this path, or undefined. */

@@ -67,7 +67,7 @@ export const migrations: Migrations = {
 };
 
 /** The name of the newest schema. */
-export const schemaVersion = Object.keys(migrations).at(-1) ?? '';
+const schemaVersion = Object.keys(migrations).at(-1) ?? '';
 
 /** Identifies the file as a vault database ("CVlt"), as shown by `file` and other programs. */
 const applicationId = 0x43566c74;
@@ -188,6 +188,17 @@ export function refuseForeignDatabase(
 /** Whether this vault has a migration with this name. */
 export function isKnownMigration(name: string): boolean {
   return Object.hasOwn(migrations, name);
+}
+
+/** The version of the embedded SQLite, and the name of the newest schema. */
+export function storageVersion(): { readonly sqlite: string; readonly schema: string } {
+  const memory = new BetterSqlite3(':memory:');
+  try {
+    const sqlite = memory.prepare('select sqlite_version()').pluck().get() as string;
+    return { sqlite, schema: schemaVersion };
+  } finally {
+    memory.close();
+  }
 }
 
 /** Names of the applied migrations, oldest first; none if the database is new. */

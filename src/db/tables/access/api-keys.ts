@@ -46,10 +46,7 @@ const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expres
     .where(({ eb, or }) => or([eb('prefix', '=', prefix), eb('previous_prefix', '=', previous)])),
 );
 
-/**
- * The key whose current or previous secret has this prefix, with the ids and names of its allowlist as the JSON text of
- * `Allowed[]` (row-tags.ts).
- */
+/** The key whose current or previous secret has this prefix, with the ids and names of its allowlist. */
 export async function findApiKeyByPrefix(
   reader: Reader,
   prefix: string,

@@ -6,7 +6,7 @@ import { type AcmeClientRow, updateAcmeClientRow } from '../../../db/tables/acme
 import { refusePast } from '../../access/api-keys.ts';
 import { type Actor, record } from '../../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../../contexts.ts';
-import type { CreateAcmeClientInput, UpdateAcmeClientInput, ValidationType } from './acme-client-inputs.ts';
+import type { CreateAcmeClientInput, UpdateAcmeClientInput } from './acme-client-inputs.ts';
 import { requireAcmeClient } from './acme-client-views.ts';
 import {
   type AcmeClientRights,

@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { Problem } from '../../../base/problem.ts';
 import { longestRequest, requestText } from '../../../crypto/x509/signing-request.ts';
-import { findCertificates } from '../../../domain/certificates/certificate-search.ts';
+import {
+  type CertificateCursor,
+  type CertificateOnPage,
+  type certificateOrders,
+  findCertificates,
+} from '../../../domain/certificates/certificate-search.ts';
 import {
   certificateText,
   certificateView,
@@ -29,7 +34,6 @@ import {
 import { json, jsonBody, type Reply } from '../../request/reply.ts';
 import { type Route, route } from '../../request/route.ts';
 import { pageReply } from '../list-reply.ts';
-import { cursorIn, cursorOf } from './certificate-cursor.ts';
 
 const read = { kind: 'scope', scope: 'certificates:read' } as const;
 const renew = { kind: 'scope', scope: 'renewals:trigger' } as const;
@@ -177,4 +181,24 @@ function queued(row: Renewal): Reply {
   const { id, certificate, status, requested_at } = renewalView(row);
   const location = `/api/v1/certificates/${encodeURIComponent(certificate)}/renewals/${id}`;
   return json(202, { id, certificate, status, requested_at }, { Location: location });
+}
+
+type Sorted = { readonly sort: (typeof certificateOrders)[number]; readonly after?: string | undefined };
+
+/** The value of `?after=` that continues after the row: its name, preceded by the sort value. */
+function cursorOf({ sort }: Sorted, { name, sort_key }: CertificateOnPage): string {
+  return sort === 'name' ? name : `${sort_key}:${name}`;
+}
+
+/** Parses `?after=`. Throws `invalid_request` if it does not match the requested sort order. */
+function cursorIn({ sort, after }: Sorted): CertificateCursor | undefined {
+  if (after === undefined) return undefined;
+  if (sort === 'name') return { name: after };
+  const [, key, name] = /^(\d{1,16}):([^:]*)$/.exec(after) ?? [];
+  if (key !== undefined && name !== undefined) return { key: Number(key), name };
+  const message = 'must be the cursor from a Link header';
+  throw new Problem('invalid_request', {
+    detail: `after: ${message}.`,
+    errors: [{ path: 'after', message }],
+  });
 }

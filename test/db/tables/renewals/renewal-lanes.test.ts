@@ -18,7 +18,7 @@ async function prepared(t: TestContext) {
   const ids = new Map<string, number>();
   const queue = async (name: string, issuer_id: number | null, dns_lane: number, urgent_at: number) =>
     vault.db.write(async (writer) => {
-      const copy = { domains: '[]', key_type: 'ec256', auto_renew: 1, reuse_key: 0, created_at: 0 } as const;
+      const settings = { key_type: 'ec256', auto_renew: 1, reuse_key: 0, created_at: 0 } as const;
       const row = await writer
         .insertInto('certificates')
         .values({ ...settings, name, domains: toJson([]) })

@@ -1,7 +1,7 @@
 /** Identifiers of certificates in renewal information: the example of the RFC, and everything that is none. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRenewalInfoId } from '../../../../src/domain/acme-server/certificates/renewal-info-id.ts';
+import { parseRenewalInfoId } from '../../../../src/domain/acme-server/certificates/renewal-info.ts';
 
 test('the example identifier of RFC 9773 §4.1 parses to its key identifier and serial number', () => {
   const id = parseRenewalInfoId('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE');

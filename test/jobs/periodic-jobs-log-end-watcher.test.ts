@@ -5,7 +5,7 @@ import { day, hour, minute } from '../../src/base/duration.ts';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { localCli, record } from '../../src/domain/audit/audit.ts';
 import { pruneAuditLog } from '../../src/domain/audit/audit-retention.ts';
-import { runLogEndReport, runLogEndWatcher } from '../../src/jobs/log-end-watcher.ts';
+import { runLogEndReport, runLogEndWatcher } from '../../src/jobs/periodic-jobs.ts';
 import { outside, putOutside } from '../harness/database/outside-database.ts';
 import { testVault } from '../harness/test-vault.ts';
 

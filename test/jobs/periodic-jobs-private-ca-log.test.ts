@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour } from '../../src/base/duration.ts';
-import { runPrivateCaLog } from '../../src/jobs/private-ca-log.ts';
+import { runPrivateCaLog } from '../../src/jobs/periodic-jobs.ts';
 import { caExpiry, exportRoot, rootExpiry, untilLeft } from '../harness/ca/private-ca-fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 

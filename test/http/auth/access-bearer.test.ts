@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { readBearer } from '../../../src/http/auth/bearer.ts';
+import { readBearer } from '../../../src/http/auth/access.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 import { checkedServer } from '../../harness/http/checked.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';

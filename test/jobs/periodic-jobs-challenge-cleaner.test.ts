@@ -9,7 +9,7 @@ import { localCli } from '../../src/domain/audit/audit.ts';
 import { removeDnsProvider } from '../../src/domain/dns-providers/dns-providers.ts';
 import { OpenedDnsProviders } from '../../src/domain/dns-providers/opened-dns-providers.ts';
 import { leaseDuration } from '../../src/domain/renewals/renewal-claim.ts';
-import { runChallengeCleaner } from '../../src/jobs/challenge-cleaner.ts';
+import { runChallengeCleaner } from '../../src/jobs/periodic-jobs.ts';
 import { cleanRounds, lookingEngine } from '../harness/issuance/engine-dns.ts';
 import { addMemoryProvider, challengeRows, memoryZone, tryWork } from '../harness/issuance/engine-vault.ts';
 import { workerOn } from '../harness/issuance/engine-worker.ts';

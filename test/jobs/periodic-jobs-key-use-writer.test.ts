@@ -5,7 +5,7 @@ import { second } from '../../src/base/duration.ts';
 import { createApiKey, pageOfApiKeys } from '../../src/domain/access/api-keys.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../src/domain/inputs.ts';
-import { runKeyUseWriter } from '../../src/jobs/key-use-writer.ts';
+import { runKeyUseWriter } from '../../src/jobs/periodic-jobs.ts';
 import { testVault } from '../harness/test-vault.ts';
 
 async function started(t: TestContext) {

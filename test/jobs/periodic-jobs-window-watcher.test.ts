@@ -10,7 +10,7 @@ import { changeCertificate } from '../../src/domain/certificates/certificate-upd
 import { parseInput, updateCertificateInput } from '../../src/domain/inputs.ts';
 import { requestRenewal } from '../../src/domain/renewals/renewals.ts';
 import { requireVersion } from '../../src/domain/versions/versions.ts';
-import { runWindowWatcher } from '../../src/jobs/window-watcher.ts';
+import { runWindowWatcher } from '../../src/jobs/periodic-jobs.ts';
 import { type ScriptedReply, scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import { countOf, type Engine, engine } from '../harness/issuance/engine-vault.ts';
 import { acmeIssuer, rowOf, until } from '../harness/issuance/renewal-fixtures.ts';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { minute } from '../../src/base/duration.ts';
 import { beginServing } from '../../src/domain/instance/served-vault.ts';
 import { readMark } from '../../src/domain/instance/vault-mark.ts';
-import { runMarkWriter } from '../../src/jobs/mark-writer.ts';
+import { runMarkWriter } from '../../src/jobs/periodic-jobs.ts';
 import { addCertificates } from '../harness/database/marked-vault.ts';
 import { ofFiles } from '../harness/database/tested-engine.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { alternates } from '../../src/acme/link-header.ts';
+import { alternates } from '../../src/acme/issued-certificate.ts';
 import { fuzzRuns } from '../harness/fuzz-runs.ts';
 
 const base = 'https://ca.test/cert/1';

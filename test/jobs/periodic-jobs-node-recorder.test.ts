@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { minute, second } from '../../src/base/duration.ts';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { recordedNodes } from '../../src/domain/nodes/nodes.ts';
-import { runNodeRecorder } from '../../src/jobs/node-recorder.ts';
+import { runNodeRecorder } from '../../src/jobs/periodic-jobs.ts';
 import { ownNode, sharedNodes } from '../harness/database/shared-nodes.ts';
 import { until } from '../harness/issuance/renewal-fixtures.ts';
 

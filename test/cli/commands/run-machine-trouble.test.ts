@@ -1,7 +1,7 @@
 /** Errors of the operating system become a message and a hint; all other errors are left alone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineTrouble } from '../../../src/cli/runtime/machine-trouble.ts';
+import { machineTrouble } from '../../../src/cli/commands/run.ts';
 
 const systemError = (code: string) => Object.assign(new Error(`${code}: raw text, write`), { code });
 
