@@ -25,7 +25,7 @@ import { settingsFor } from '../test/harness/test-vault.ts';
 export type Size = { readonly certificates: number; readonly keys: number; readonly auditEvents: number };
 
 /** The size that most benchmarks use. */
-export const usualSize: Size = { certificates: 1000, keys: 1000, auditEvents: 0 };
+export const defaultSize: Size = { certificates: 1000, keys: 1000, auditEvents: 0 };
 
 export type FilledVault = {
   readonly dataDir: string;

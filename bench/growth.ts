@@ -6,7 +6,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Cell, figureTable, median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, type Size, usualSize } from './filled-vault.ts';
+import { type FilledVault, fillVault, type Size, defaultSize } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { requestKind, requestKinds, requestsOf } from './request-kinds.ts';
@@ -16,7 +16,7 @@ import { type ServerProcess, serveCommand, serverCore, startServer } from './ser
 import { createAdministrator, measureWaits } from './waits.ts';
 
 const sizes: readonly Size[] = [
-  usualSize,
+  defaultSize,
   { certificates: 100, keys: 10, auditEvents: 0 },
   { certificates: 10_000, keys: 10_000, auditEvents: 1_000_000 },
   { certificates: 100_000, keys: 10_000, auditEvents: 1_000_000 },
@@ -38,7 +38,7 @@ const lines: readonly Line[] = [
     .filter(({ options }) => options === undefined)
     .map((kind) => ({
       ...kind,
-      requests: ({ vault }: Served) => requestsOf(kind, vault, usualSize.keys),
+      requests: ({ vault }: Served) => requestsOf(kind, vault, defaultSize.keys),
     })),
   {
     name: 'full chain, 200, all different',

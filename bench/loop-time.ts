@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { median, type Table } from './figure.ts';
-import { fillVault, usualSize } from './filled-vault.ts';
+import { fillVault, defaultSize } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { type RequestKind, requestKind, requestKinds, requestsOf } from './request-kinds.ts';
@@ -23,14 +23,14 @@ const head = ['request', 'loop µs', 'of a 304', 'to stay', 'all threads µs'];
 /** Measures the executable at `program`. */
 export async function measureLoopTime(program: string, pace: Pace): Promise<Table[]> {
   return inScratch(async (directory) => {
-    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const vault = await fillVault(join(directory, 'data'), defaultSize);
     const options = requestKinds.flatMap((kind) => kind.options ?? []);
     const command = [...serveCommand(program, vault.dataDir), ...options];
     const server = await startServer(command, { cores: serverCore, log: join(directory, 'log') });
     try {
       const lines = requestKinds.map((kind) => ({
         kind,
-        requests: requestsOf(kind, vault, usualSize.keys),
+        requests: requestsOf(kind, vault, defaultSize.keys),
         rounds: [],
       }));
       await measureRounds(lines, server, pace);

@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { diskSpace } from './disk-space.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, usualSize } from './filled-vault.ts';
+import { type FilledVault, fillVault, defaultSize } from './filled-vault.ts';
 import { connections, type LoadRequest } from './load.ts';
 import { MeasuredDatabase } from './measured-database.ts';
 import { type Deployment, startDeployments } from './node-deployments.ts';
@@ -51,7 +51,7 @@ export async function measureNodes(program: string, pace: Pace): Promise<Table[]
   const obstacle = MeasuredDatabase.obstacle();
   if (obstacle !== undefined) return [{ title, head: [''], rows: [[`not measured: ${obstacle}`]] }];
   return inScratch(async (directory) => {
-    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const vault = await fillVault(join(directory, 'data'), defaultSize);
     const server = await MeasuredDatabase.start();
     const deployments: Deployment[] = [];
     try {
@@ -97,13 +97,13 @@ async function measureRounds(
   lines: readonly Line[],
   { seconds, rounds, turn }: Pace,
 ): Promise<Trips[]> {
-  const polls = requestsOf(poll, vault, usualSize.keys);
+  const polls = requestsOf(poll, vault, defaultSize.keys);
   const trips: Trips[] = [];
   for (let round = 0; round <= rounds; round += 1) {
     await turn();
     for (const line of lines) {
       const { kind, deployment } = line;
-      const requests = requestsOf(kind, vault, usualSize.keys);
+      const requests = requestsOf(kind, vault, defaultSize.keys);
       const plan = { requests, server, seconds: round === 0 ? Math.max(seconds, warmUpSeconds) : seconds };
       if (round === 0) {
         for (const node of deployment.nodes) await assertStatus(kind, node, requests[0] as LoadRequest);

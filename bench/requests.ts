@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answerTo } from './answer.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, usualSize } from './filled-vault.ts';
+import { type FilledVault, fillVault, defaultSize } from './filled-vault.ts';
 import { connections, type LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { type RequestKind, requestKind, requestKinds, requestsOf } from './request-kinds.ts';
@@ -25,7 +25,7 @@ import {
 /** Measures the executable at `program`, at its default settings; its log goes to a file. */
 export async function measureRequests(program: string, pace: Pace): Promise<Table[]> {
   return inScratch(async (directory) => {
-    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const vault = await fillVault(join(directory, 'data'), defaultSize);
     const setup: Setup = {
       ...{ directory, vault, tls: [], kinds: requestKinds },
       ...{ serve: serveCommand(program, vault.dataDir), serverCores: serverCore, loadCores: loadCore },
@@ -42,7 +42,7 @@ export async function measureRequests(program: string, pace: Pace): Promise<Tabl
 /** Measures downloads where the vault can use a second core, which it shares with the load, as the bare server does. */
 export async function measureTwoCores(program: string, pace: Pace): Promise<Table[]> {
   return inScratch(async (directory) => {
-    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const vault = await fillVault(join(directory, 'data'), defaultSize);
     const kinds = [requestKind('full chain, 200'), requestKind('private key, 200')];
     const rows = await besideBare(
       {
@@ -88,7 +88,7 @@ async function besideBare(setup: Setup, pace: Pace): Promise<Row[]> {
   const https = tls.length > 0 ? ['--tls-cert-file', certFile, '--tls-key-file', keyFile] : [];
   const rows: Row[] = [];
   for (const kind of kinds) {
-    const requests = requestsOf(kind, vault, usualSize.keys);
+    const requests = requestsOf(kind, vault, defaultSize.keys);
     const command = [...serve, ...https, ...(kind.options ?? [])];
     const server = await startServer(command, { cores, log: join(directory, 'log') });
     try {

@@ -6,7 +6,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { findCompiler, sharedLibrary } from '../test/torture/disk-shim.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, usualSize } from './filled-vault.ts';
+import { type FilledVault, fillVault, defaultSize } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { requestKind, requestsOf } from './request-kinds.ts';
@@ -35,7 +35,7 @@ export async function measureSlowDisk(program: string, pace: Pace): Promise<Tabl
     return [{ title, head: [''], rows: [['not measured: it needs Linux and a C compiler, cc or gcc']] }];
   return inScratch(async (directory) => {
     const library = sharedLibrary(join(import.meta.dirname, 'slow-fsync.c'), directory);
-    const vault = await fillVault(join(directory, 'data'), usualSize);
+    const vault = await fillVault(join(directory, 'data'), defaultSize);
     const lines: Line[] = [];
     try {
       for (const delay of delays) {
@@ -79,9 +79,9 @@ async function measureRounds(
   vault: FilledVault,
   { seconds, rounds, turn }: Pace,
 ): Promise<void> {
-  const polls = { requests: requestsOf(poll, vault, usualSize.keys), seconds, connections: polling };
+  const polls = { requests: requestsOf(poll, vault, defaultSize.keys), seconds, connections: polling };
   const downloads = {
-    requests: requestsOf(download, vault, usualSize.keys),
+    requests: requestsOf(download, vault, defaultSize.keys),
     seconds,
     connections: downloading,
   };

@@ -25,7 +25,7 @@ import { assertXml, elementsOf, textOf } from '../src/dns/providers/route53-xml.
 import { parseAnswer } from '../src/dns/resolver/dns-message.ts';
 import { readName } from '../src/dns/resolver/dns-name.ts';
 import { unquoteTxt } from '../src/dns/resolver/txt-string.ts';
-import { passwordComplaint } from '../src/domain/access/password-policy.ts';
+import { passwordIssue } from '../src/domain/access/password-policy.ts';
 import { checkpointSignedBy } from '../src/domain/audit/audit-checkpoint.ts';
 import { closestNames } from '../src/domain/closest-names.ts';
 import { readBearer } from '../src/http/auth/access.ts';
@@ -85,7 +85,7 @@ const readers: Readonly<Record<string, (text: string, bytes: Buffer) => unknown>
   'a domain or address': (text) => [parseIdentifier(text), parseIpAddress(text), parseIpNetwork(text)],
   'a time': (text) => [parseTimestamp(text), parseDuration(text), parseRetryAfter(text, 0)],
   'a URL': (text) => isSecureUrl(text),
-  'a password': (text) => [passwordComplaint('alice', text), passwordComplaint('alice', text.slice(0, 1000))],
+  'a password': (text) => [passwordIssue('alice', text), passwordIssue('alice', text.slice(0, 1000))],
   'a misspelled name': (text) => closestNames(text.slice(0, 300), ['production', 'staging']),
   'text for messages': (text) => [shortened(text, 300), printable(text)],
   PEM: (text, bytes) => [pemText(bytes), readPemBlocks(text)],

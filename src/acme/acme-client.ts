@@ -16,7 +16,7 @@ const directoryLifetime = hour;
  * CAs with several servers sometimes reject valid nonces. Pebble rejects a share of them, each request at random: of a
  * third, one request in 20,000 is rejected nine times in a row, and an order of many names sends hundreds.
  */
-const mostBadNonces = 20;
+const maxBadNonces = 20;
 /** Pauses before a read request is retried over a new connection. */
 const pauses = [second / 2, 2 * second];
 
@@ -126,7 +126,7 @@ export class AcmeClient {
   /** Returns, after a pause, if the request may be retried; otherwise throws the error. */
   async #mayRepeat(error: unknown, { url, failures, repeats }: Attempts, signal: AbortSignal): Promise<void> {
     if (!(error instanceof AcmeError)) throw error;
-    if (error.type === 'badNonce' && failures.nonce++ < mostBadNonces) return;
+    if (error.type === 'badNonce' && failures.nonce++ < maxBadNonces) return;
     const pause = isConnectionFailure(error) ? repeats[failures.connection++] : undefined;
     if (pause === undefined) {
       if (this.#isOutdated(error, url)) this.#directory = undefined;

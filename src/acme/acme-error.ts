@@ -19,7 +19,7 @@ export type AcmeErrorOptions = {
   readonly cause?: unknown;
 };
 
-const longestMessage = 2000;
+const maxMessageLength = 2000;
 
 export class AcmeError extends OperatorError {
   readonly kind: AcmeErrorKind;
@@ -32,7 +32,7 @@ export class AcmeError extends OperatorError {
 
   /** Control characters are removed from the message, and it is cut to 2000 characters. */
   constructor(kind: AcmeErrorKind, message: string, options: AcmeErrorOptions = {}) {
-    super(shortened(message, longestMessage), { cause: options.cause });
+    super(shortened(message, maxMessageLength), { cause: options.cause });
     this.name = 'AcmeError';
     this.kind = kind;
     this.problem = options.problem;

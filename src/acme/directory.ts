@@ -4,13 +4,13 @@ import { shortened } from '../base/printable-text.ts';
 import { type AcmeAnswer, absoluteUrl, jsonIn } from './acme-answer.ts';
 import type { AcmeDirectory } from './acme-types.ts';
 
-const longestText = 500;
-const longestPage = 2000;
+const maxTextLength = 500;
+const maxPageLength = 2000;
 
 /** A web page for people, with any URL scheme; invisible characters are percent-encoded (%1B). */
 const page = absoluteUrl.transform((text) => {
   const written = /^[\x21-\x7e]*$/.test(text) ? text : (URL.parse(text)?.href ?? '');
-  return shortened(written, longestPage);
+  return shortened(written, maxPageLength);
 });
 
 const schema = z.object({
@@ -43,7 +43,7 @@ export function readDirectory(answer: AcmeAnswer): AcmeDirectory {
     website: meta.website,
     externalAccountRequired: meta.externalAccountRequired,
     profiles: Object.fromEntries(
-      Object.entries(meta.profiles).map(([name, about]) => [name, shortened(String(about), longestText)]),
+      Object.entries(meta.profiles).map(([name, about]) => [name, shortened(String(about), maxTextLength)]),
     ),
   };
 }

@@ -30,8 +30,8 @@ type Candidate = DownloadedCertificate & { readonly all: readonly X509Certificat
 const mediaType = 'application/pem-certificate-chain';
 const expected = 'a certificate chain';
 const begin = '-----BEGIN CERTIFICATE-----';
-const mostCertificates = 20;
-const mostAlternates = 10;
+const maxCertificates = 20;
+const maxAlternates = 10;
 
 const link = /<([^<>]*)>((?:\s*;\s*[^\s;,="]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)/g;
 const linkParameter = /;\s*([^\s;,="]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/g;
@@ -74,7 +74,7 @@ async function preferred(
 ): Promise<Candidate> {
   const { world, log } = client.context;
   const candidates = [first];
-  for (const url of alternates(answer.headers.link, answer.url).slice(0, mostAlternates)) {
+  for (const url of alternates(answer.headers.link, answer.url).slice(0, maxAlternates)) {
     try {
       const alternate = await client.postAsGet(url, account, signal, mediaType);
       candidates.push(readChain(alternate, wanted, world.now()));
@@ -143,7 +143,7 @@ function certificatesIn(answer: AcmeAnswer): X509Certificate[] {
       throw unexpected(answer, expected, 'a PEM block that is not a certificate');
     return certificate;
   });
-  if (certificates.length > mostCertificates) {
+  if (certificates.length > maxCertificates) {
     throw unexpected(answer, expected, `${certificates.length} certificates`);
   }
   return [...new Map(certificates.map((one) => [one.fingerprint256, one])).values()];

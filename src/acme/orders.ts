@@ -16,9 +16,9 @@ import { readAuthorization, readOrder } from './order-resources.ts';
 import { problemOf, problemSentence } from './problem-document.ts';
 
 const firstPause = second / 4;
-const longestPause = 15 * second;
+const maxPause = 15 * second;
 /** A longer Retry-After is ignored: polling once a minute is harmless. */
-const longestObeyed = minute;
+const maxRetryAfter = minute;
 
 /**
  * Creates an order (§7.4); the CA may return a pending order of the account for the same identifiers. `replaces` is
@@ -182,11 +182,11 @@ async function poll<Answer extends { readonly retryAfterMs: number | undefined }
   ask: () => Promise<Answer>,
   outcome: (answer: Answer) => Outcome | undefined | Promise<Outcome | undefined>,
 ): Promise<Outcome> {
-  for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
+  for (let pause = firstPause; ; pause = Math.min(2 * pause, maxPause)) {
     const answer = await ask();
     const found = await outcome(answer);
     if (found !== undefined) return found;
-    await world.sleep(Math.max(pause, Math.min(answer.retryAfterMs ?? 0, longestObeyed)), signal);
+    await world.sleep(Math.max(pause, Math.min(answer.retryAfterMs ?? 0, maxRetryAfter)), signal);
     if (signal.aborted) throw new AcmeError('aborted', 'waiting for the CA was canceled');
   }
 }

@@ -3,30 +3,30 @@ import { z } from 'zod';
 import { shortened } from '../base/printable-text.ts';
 import type { AcmeProblem } from './acme-types.ts';
 
-const longestDetail = 1000;
-const longestName = 300;
-const mostSubproblems = 100;
-const mostShown = 10;
+const maxDetailLength = 1000;
+const maxNameLength = 300;
+const maxSubproblems = 100;
+const maxShown = 10;
 
 const text = (most: number) =>
   z
     .string()
     .transform((value) => shortened(value, most))
     .catch('');
-const identifier = z.object({ value: text(longestName) }).transform(({ value }) => value);
+const identifier = z.object({ value: text(maxNameLength) }).transform(({ value }) => value);
 
 const schema = z.object({
-  type: text(longestName),
-  title: text(longestName),
-  detail: text(longestDetail),
+  type: text(maxNameLength),
+  title: text(maxNameLength),
+  detail: text(maxDetailLength),
   status: z.int().min(100).max(599).optional().catch(undefined),
-  instance: text(longestDetail),
+  instance: text(maxDetailLength),
   subproblems: z
     .array(
       z
         .object({
-          type: text(longestName),
-          detail: text(longestDetail),
+          type: text(maxNameLength),
+          detail: text(maxDetailLength),
           identifier: identifier.optional().catch(undefined),
         })
         .catch({ type: '', detail: '', identifier: undefined }),
@@ -46,7 +46,7 @@ export function readProblem(json: unknown, status?: number): AcmeProblem | undef
     detail: data.detail || data.title,
     status: data.status ?? status,
     instance: data.instance || undefined,
-    subproblems: data.subproblems.slice(0, mostSubproblems).map((one) => ({
+    subproblems: data.subproblems.slice(0, maxSubproblems).map((one) => ({
       type: one.type || 'about:blank',
       detail: one.detail,
       identifier: one.identifier || undefined,
@@ -59,7 +59,7 @@ export function readProblem(json: unknown, status?: number): AcmeProblem | undef
  * (userActionRequired).
  */
 export function problemSentence({ type, detail, instance, subproblems }: AcmeProblem): string {
-  const parts = subproblems.slice(0, mostShown).map((one) => {
+  const parts = subproblems.slice(0, maxShown).map((one) => {
     return [one.identifier, one.detail || nameOf(one.type)].filter(Boolean).join(': ');
   });
   const more = subproblems.length - parts.length;

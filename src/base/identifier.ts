@@ -12,7 +12,7 @@ export type Identifier = string & { readonly [brand]: 'Identifier' };
 
 /** The URL host parser, which handles IDNA, would stop at these characters, drop them or decode them. */
 const noPartOfName = /[\s\p{Cc}/\\?#%]/u;
-const longestName = 253;
+const maxNameLength = 253;
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** The rule in words, for error messages. */
@@ -32,7 +32,7 @@ export function parseIdentifier(text: string): Identifier | undefined {
   if (!labels.every((part) => label.test(part)) || isIP(ascii) !== 0) return undefined;
   if (wildcard && labels.length < 2) return undefined;
   const name = wildcard ? `*.${ascii}` : ascii;
-  return name.length > longestName ? undefined : (name as Identifier);
+  return name.length > maxNameLength ? undefined : (name as Identifier);
 }
 
 /** Whether the identifier is an IP address rather than a DNS name. */

@@ -15,7 +15,7 @@ export type InputIssue = {
 };
 
 /** Unknown fields that are named. */
-const mostNamed = 10;
+const maxNamed = 10;
 
 /** How the texts of zod's default locale begin; other texts come from our schemas. */
 const isDefaultText = /^(Invalid|Too (small|big)|Unrecognized)\b/;
@@ -82,9 +82,9 @@ function predicateOf(issue: InputIssue): string {
 /** Does not repeat a key that is not a plausible name, because it may be a secret in the wrong place. */
 function unknownFields(keys: readonly string[]): string {
   const names = keys
-    .slice(0, mostNamed)
+    .slice(0, maxNamed)
     .map((key) => (/^[A-Za-z][\w.-]{0,30}$/.test(key) ? `"${key}"` : '(not a name)'));
-  const more = keys.length > mostNamed ? ` and ${keys.length - mostNamed} more` : '';
+  const more = keys.length > maxNamed ? ` and ${keys.length - maxNamed} more` : '';
   return `unknown field${keys.length === 1 ? '' : 's'} ${names.join(', ')}${more}`;
 }
 

@@ -15,10 +15,10 @@ export const subjectFields = ['C', 'ST', 'L', 'O', 'OU', 'CN'] as const;
 
 type SubjectField = (typeof subjectFields)[number];
 
-const longestUri = 2048;
-const longestEmail = 254;
+const maxUriLength = 2048;
+const maxEmailLength = 254;
 /** The upper bound of each field but the country (RFC 5280 §A.1). */
-const longestField = 64;
+const maxFieldLength = 64;
 
 const uriForm = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/;
 const trustDomain = /^[a-z0-9._-]{1,255}$/;
@@ -30,7 +30,7 @@ export const uriRule =
 
 /** The URI, or undefined if it is not absolute, has no host, or is not a SPIFFE ID although its scheme says so. */
 export function parseUri(text: string): string | undefined {
-  if (text.length > longestUri || !uriForm.test(text)) return undefined;
+  if (text.length > maxUriLength || !uriForm.test(text)) return undefined;
   if (/^spiffe:/i.test(text)) return isSpiffeId(text) ? text : undefined;
   // Without an authority (urn:…) there is no host; URL.parse would take one from the path.
   const hasHost = !/^[^:]+:\/\//.test(text) || /^[^:]+:\/\/[^/?#]/.test(text);
@@ -61,10 +61,10 @@ export function parseEmail(text: string): string | undefined {
   const host = parseIdentifier(text.slice(at + 1));
   if (at < 1 || host === undefined || isAddress(host) || host.startsWith('*.')) return undefined;
   const email = `${local}@${host}`;
-  return localPart.test(local) && email.length <= longestEmail ? email : undefined;
+  return localPart.test(local) && email.length <= maxEmailLength ? email : undefined;
 }
 
-export const subjectRule = `a field of a subject is ${subjectFields.join(', ')} with a value, such as CN=alice; C has two letters, the others up to ${longestField} characters`;
+export const subjectRule = `a field of a subject is ${subjectFields.join(', ')} with a value, such as CN=alice; C has two letters, the others up to ${maxFieldLength} characters`;
 
 /** Field and value of `CN=alice`; undefined if the field is unknown or the value is empty, too long or not printable. */
 export function parseSubjectField(
@@ -75,5 +75,5 @@ export function parseSubjectField(
   const value = text.slice(name.length + 1).trim();
   if (field === undefined || value === '' || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(value)) return undefined;
   if (field === 'C') return /^[A-Za-z]{2}$/.test(value) ? { field, value: value.toUpperCase() } : undefined;
-  return [...value].length <= longestField ? { field, value } : undefined;
+  return [...value].length <= maxFieldLength ? { field, value } : undefined;
 }

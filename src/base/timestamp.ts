@@ -46,14 +46,14 @@ export function formatTimestampOrNull(ms: number | null): string | null {
 
 /** Cache of formatted days: lists contain many timestamps and few days. */
 const dates = new Map<number, string>();
-const mostDates = 1000;
+const maxDates = 1000;
 
 /** The date of the day with this number, counted from 1970. Throws RangeError if out of range. */
 function dateOf(number: number): string {
   const known = dates.get(number);
   if (known !== undefined) return known;
   const [date = ''] = new Date(number * day).toISOString().split('T');
-  if (dates.size >= mostDates) dates.clear();
+  if (dates.size >= maxDates) dates.clear();
   dates.set(number, date);
   return date;
 }

@@ -71,7 +71,7 @@ export type ChannelType<Config = unknown> = {
   /** Time limit of one attempt, in milliseconds. */
   readonly patience: (config: Config) => number;
   /** The largest possible time limit. */
-  readonly longestPatience: number;
+  readonly maxPatience: number;
   readonly create: (config: Config, context: ChannelContext) => Channel;
 };
 

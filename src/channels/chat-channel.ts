@@ -30,7 +30,7 @@ export function chatChannel<Config extends { readonly url: string; readonly ca?:
     ...type,
     target: ({ url }) => new URL(url).origin,
     patience: () => httpPatience,
-    longestPatience: httpPatience,
+    maxPatience: httpPatience,
     create: (config, context) => ({
       send: async (message, signal) => {
         const { url, headers, body } = request(config, chatMessage(message, context));

@@ -44,7 +44,7 @@ const config = z
 /** `port` defaults to 587 with STARTTLS, 465 with TLS and 25 without encryption; `ca` replaces the public CAs. */
 export type EmailChannelConfig = z.output<typeof config>;
 
-export const usualPorts = { starttls: 587, tls: 465, none: 25 } as const;
+export const defaultPorts = { starttls: 587, tls: 465, none: 25 } as const;
 const patience = 60 * second;
 
 export const emailChannel: ChannelType<EmailChannelConfig> = {
@@ -55,7 +55,7 @@ export const emailChannel: ChannelType<EmailChannelConfig> = {
   gathers: true,
   target: ({ to }) => to.join(' '),
   patience: () => patience,
-  longestPatience: patience,
+  maxPatience: patience,
   create: (settings, context) => ({ send: (message, signal) => mail(settings, context, message, signal) }),
 };
 
@@ -66,7 +66,7 @@ async function mail(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { host, security, username, password, from, to, ca } = settings;
-  const port = settings.port ?? usualPorts[security];
+  const port = settings.port ?? defaultPorts[security];
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     host,

@@ -6,7 +6,7 @@ import { hookFailure } from '../net/hook-failure.ts';
 import { runHook } from '../net/hook-process.ts';
 import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
 
-const longestTimeout = 600;
+const maxTimeout = 600;
 
 const config = z.strictObject({
   command: z
@@ -21,7 +21,7 @@ const config = z.strictObject({
   environment: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().regex(/^[^\0]*$/))
     .default({}),
-  timeout: z.int().min(1).max(longestTimeout).default(60),
+  timeout: z.int().min(1).max(maxTimeout).default(60),
 });
 
 /** `environment`: variables in addition to PATH, HOME, LANG and those describing the message; `timeout` in seconds. */
@@ -33,7 +33,7 @@ export const execChannel: ChannelType<ExecChannelConfig> = {
   config,
   target: ({ command }) => command[0] ?? '',
   patience: ({ timeout }) => timeout * second,
-  longestPatience: longestTimeout * second,
+  maxPatience: maxTimeout * second,
   create: (settings, context) => ({ send: (message, signal) => call(settings, context, message, signal) }),
 };
 

@@ -9,7 +9,7 @@ import { trustedCa } from './trust-settings.ts';
 import { signatureHeaders, signingKey } from './webhook-signature.ts';
 import { largestTemplate, placeholders, renderedTemplate, templateProblem } from './webhook-template.ts';
 
-const usualType = 'application/json';
+const defaultType = 'application/json';
 
 const config = z
   .strictObject({
@@ -42,7 +42,7 @@ const config = z
     if (content_type !== undefined && template === undefined) {
       addIssue({ code: 'custom', path: ['content_type'], message: 'must be set together with template' });
     }
-    const problem = template === undefined ? undefined : templateProblem(template, content_type ?? usualType);
+    const problem = template === undefined ? undefined : templateProblem(template, content_type ?? defaultType);
     if (problem !== undefined) addIssue({ code: 'custom', path: ['template'], message: problem });
   });
 
@@ -56,12 +56,12 @@ export const webhookChannel: ChannelType<WebhookChannelConfig> = {
   plain: 'secret',
   target: ({ url }) => new URL(url).origin,
   patience: () => httpPatience,
-  longestPatience: httpPatience,
+  maxPatience: httpPatience,
   create: (settings, context) => ({ send: (message, signal) => post(settings, context, message, signal) }),
 };
 
 async function post(
-  { url, secret, ca, template, content_type = usualType }: WebhookChannelConfig,
+  { url, secret, ca, template, content_type = defaultType }: WebhookChannelConfig,
   context: ChannelContext,
   message: Message,
   signal: AbortSignal,

@@ -30,7 +30,7 @@ export const derTags = {
 } as const;
 
 /** The most length bytes that are read: four gigabytes. */
-const mostLengthBytes = 4;
+const maxLengthBytes = 4;
 
 /** The values in some bytes, one after the other. All methods throw DerError. */
 export class DerReader {
@@ -85,7 +85,7 @@ export class DerReader {
     const first = this.#byte();
     if (first < 0x80) return first;
     const count = first & 0x7f;
-    if (count === 0 || count > mostLengthBytes) throw new DerError('has a length that DER does not allow');
+    if (count === 0 || count > maxLengthBytes) throw new DerError('has a length that DER does not allow');
     let length = 0;
     for (let left = count; left > 0; left -= 1) length = length * 256 + this.#byte();
     if (length < 0x80 || length < 256 ** (count - 1))

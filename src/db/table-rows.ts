@@ -19,10 +19,10 @@ export type TableDigest = { readonly rows: number; readonly digest: string };
 export type TableDigests = ReadonlyMap<KeptTable, TableDigest>;
 
 /** Portions grow while rows are short, up to this: of the longest rows, which have a megabyte, that is still little memory. */
-const mostRows = 64;
+const maxRows = 64;
 const firstRows = 16;
 /** They shrink when one exceeds this many bytes. */
-const mostBytes = 2 * 1024 * 1024;
+const maxBytes = 2 * 1024 * 1024;
 
 /**
  * Replaces all rows of `target` by those of `source`, both in transactions that see one state. Returns digests of what was
@@ -103,8 +103,8 @@ async function* portionsOf(
 
 function nextLimit(limit: number, rows: readonly Row[]): number {
   const bytes = rows.reduce((sum, row) => sum + sizeOf(row), 0);
-  if (bytes > mostBytes) return Math.max(1, Math.floor(limit / 4));
-  return bytes * 4 < mostBytes ? Math.min(mostRows, limit * 2) : limit;
+  if (bytes > maxBytes) return Math.max(1, Math.floor(limit / 4));
+  return bytes * 4 < maxBytes ? Math.min(maxRows, limit * 2) : limit;
 }
 
 function sizeOf(row: Row): number {

@@ -26,7 +26,7 @@ import { momentForms, parseMoment } from '../base/moment.ts';
 import { isScope, scopes } from '../base/scope.ts';
 import { parseTimestamp } from '../base/timestamp.ts';
 import { RequestRefused } from '../crypto/x509/request-refused.ts';
-import { longestRequest, readSigningRequest } from '../crypto/x509/signing-request.ts';
+import { maxRequestSize, readSigningRequest } from '../crypto/x509/signing-request.ts';
 import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../net/ip-network.ts';
 
 /** What a JSON Schema says about a string, for generated clients. */
@@ -120,13 +120,13 @@ export const lifetime = parsed(
 export const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** The maximum length of an API key's name. */
-export const longestLabel = 128;
+export const maxLabelLength = 128;
 
 export const label = z
   .string()
   .trim()
   .min(1, 'name is missing')
-  .max(longestLabel, `a name has at most ${longestLabel} characters`)
+  .max(maxLabelLength, `a name has at most ${maxLabelLength} characters`)
   .refine((text) => !controlCharacters.test(text), 'a name must not contain control characters')
   .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' });
 
@@ -219,7 +219,7 @@ export const subjectField = parsed(
 /** A certificate signing request, as PEM in the strict form. */
 export const csr = z
   .string()
-  .max(longestRequest, 'csr is larger than 64 KiB')
+  .max(maxRequestSize, 'csr is larger than 64 KiB')
   .meta({ pattern: '-----BEGIN (NEW )?CERTIFICATE REQUEST-----' })
   .describe('a certificate signing request (PKCS#10) as PEM; the client keeps the private key')
   .transform((text, context) => {

@@ -176,20 +176,20 @@ export const createApiKeyInput = z.strictObject({
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 
 /** Invalid parts of an input that an error lists. */
-const mostIssues = 20;
+const maxIssues = 20;
 
 /** Entries of any list in an input, more than the names that one API key needs in a large vault. */
-export const mostEntries = 10_000;
+export const maxEntries = 10_000;
 
 /** Levels of an input; none of the schemas has more than a few. */
-export const mostLevels = 50;
+export const maxLevels = 50;
 
 /** Parses the value with the schema. Throws `invalid_request` that lists the invalid parts, the first twenty at most. */
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   refuseLongLists(value);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const errors = result.error.issues.slice(0, mostIssues).map((issue) => ({
+  const errors = result.error.issues.slice(0, maxIssues).map((issue) => ({
     path: issue.path.join('.'),
     message: describeIssue(issue, subjectOf(issue)),
   }));
@@ -207,9 +207,9 @@ export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.ou
  */
 function refuseLongLists(value: unknown, path = '', depth = 0): void {
   if (typeof value !== 'object' || value === null) return;
-  if (depth > mostLevels) throw new Problem('invalid_request', { detail: 'The input is nested too deep.' });
-  if (Array.isArray(value) && value.length > mostEntries) {
-    const message = `${path || 'the input'} has ${value.length} entries; a list has at most ${mostEntries}`;
+  if (depth > maxLevels) throw new Problem('invalid_request', { detail: 'The input is nested too deep.' });
+  if (Array.isArray(value) && value.length > maxEntries) {
+    const message = `${path || 'the input'} has ${value.length} entries; a list has at most ${maxEntries}`;
     throw new Problem('invalid_request', { detail: `${message}.`, errors: [{ path, message }] });
   }
   for (const [name, entry] of Object.entries(value)) {

@@ -21,7 +21,7 @@ export type AuditSink = {
 const eventsAtOnce = 500;
 
 const pollInterval = second;
-const longestWait = minute;
+const maxWait = minute;
 
 /**
  * Runs until `signal` is aborted. The database keeps the position, so events recorded while the server or the collector was
@@ -46,7 +46,7 @@ export async function runAuditFeed(
       if (signal.aborted) break;
       if (failures === 0) log.warn({ err: error, target }, 'failed to deliver audit events; retrying');
       failures += 1;
-      wait = Math.min(longestWait, second * 2 ** Math.min(failures, 10));
+      wait = Math.min(maxWait, second * 2 ** Math.min(failures, 10));
     }
     await world.sleep(wait, signal);
   }

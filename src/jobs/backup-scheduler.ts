@@ -9,7 +9,7 @@ import type { LoggedContext } from '../domain/contexts.ts';
 const retryDelay = 10 * minute;
 
 /** How often the directory is read although nothing is due: someone may have removed a backup. */
-const longestLook = 10 * minute;
+const maxPollInterval = 10 * minute;
 
 type BackupsContext = LoggedContext & { readonly backupHealth: BackupHealth };
 
@@ -48,7 +48,7 @@ export async function runBackupScheduler(
 /** Whether a backup is due, or the directory was read long ago. A backup that was set aside may be accepted at any time. */
 async function mustLook(vault: BackupsContext, { at, outcome }: Look): Promise<boolean> {
   const now = vault.world.now();
-  if (now >= outcome.nextAt || now < at || now >= at + longestLook) return true;
+  if (now >= outcome.nextAt || now < at || now >= at + maxPollInterval) return true;
   return outcome.setAside !== undefined || (await isRotatedSince(vault, outcome.keys));
 }
 

@@ -12,7 +12,7 @@ import { ClockHold } from '../domain/schedule/clock-hold.ts';
 import { lastClockView } from '../domain/schedule/steady-clock.ts';
 
 /** Renewals queued per round; the others wait for the next round. */
-const mostPerRound = 100;
+const maxPerRound = 100;
 
 /** The clock jumped if it differs by more than this from the time slept. */
 const jump = 5 * minute;
@@ -40,9 +40,9 @@ export async function runRenewalScheduler(
       if (clock.isHolding && !isHeld)
         vault.log.warn({}, 'clock jumped; delaying age-based renewals for an hour');
       isHeld = clock.isHolding;
-      const queued = await queueDueRenewals(vault, mostPerRound, dueUntil);
+      const queued = await queueDueRenewals(vault, maxPerRound, dueUntil);
       if (queued > 0) vault.log.info({ queued }, 'due renewals queued');
-      const moved = await redirectWaiting(vault, mostPerRound);
+      const moved = await redirectWaiting(vault, maxPerRound);
       if (moved > 0) {
         vault.log.info({ moved }, 'queued renewals moved to another issuer');
         vault.renewalQueued.notify();
@@ -58,6 +58,6 @@ export async function runRenewalScheduler(
 
 /** The time until the next renewal is due, at most a minute. */
 function untilNext(moment: number | undefined, now: number, queued: number): number {
-  if (moment === undefined || queued === mostPerRound) return minute;
+  if (moment === undefined || queued === maxPerRound) return minute;
   return Math.min(minute, Math.max(second, moment - now));
 }

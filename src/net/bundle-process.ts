@@ -36,7 +36,7 @@ const shell = '/bin/sh';
 const limited = `ulimit -t ${processorSeconds} || :; ulimit -d ${memoryBlocks} || :; ulimit -c 0 || :; exec /proc/self/fd/3 "$@"`;
 
 const atOnce = 2;
-const mostWaiting = 16;
+const maxWaiting = 16;
 const waiting: (() => void)[] = [];
 let running = 0;
 
@@ -97,7 +97,7 @@ async function withSlot<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function acquireSlot(): Promise<void> {
-  if (waiting.length >= mostWaiting) {
+  if (waiting.length >= maxWaiting) {
     throw new Problem('rate_limited', {
       detail: 'Too many imports are waiting; retry in a moment.',
       retryAfter: 5,

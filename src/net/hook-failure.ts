@@ -28,7 +28,7 @@ const startFailures: Readonly<Record<string, string>> = {
   EACCES: 'permission denied (is it executable? Try: chmod +x)',
 };
 
-const longestOutput = 500;
+const maxOutputLength = 500;
 
 /** The end of stderr, or of stdout if stderr is empty, on one line and without the hidden values. */
 function outputEnd(
@@ -36,10 +36,10 @@ function outputEnd(
   secrets: readonly string[],
 ): string {
   const output = stderr.trim() === '' ? stdout : stderr;
-  const isCut = output.length > longestOutput;
+  const isCut = output.length > maxOutputLength;
   const hidden = withoutSecrets(output, secrets);
   const shown = isCut ? withoutPartialStart(hidden) : hidden;
   const line = shown.replace(/[\s\p{C}]+/gu, ' ').trim();
   if (line === '') return ', without any output';
-  return `: ${isCut ? `…${line.slice(-longestOutput)}` : line}`;
+  return `: ${isCut ? `…${line.slice(-maxOutputLength)}` : line}`;
 }

@@ -9,10 +9,10 @@ const shortest = 4;
 const telling = 16;
 
 /** How many characters of a secret a text may show that was cut in the middle of it. */
-export const mostPartial = telling - 1;
+export const maxPartial = telling - 1;
 
 /** Secrets that are longer together are not searched for: the whole text is hidden, so that a failure costs little time. */
-const mostSearched = 32_768;
+const maxSearched = 32_768;
 
 const replacement = '[secret]';
 const lineBreaks = /[\r\n]+/g;
@@ -24,7 +24,7 @@ const lineBreaks = /[\r\n]+/g;
  */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   if (text === '') return text;
-  if (secrets.reduce((sum, { length }) => sum + length, 0) > mostSearched) return replacement;
+  if (secrets.reduce((sum, { length }) => sum + length, 0) > maxSearched) return replacement;
   const pieces = new PiecesOf(text.replace(lineBreaks, ''));
   for (const form of new Set(secrets.flatMap(formsOf))) pieces.hide(form);
   return replaced(text, pieces.isHidden);
@@ -37,7 +37,7 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
 export function withoutPartialStart(hidden: string): string {
   const start = hidden.startsWith(replacement) ? replacement.length : 0;
   const next = hidden.indexOf(replacement, start);
-  const end = next === -1 ? start + mostPartial : Math.min(start + mostPartial, next);
+  const end = next === -1 ? start + maxPartial : Math.min(start + maxPartial, next);
   return hidden.slice(0, start) + hidden.slice(end);
 }
 

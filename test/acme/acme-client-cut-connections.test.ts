@@ -93,7 +93,7 @@ for (const reset of [false, true]) {
       const { ca, client } = parts;
       const step = (await stepsOf(parts)).get(kind);
       assert(step);
-      const whole = await usualAnswer(parts, kind, step);
+      const whole = await defaultAnswer(parts, kind, step);
       const size = ca.sizeOf(kind);
       const fail = async (cutAfter: number) => {
         const restore = ca.overrideAll(kind, { ...whole, cutAfter, reset });
@@ -126,7 +126,7 @@ function isCut(error: unknown): boolean {
 }
 
 /** The usual answer to the step, which happens, so that the answer can be given again without its effect. */
-async function usualAnswer({ ca, client }: Parts, kind: AcmeKind, step: Step): Promise<ScriptedReply> {
+async function defaultAnswer({ ca, client }: Parts, kind: AcmeKind, step: Step): Promise<ScriptedReply> {
   const answers: ScriptedReply[] = [];
   const keep: Override = async (_, usual) => {
     const answer = await usual();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 const root = join(import.meta.dirname, '..', '..');
-const mostSentences = 4;
+const maxSentences = 4;
 
 const refused = [
   ...['whoever', 'whatever', 'somebody', 'anybody', 'nobody', 'anew', 'shall', 'mend', 'hence', 'thereof'],
@@ -31,7 +31,7 @@ function complaints(markdown: string): string[] {
     .map((paragraph) => paragraph.trim())
     .filter((paragraph) => !/^[|#]/.test(paragraph));
   const long = paragraphs.filter(
-    (paragraph) => [...paragraph.matchAll(/[.!?](?:\*\*)?(?=\s+[A-Z`*(]|\s*$)/g)].length > mostSentences,
+    (paragraph) => [...paragraph.matchAll(/[.!?](?:\*\*)?(?=\s+[A-Z`*(]|\s*$)/g)].length > maxSentences,
   );
   return [...words, ...long.map((paragraph) => `${paragraph.slice(0, 60)}…`)];
 }

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 
-const mostTries = 8;
+const maxTries = 8;
 
 const aMebibyteOfNumbers = `[${'1,'.repeat(524_287)}1]`;
 /** Milliseconds that parsing these numbers takes on the machine for which the limits are stated. */
-const usualParse = 4;
+const defaultParse = 4;
 
 /** A limit is never multiplied by more: work that takes five times its limit always exceeds it. */
 const largestSlowness = 4;
@@ -19,7 +19,7 @@ function slowness(): number {
   const took = processorTimeOf(() => {
     for (let count = 0; count < parses; count += 1) JSON.parse(aMebibyteOfNumbers);
   });
-  return Math.min(largestSlowness, Math.max(1, took / parses / usualParse));
+  return Math.min(largestSlowness, Math.max(1, took / parses / defaultParse));
 }
 
 /**
@@ -34,7 +34,7 @@ export async function assertBrief(
   for (let most = limit, tries = 1; ; tries += 1) {
     const took = await measure();
     if (took < most) return;
-    assert(tries < mostTries, `${what} took ${took} ms of processor time, with a limit of ${most} ms`);
+    assert(tries < maxTries, `${what} took ${took} ms of processor time, with a limit of ${most} ms`);
     most = limit * slowness();
   }
 }

@@ -23,7 +23,7 @@ const endless = createServer((_request, response) => {
   const send = () => {
     while (sent < 1024 * mebibyte) {
       sent += mebibyte;
-      mostSent = Math.max(mostSent, sent);
+      maxSent = Math.max(maxSent, sent);
       if (!response.write(letters)) return;
     }
     response.end();
@@ -31,7 +31,7 @@ const endless = createServer((_request, response) => {
   response.on('drain', send);
   send();
 });
-let mostSent = 0;
+let maxSent = 0;
 let endlessUrl = '';
 
 before(async () => {
@@ -53,7 +53,7 @@ for (const tool of ['curl', 'wget'] as const) {
       assert.match(failed.stderr, tooLarge);
       // No shell reports the signal that ended the download.
       assert.doesNotMatch(failed.stderr, /limit exceeded|signal|attempts/i);
-      assert.ok(mostSent < 64 * mebibyte, `the server sent ${mostSent} bytes`);
+      assert.ok(maxSent < 64 * mebibyte, `the server sent ${maxSent} bytes`);
       assert.deepEqual(leftoversOf(client.destination), []);
     },
     tool,

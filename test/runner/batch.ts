@@ -22,7 +22,7 @@ export type FileOutcome = {
 const guard = 'read -r line; kill -s KILL -- "-$1"';
 
 /** A batch that takes longer hangs: the longest needs five minutes on a machine with other work on it. */
-const mostMinutes = 30;
+const maxMinutes = 30;
 
 const keptOutput = 64 * 1024;
 
@@ -106,7 +106,7 @@ async function runProcess(
     watch.kill('SIGKILL');
   };
   process.once('exit', end);
-  const timer = setTimeout(() => signal(pid, 'SIGTERM'), mostMinutes * 60_000);
+  const timer = setTimeout(() => signal(pid, 'SIGTERM'), maxMinutes * 60_000);
   let output = '';
   for (const stream of [runner.stdout, runner.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -99,7 +99,7 @@ const takesMinutes =
 const hasTestOfFiles = /\bofFiles\(/;
 
 /** Starting a process and loading the product costs more than most files do. */
-const mostTogether = { commands: 8, others: 20, postgres: 12 };
+const maxTogether = { commands: 8, others: 20, postgres: 12 };
 
 /** Plans a run. Throws if a program that VAULT_TEST_ALL=1 asks for is missing. */
 export function plan({ paths, isFast, isWhole }: PlanOptions): Plan {
@@ -117,11 +117,11 @@ export function plan({ paths, isFast, isWhole }: PlanOptions): Plan {
   const shared = [
     ...inGroups(
       together.filter((file) => commandFolders.test(file)),
-      mostTogether.commands,
+      maxTogether.commands,
     ),
     ...inGroups(
       together.filter((file) => !commandFolders.test(file)),
-      mostTogether.others,
+      maxTogether.others,
     ),
   ].map((files): Batch => ({ files, engine: 'sqlite' }));
   const single = wanted
@@ -157,7 +157,7 @@ function planPostgres(isNamed: (file: string) => boolean, imports: Imports, isWh
       leftOut.push(
         `${suite}: ${found.length - short.length} files that take minutes, and ${short.length - files.length} that run in other commits; npm run test:whole runs them`,
       );
-    const most = Math.min(mostTogether.postgres, Math.max(1, Math.ceil(files.length / 2)));
+    const most = Math.min(maxTogether.postgres, Math.max(1, Math.ceil(files.length / 2)));
     batches.push(...inGroups(files, most).map((group): Batch => ({ files: group, engine: kind })));
   }
   return { batches, leftOut };

@@ -24,7 +24,7 @@ export type Pace = {
   readonly recoveryMs: number;
 };
 
-const usualPace: Pace = { faultMs: 3000, promptMs: 250, recoveryMs: 15_000 };
+const defaultPace: Pace = { faultMs: 3000, promptMs: 250, recoveryMs: 15_000 };
 
 /** A fault that lasts as long as these are not answered is one that they wait for. */
 const leastAnswers = 10;
@@ -298,7 +298,7 @@ export function cellsOf(rows: readonly Touched[]): Cell[] {
 }
 
 export const fileFaults: Chamber = async ({ program, folder, say }) => {
-  const scene = new FileScene({ program, folder }, usualPace);
+  const scene = new FileScene({ program, folder }, defaultPace);
   await scene.make();
   const rows = await scene.learn();
   say(`${rows.length} operations on ${new Set(rows.map(({ pattern }) => pattern)).size} files`);
@@ -339,7 +339,7 @@ function wordFor({ statuses, slowest, ended }: Outcome): string {
   const more = ended === undefined || ended === '' ? '' : ', then the server ends';
   if (statuses.none !== undefined) return `waits${more}`;
   if (statuses['503'] !== undefined) return `503${more}`;
-  return `${slowest < usualPace.promptMs ? '200' : 'late'}${more}`;
+  return `${slowest < defaultPace.promptMs ? '200' : 'late'}${more}`;
 }
 
 /** The lines of a Markdown table: operations on a file that are alike share a row. */

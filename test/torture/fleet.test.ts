@@ -7,7 +7,7 @@ import { checkFleet, fleetPlan } from './fleet.ts';
 test('a small fleet is renewed in time despite CA and DNS provider outages, without reaching a CA rate limit', async (t) => {
   const plan = {
     ...fleetPlan(40, 'short', day / 2),
-    ...{ runs: 1.7 * day, mostNames: 6, step: 10 * second },
+    ...{ runs: 1.7 * day, maxNames: 6, step: 10 * second },
     caDown: { ca: 1, from: 3 * hour, to: 6 * hour },
     providerDown: { provider: 3, from: 4 * hour, to: 10 * hour },
   };

@@ -17,7 +17,7 @@ export function fleetPlan(certificates: number, seed: string, dueWithin = 14 * d
       runs: dueWithin + 4 * day,
       broken: 0.05,
       twins: 0.04,
-      mostNames: 100,
+      maxNames: 100,
     },
     step: 5 * second,
     cas: [

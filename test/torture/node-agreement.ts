@@ -10,7 +10,7 @@ const host = 'vault.example';
 const artifacts = ['fullchain.crt', 'private.key', 'certificate.crt'];
 
 /** Only renewals that were queued before go on meanwhile, so the vault becomes quiet. */
-const mostTries = 50;
+const maxTries = 50;
 
 export class NodeAgreement {
   readonly #database: string;
@@ -59,7 +59,7 @@ export class NodeAgreement {
       const answers = await Promise.all(this.#nodes.map((node) => said(node, raw)));
       const after = await generation(this.#database);
       if (before === after) return answers;
-      if (tries === mostTries) throw new Error(`the vault changed in each of ${tries} comparisons`);
+      if (tries === maxTries) throw new Error(`the vault changed in each of ${tries} comparisons`);
     }
   }
 }

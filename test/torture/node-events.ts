@@ -19,7 +19,7 @@ export type Stage = {
   readonly balancer: Pick<Balancer, 'ready'>;
   readonly troubles: TroubledTimes;
   /** The longest pause of a node, in milliseconds. */
-  readonly longestPause: number;
+  readonly maxPause: number;
   /** The share of rounds in which something happens to the database. */
   readonly databaseShare: number;
 };
@@ -44,8 +44,8 @@ export async function torment(stage: Stage, chance: Chance, happened: Happened):
   const first = leader ?? chance.one(nodes);
   const second = chance.one(nodes.filter((node) => node !== first));
   troubles.begin();
-  begin(...nodeEvent(first, chance, stage.longestPause));
-  if (chance.happens(0.4)) begin(...nodeEvent(second, chance.child('second'), stage.longestPause));
+  begin(...nodeEvent(first, chance, stage.maxPause));
+  if (chance.happens(0.4)) begin(...nodeEvent(second, chance.child('second'), stage.maxPause));
   if (chance.happens(stage.databaseShare)) {
     const { name, happen } = chance.one(database.events);
     begin(name, happen);

@@ -9,7 +9,7 @@ import { tormentedServer } from './tormented-database.ts';
 
 test('responses of two nodes still hold after the nodes are killed and paused and their database crashes', async (t) => {
   const findings = await tormentNodes(shortOrder(t), {
-    ...{ rounds: 2, skews: [0, 0], clients: 3, longestPause: 2500, calm: 300 },
+    ...{ rounds: 2, skews: [0, 0], clients: 3, maxPause: 2500, calm: 300 },
     ...{ databaseShare: 1, killedCommands: 0, verify: 'last' },
     database: tormentedServer,
   });

@@ -35,7 +35,7 @@ export type NodesOptions = {
   readonly skews: readonly number[];
   /** The number of concurrent downloads. */
   readonly clients: number;
-  readonly longestPause: number;
+  readonly maxPause: number;
   /** How long the load goes on after each round, while nothing is broken, in milliseconds. */
   readonly calm: number;
   /** The share of commands that are killed. */
@@ -63,7 +63,7 @@ export async function tortureNodes(order: Order): Promise<readonly Finding[]> {
     rounds: order.amount('rounds') ?? 50,
     skews: [0, 60, -60],
     clients: order.amount('clients') ?? 6,
-    longestPause: 25_000,
+    maxPause: 25_000,
     ...{ calm: 1500, databaseShare: 0.6, killedCommands: 0.1, verify: 'each' },
     database: withoutCluster === undefined ? cluster : tormentedServer,
   });
@@ -105,8 +105,8 @@ async function run(order: Order, options: NodesOptions, t: Ending): Promise<read
   const agreement = new NodeAgreement(nodes, database.url);
   const truths = new ServerTruths(database.url);
   const auditTruth = new AuditTruth(join(folder, 'checkpoints'));
-  const { longestPause, databaseShare } = options;
-  const stage = { nodes, database, balancer, troubles, longestPause, databaseShare };
+  const { maxPause, databaseShare } = options;
+  const stage = { nodes, database, balancer, troubles, maxPause, databaseShare };
   const happened: Happened = new Map();
   t.after(async () => {
     await shifts.end();

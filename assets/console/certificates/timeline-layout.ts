@@ -29,16 +29,16 @@ export type Layout = {
 };
 
 /** Up to this many certificates get a named row each. */
-export const mostNamed = 16;
+export const maxNamed = 16;
 /** With more certificates, up to this many that need attention get a named row. */
-const mostTrouble = 12;
-const mostThin = 64;
+const maxTrouble = 12;
+const maxThinPages = 64;
 
 export function timelineLayout(lives: readonly Life[], now: number): Layout {
   const sorted = lives.toSorted((a, b) => byHealth(a.health, b.health) || a.to - b.to);
-  const isSmall = sorted.length <= mostNamed;
+  const isSmall = sorted.length <= maxNamed;
   const trouble = sorted.filter(({ health }) => health === 'bad' || health === 'warning');
-  const named = isSmall ? sorted : trouble.slice(0, mostTrouble);
+  const named = isSmall ? sorted : trouble.slice(0, maxTrouble);
   const rest = isSmall ? [] : sorted.slice(named.length);
   return { named: named.map(single), thin: thinRows(rest), ...span(lives, now) };
 }
@@ -51,7 +51,7 @@ function thinRows(rest: readonly Life[]): Row[] {
   for (const [health, group] of Map.groupBy(rest, (life) => life.health)) {
     // Certificates that need attention get rows of their own even among thousands of others.
     const isTrouble = health === 'bad' || health === 'warning';
-    const size = isTrouble ? Math.ceil(group.length / mostTrouble) : Math.ceil(rest.length / mostThin);
+    const size = isTrouble ? Math.ceil(group.length / maxTrouble) : Math.ceil(rest.length / maxThinPages);
     for (let at = 0; at < group.length; at += size) rows.push(grouped(group.slice(at, at + size)));
   }
   return rows;

@@ -30,7 +30,7 @@ export type Walk = {
 };
 
 /** As in the kernel. */
-const mostLinks = 40;
+const maxLinks = 40;
 
 /**
  * Walks an absolute path as the user `uid`. Root and this user may own components, others may not. Others can create entries
@@ -78,7 +78,7 @@ export async function walk(
         continue;
       }
       links += 1;
-      if (links > mostLinks) return ended('ELOOP');
+      if (links > maxLinks) return ended('ELOOP');
       const target = await readlink(entry);
       rest = [...target.split('/'), ...rest];
       if (target.startsWith('/')) {

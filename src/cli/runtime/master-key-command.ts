@@ -19,7 +19,7 @@ import { refuseForeignProgram } from '../terminal/private-files.ts';
 const timeoutMs = 60 * second;
 
 /** Longer output is not a key. */
-const mostPrinted = 1024;
+const maxPrinted = 1024;
 
 const hexadecimal = /^[0-9a-f]{64}$/i;
 /** Also the URL alphabet (RFC 4648 §5), with or without padding. */
@@ -32,7 +32,7 @@ export async function masterKeyFrom(
   { credentialsDir }: Pick<Settings, 'credentialsDir'>,
 ): Promise<MasterKey> {
   const opened = await openedProgram(program);
-  const printed = Buffer.alloc(mostPrinted);
+  const printed = Buffer.alloc(maxPrinted);
   const tooMuch = new AbortController();
   let size = 0;
   const run = {
@@ -40,7 +40,7 @@ export async function masterKeyFrom(
     // The program may need a systemd credential of this service.
     environment: credentialsDir === undefined ? {} : { CREDENTIALS_DIRECTORY: credentialsDir },
     takeOutput: (chunk: Buffer) => {
-      if (size + chunk.length > mostPrinted) tooMuch.abort();
+      if (size + chunk.length > maxPrinted) tooMuch.abort();
       else chunk.copy(printed, size);
       size += chunk.length;
       chunk.fill(0);
@@ -48,7 +48,7 @@ export async function masterKeyFrom(
   };
   try {
     const end = await runHook(world, run, tooMuch.signal);
-    if (tooMuch.signal.aborted) throw invalidKey(program, `more than ${mostPrinted} bytes`);
+    if (tooMuch.signal.aborted) throw invalidKey(program, `more than ${maxPrinted} bytes`);
     if (!end.started || end.stopped !== undefined || end.exitCode !== 0) {
       const failure = hookFailure(run, end, [printed.subarray(0, size).toString('latin1').trim()]);
       throw new OperatorError(`the master key command failed: ${failure}`, {

@@ -13,7 +13,7 @@ import { Keyring, keyFilesBeside } from '../../crypto/secrets/keyring.ts';
 import { createMasterKey, type KeyFile, keyIn } from '../../crypto/secrets/master-key-file.ts';
 import { PassphraseKey } from '../../crypto/secrets/passphrase-key.ts';
 import { passphraseCost } from '../../crypto/secrets/passphrase-seal.ts';
-import { passphraseComplaint } from '../../domain/backup/backup.ts';
+import { passphraseIssue } from '../../domain/backup/backup.ts';
 import type { Settings } from '../settings/settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
 import { askPassword } from '../terminal/prompt.ts';
@@ -71,9 +71,9 @@ export class Unlocking {
     const { masterKeyFile, masterKeyPassphraseFile } = this.#places;
     if (masterKeyPassphraseFile === undefined) return undefined;
     const [passphrase] = await this.#read(masterKeyFile);
-    const complaint = passphraseComplaint(passphrase);
-    if (complaint === undefined) return PassphraseKey.fresh(world, passphrase, passphraseCost);
-    throw new OperatorError(`passphrase in ${masterKeyPassphraseFile} refused: ${complaint}`, {
+    const issue = passphraseIssue(passphrase);
+    if (issue === undefined) return PassphraseKey.fresh(world, passphrase, passphraseCost);
+    throw new OperatorError(`passphrase in ${masterKeyPassphraseFile} refused: ${issue}`, {
       hint: 'An attacker who finds the key file can guess offline. Write a longer passphrase to the file.',
     });
   }

@@ -18,10 +18,10 @@ import type { Settings } from '../settings/settings.ts';
 import type { Environment } from '../terminal/terminal.ts';
 
 /** A backup that takes longer has failed. */
-const longestBackup = hour;
+const maxBackup = hour;
 
 /** How long a backup may take to remove its draft when the server stops. */
-const longestCleanUp = 10 * second;
+const maxCleanUp = 10 * second;
 
 /** What the child process answers. */
 export type BackupAnswer = PlanOutcome | { readonly failure: string; readonly hint?: string | undefined };
@@ -77,8 +77,8 @@ export class BackupProcess {
 
   /** Resolves after the time of a backup, or soon after `signal`. */
   async #tooLong(signal: AbortSignal, over: AbortSignal): Promise<undefined> {
-    await this.#world.sleep(longestBackup, AbortSignal.any([signal, over]));
-    if (!over.aborted && signal.aborted) await this.#world.sleep(longestCleanUp, over);
+    await this.#world.sleep(maxBackup, AbortSignal.any([signal, over]));
+    if (!over.aborted && signal.aborted) await this.#world.sleep(maxCleanUp, over);
   }
 
   /** Kills a process. One that waits for a disk ends when the disk answers, and holds up nothing here. */

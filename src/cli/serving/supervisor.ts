@@ -9,7 +9,7 @@ import type { Log } from '../../base/log.ts';
 import type { Environment } from '../terminal/terminal.ts';
 
 const messenger = 'systemd-notify';
-const longestSend = 10 * second;
+const maxSend = 10 * second;
 
 export type Supervisor = {
   /** The watchdog interval in milliseconds; undefined without a watchdog. */
@@ -55,7 +55,7 @@ async function send(assignments: readonly string[], env: Record<string, string>)
   const child = spawn(messenger, assignments, {
     env,
     stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: longestSend,
+    timeout: maxSend,
   });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

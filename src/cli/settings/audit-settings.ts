@@ -36,7 +36,7 @@ export const auditOptions = {
   },
 } as const;
 
-const usualLowSpace = 1_000_000_000;
+const defaultLowSpace = 1_000_000_000;
 
 export type AuditSettings = {
   /** Milliseconds; undefined to keep events forever. */
@@ -73,7 +73,7 @@ function retention(setting: Found | undefined): number | undefined {
 }
 
 function lowSpace(setting: Found | undefined): number {
-  if (setting === undefined) return usualLowSpace;
+  if (setting === undefined) return defaultLowSpace;
   const bytes = setting.value === '0' ? 0 : parseByteSize(setting.value);
   if (bytes !== undefined) return bytes;
   throw new OperatorError(`${setting.from}: "${setting.value}" is not a size`, {

@@ -1,7 +1,7 @@
 /** The settings of clients: trusted proxies, connection limit and API key rate. */
 
 import { OperatorError } from '../../base/operator-error.ts';
-import { usualConnectionLimits } from '../../http/server/connection-limits.ts';
+import { defaultConnectionLimits } from '../../http/server/connection-limits.ts';
 import { type IpNetwork, ipNetworkRule, parseIpNetwork } from '../../net/ip-network.ts';
 import type { Found } from './setting-values.ts';
 
@@ -14,7 +14,7 @@ export const clientOptions = {
   'max-connections': {
     type: 'string',
     valueHint: 'N',
-    description: `the maximum number of open connections (default: ${usualConnectionLimits.most})`,
+    description: `the maximum number of open connections (default: ${defaultConnectionLimits.most})`,
   },
   'api-key-rate': {
     type: 'string',
@@ -37,7 +37,7 @@ export function clientSettings(
 ): ClientSettings {
   return {
     trustedProxies: trustedProxies(setting('trusted-proxies')),
-    maxConnections: wholeNumber(setting('max-connections'), usualConnectionLimits.most, [10, 1_000_000]),
+    maxConnections: wholeNumber(setting('max-connections'), defaultConnectionLimits.most, [10, 1_000_000]),
     apiKeyRate: apiKeyRate(setting('api-key-rate')),
   };
 }

@@ -25,8 +25,8 @@ export type DatabaseSettings = {
   readonly databaseSurroundings: { readonly environment: Environment; readonly home: string | undefined };
 };
 
-const usualConnections = 8;
-const mostConnections = 200;
+const defaultConnections = 8;
+const maxConnections = 200;
 
 /** Throws OperatorError that names the invalid setting. */
 export function databaseSettings(
@@ -61,10 +61,10 @@ export function refuseVisiblePassword({ value, from }: Found): void {
 }
 
 function connections(found: Found | undefined): number {
-  if (found === undefined) return usualConnections;
+  if (found === undefined) return defaultConnections;
   const count = /^\d{1,4}$/.test(found.value) ? Number(found.value) : 0;
-  if (count >= 1 && count <= mostConnections) return count;
-  throw new OperatorError(`${found.from}: "${found.value}" is not a number from 1 to ${mostConnections}`, {
+  if (count >= 1 && count <= maxConnections) return count;
+  throw new OperatorError(`${found.from}: "${found.value}" is not a number from 1 to ${maxConnections}`, {
     hint: 'Each node opens that many connections, and three more. The server must allow them all (max_connections).',
   });
 }

@@ -28,7 +28,7 @@ export type ListForm<T> = {
 export const jsonOption = { json: { type: 'boolean', description: 'print JSON' } } as const;
 
 /** A terminal that does not know its width, such as a serial console. */
-const usualWidth = 80;
+const defaultWidth = 80;
 
 const gap = 2;
 
@@ -61,7 +61,7 @@ export function printTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
 ): void {
-  const width = stdout.isTTY ? stdout.columns || usualWidth : Number.POSITIVE_INFINITY;
+  const width = stdout.isTTY ? stdout.columns || defaultWidth : Number.POSITIVE_INFINITY;
   stdout.write(table(columns, rows, width));
 }
 

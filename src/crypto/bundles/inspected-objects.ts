@@ -34,7 +34,7 @@ export type InspectedObject =
   | { readonly kind: 'other'; readonly label: string };
 
 /** More than any bundle of roots holds. */
-const mostObjects = 1000;
+const maxObjects = 1000;
 
 /** Labels whose content must be what they say. */
 const understood =
@@ -56,9 +56,9 @@ export async function inspectedObjects(
     const objects = encrypted ? [{ kind: 'encrypted_private_key' } as const] : await objectsIn(der, label);
     if (objects === undefined) throw label === '' ? unknown(name) : damaged(name, label);
     found.push(...objects);
-    if (found.length > mostObjects) {
+    if (found.length > maxObjects) {
       throw new Problem('payload_too_large', {
-        detail: `${name} holds more than ${mostObjects} objects.`,
+        detail: `${name} holds more than ${maxObjects} objects.`,
         hint: 'Inspect a part of it.',
       });
     }

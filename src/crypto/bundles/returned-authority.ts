@@ -12,8 +12,8 @@ import { RequestRefused } from '../x509/request-refused.ts';
 import { refusal } from './bundle-refusals.ts';
 
 /** The largest file that is read, in bytes, and the most certificates in it. */
-export const longestReturnedFile = 65_536;
-const mostCertificates = 10;
+export const maxReturnedFileSize = 65_536;
+const maxCertificates = 10;
 
 /** What a certificate must have left to be worth the change. */
 const shortestRest = day;
@@ -53,7 +53,7 @@ export function readReturnedAuthority(file: Buffer, publicKey: Buffer, now: numb
 }
 
 function certificatesIn(file: Buffer): AuthorityCertificate[] {
-  if (file.length > longestReturnedFile) {
+  if (file.length > maxReturnedFileSize) {
     throw new Problem('payload_too_large', {
       detail: 'The file is larger than 64 KiB.',
       hint: 'Send only the certificate for the CSR, the intermediates of the CA and its root.',
@@ -68,9 +68,9 @@ function certificatesIn(file: Buffer): AuthorityCertificate[] {
   }
   const found = blocks.filter(({ label }) => /^(X509 |TRUSTED )?CERTIFICATE$/.test(label));
   if (found.length === 0) throw noCertificate(file, blocks[0]?.label);
-  if (found.length > mostCertificates) {
+  if (found.length > maxCertificates) {
     throw refusal(
-      `The file has ${found.length} certificates; at most ${mostCertificates} are read.`,
+      `The file has ${found.length} certificates; at most ${maxCertificates} are read.`,
       'Send only the certificate for the CSR, the intermediates of the CA and its root, not a store of all CAs.',
     );
   }
@@ -199,9 +199,9 @@ function checked(path: readonly AuthorityCertificate[], now: number): ReturnedAu
 /** A CA certificate with `below` CAs below it in the chain (RFC 5280 §6.1.4). */
 function refuseUnfit(one: AuthorityCertificate, below: number, now: number): void {
   const title = titleOf(one.x509);
-  const complaint = validityOf(one, now);
-  if (complaint !== undefined) {
-    throw refusal(complaint, 'Ask the CA for current certificates, and check the clock of this machine.');
+  const issue = validityOf(one, now);
+  if (issue !== undefined) {
+    throw refusal(issue, 'Ask the CA for current certificates, and check the clock of this machine.');
   }
   if (!one.isAuthority) {
     throw refusal(

@@ -3,16 +3,16 @@ import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 
 /** Characters; `openssl` reads at most 1023 bytes of a password. */
-const mostCharacters = 128;
+const maxCharacters = 128;
 
 /**
  * The password. Throws `invalid_request` if it is empty, which programs encode in two different ways, too long, or contains
  * control characters, which people cannot enter again. Nothing is normalized: programs that read the file don't do it either.
  */
 export function keystorePassword(text: string): Secret<string> {
-  const hint = `Use 1 to ${mostCharacters} characters.`;
+  const hint = `Use 1 to ${maxCharacters} characters.`;
   if (text === '') throw new Problem('invalid_request', { detail: 'The keystore password is empty.', hint });
-  if (text.length > mostCharacters && [...text].length > mostCharacters) {
+  if (text.length > maxCharacters && [...text].length > maxCharacters) {
     throw new Problem('invalid_request', { detail: 'The keystore password is too long.', hint });
   }
   if (/\p{Cc}|\p{Cs}/u.test(text)) {

@@ -14,7 +14,7 @@ const issuer = 'certificate-vault';
 const purpose = 'sign: session';
 
 /** Our tokens have about 300 characters; longer ones are not parsed. */
-const longestToken = 1000;
+const maxTokenLength = 1000;
 
 export type SessionToken = {
   readonly token: Secret<string>;
@@ -52,7 +52,7 @@ export async function readSessionToken(
   token: string,
   now: number,
 ): Promise<Buffer | undefined> {
-  if (token.length > longestToken) return undefined;
+  if (token.length > maxTokenLength) return undefined;
   for (const masterKey of masterKeys) {
     const idHash = await readSignedBy(masterKey, token, now);
     if (idHash !== undefined) return idHash;

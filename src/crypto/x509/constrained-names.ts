@@ -19,7 +19,7 @@ export type NameLists = {
 export type ConstrainedNames = { readonly permitted: NameLists; readonly excluded: NameLists };
 
 /** The most names in the constraints of one certificate: each name of each certificate is compared with each. */
-const mostNames = 500;
+const maxNames = 500;
 
 const emailTag = 0x81;
 const dnsTag = 0x82;
@@ -36,7 +36,7 @@ export function constrainedNames(content: Buffer): ConstrainedNames {
   const file = new DerReader(content);
   const constraints = file.enter(derTags.sequence);
   file.end();
-  const count = { left: mostNames };
+  const count = { left: maxNames };
   const permitted = constraints.nextTag === 0xa0 ? subtrees(constraints.next().content, count) : noNames;
   const excluded = constraints.nextTag === 0xa1 ? subtrees(constraints.next().content, count) : noNames;
   constraints.end();
@@ -55,7 +55,7 @@ function subtrees(content: Buffer, count: { left: number }): NameLists {
   const list = new DerReader(content);
   while (!list.isDone) {
     count.left -= 1;
-    if (count.left < 0) throw new RequestRefused(`has more than ${mostNames} name constraints`);
+    if (count.left < 0) throw new RequestRefused(`has more than ${maxNames} name constraints`);
     const subtree = list.enter(derTags.sequence);
     const { tag, content: base } = subtree.next();
     // RFC 5280 has no use for a minimum or a maximum.

@@ -31,9 +31,9 @@ const weakSignatures: Readonly<Record<string, string>> = {
 };
 
 const fewestBits = 2048;
-const mostBits = 4096;
+const maxBits = 4096;
 /** 65537, which every program uses; another one is a mistake or an attack. */
-const usualExponent = Buffer.from('010001', 'hex');
+const defaultExponent = Buffer.from('010001', 'hex');
 
 const keyRule = 'use RSA with 2048 to 4096 bits, P-256, P-384 or Ed25519';
 
@@ -62,10 +62,10 @@ function refuseWeakRsa(der: Buffer): void {
   const exponent = positive(key.take(derTags.integer).content);
   key.end();
   const size = bitsOf(modulus);
-  if (size < fewestBits || size > mostBits || size % 8 !== 0) {
+  if (size < fewestBits || size > maxBits || size % 8 !== 0) {
     throw new RequestRefused(`has an RSA key of ${size} bits; ${keyRule}`, 'key');
   }
-  if (!exponent.equals(usualExponent)) {
+  if (!exponent.equals(defaultExponent)) {
     throw new RequestRefused('has an RSA key with an exponent other than 65537; generate another key', 'key');
   }
   if (((modulus.at(-1) ?? 0) & 1) === 0)

@@ -13,7 +13,7 @@ import { RequestRefused } from './request-refused.ts';
 import { type RequestedNames, requestedNames } from './requested-names.ts';
 
 /** The largest request that is read, in bytes of its file. */
-export const longestRequest = 65_536;
+export const maxRequestSize = 65_536;
 
 export type SigningRequest = RequestedNames & {
   /** In the strict form, so that equal requests are equal texts. */
@@ -34,7 +34,7 @@ const label = /^(NEW )?CERTIFICATE REQUEST$/;
  * RequestRefused for anything but one request with a key and names that a CA may certify.
  */
 export function readSigningRequest(text: string): SigningRequest {
-  if (text.length > longestRequest) throw new RequestRefused('is larger than 64 KiB');
+  if (text.length > maxRequestSize) throw new RequestRefused('is larger than 64 KiB');
   const blocks = blocksIn(text);
   if (blocks.some((block) => block.label.endsWith('PRIVATE KEY'))) {
     throw new RequestRefused('comes with a private key, which must stay where it is; send the request alone');
@@ -54,7 +54,7 @@ export function readSigningRequest(text: string): SigningRequest {
 
 /** The request in DER. Throws like `readSigningRequest`. */
 export function readRequestDer(der: Buffer): SigningRequest {
-  if (der.length > longestRequest) throw new RequestRefused('is larger than 64 KiB');
+  if (der.length > maxRequestSize) throw new RequestRefused('is larger than 64 KiB');
   try {
     return requestIn(der);
   } catch (error) {

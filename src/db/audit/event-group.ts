@@ -7,7 +7,7 @@ type Transact = (next: () => readonly NewAuditEvent[]) => Promise<void>;
 type Group = { readonly events: NewAuditEvent[]; readonly recorded: Promise<void> };
 
 /** Bounds the time that a transaction takes. */
-const mostEvents = 500;
+const maxEvents = 500;
 
 export class EventGroup {
   readonly #transact: Transact;
@@ -20,7 +20,7 @@ export class EventGroup {
 
   /** Resolves once the events are durable; rejects with what keeps them from it. */
   append(events: readonly NewAuditEvent[]): Promise<void> {
-    if (this.#group === undefined || this.#group.events.length >= mostEvents) this.#group = this.#begin();
+    if (this.#group === undefined || this.#group.events.length >= maxEvents) this.#group = this.#begin();
     this.#group.events.push(...events);
     return this.#group.recorded;
   }

@@ -27,11 +27,11 @@ export type PoolOptions = {
   readonly isPipelined?: boolean;
 };
 
-const usualLimits: ServerLimits = { statementMs: 10_000, lockMs: 5000, idleInTransactionMs: 10_000 };
+const defaultLimits: ServerLimits = { statementMs: 10_000, lockMs: 5000, idleInTransactionMs: 10_000 };
 const usual = { size: 10, patienceMs: 5000, isPipelined: false } as const;
 const shortPatienceMs = 1000;
 const firstPauseMs = 50;
-const longestPauseMs = 2000;
+const maxPauseMs = 2000;
 
 type Waiter = {
   readonly resolve: (connection: PostgresConnection) => void;
@@ -58,7 +58,7 @@ export class ConnectionPool {
   constructor(options: PoolOptions) {
     this.url = options.url;
     this.#world = options.world;
-    this.#limits = { ...usualLimits, ...options.limits };
+    this.#limits = { ...defaultLimits, ...options.limits };
     this.#options = { ...usual, ...options, limits: this.#limits };
   }
 
@@ -224,7 +224,7 @@ export class ConnectionPool {
 
   /** Half of it by chance, so that nodes do not all come back in the same moment. */
   #pauseMs(): number {
-    const most = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures - 1, 10));
+    const most = Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(this.#failures - 1, 10));
     return most / 2 + (most / 2) * (this.#world.randomBytes(1)[0] ?? 0) * (1 / 256);
   }
 

@@ -52,7 +52,7 @@ const known = [
 const socketFolder = '/var/run/postgresql';
 const writable = ['any', 'read-write', 'primary'];
 const defaultTimeoutSeconds = 5;
-const longestTimeoutSeconds = 600;
+const maxTimeoutSeconds = 600;
 
 /** Throws OperatorError, which never contains the password. */
 export function parseConnectionUrl(text: string, surroundings: ConnectionSurroundings): ConnectionUrl {
@@ -169,8 +169,8 @@ function sslMode(text: string | undefined, name: string): SslMode | undefined {
 function timeoutOf(text: string | undefined): number {
   if (text === undefined) return defaultTimeoutSeconds;
   const seconds = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (seconds >= 1 && seconds <= longestTimeoutSeconds) return seconds;
-  throw refused(`has a connect_timeout that is not a number of seconds from 1 to ${longestTimeoutSeconds}`);
+  if (seconds >= 1 && seconds <= maxTimeoutSeconds) return seconds;
+  throw refused(`has a connect_timeout that is not a number of seconds from 1 to ${maxTimeoutSeconds}`);
 }
 
 /** Needs no quotes in SQL, and is not one of PostgreSQL's own. */

@@ -19,7 +19,7 @@ import { postgresDialect } from './postgres-dialect.ts';
 import { serverFacts } from './server-facts.ts';
 import { bePatient, wholePostgres } from './whole-database.ts';
 
-const usualConnections = 8;
+const defaultConnections = 8;
 
 /** All transactions of all nodes, one at a time. */
 const lockGeneration = "select 1 from settings where key = 'generation' for update";
@@ -68,7 +68,7 @@ export class PostgresEngine implements Engine {
    * OperatorError if it, or what is in the database, is not fit for a vault; then nothing has changed.
    */
   static async open(text: string, options: ServerOptions): Promise<PostgresEngine> {
-    const { world, environment = {}, home, connections = usualConnections } = options;
+    const { world, environment = {}, home, connections = defaultConnections } = options;
     const url = parseConnectionUrl(text, { environment, home });
     const pools = {
       reading: new ConnectionPool({ url, world, size: connections }),

@@ -5,8 +5,8 @@
  */
 
 const prepareAt = 3;
-const mostPrepared = 300;
-const mostCounted = 1000;
+const maxPrepared = 300;
+const maxCounted = 1000;
 
 /** All columns, as in `select *`, `"sessions".*` and `returning *`; not `count(*)`. */
 const allColumns = /(?:\bselect |\breturning |[.,] ?)\*/i;
@@ -18,10 +18,10 @@ export class StatementNames {
   /** The name under which the session prepares the text; undefined if it does not. */
   nameOf(sql: string): string | undefined {
     const known = this.#names.get(sql);
-    if (known !== undefined || this.#names.size >= mostPrepared || allColumns.test(sql)) return known;
+    if (known !== undefined || this.#names.size >= maxPrepared || allColumns.test(sql)) return known;
     const count = (this.#counts.get(sql) ?? 0) + 1;
     if (count < prepareAt) {
-      if (this.#counts.size >= mostCounted) this.#counts.clear();
+      if (this.#counts.size >= maxCounted) this.#counts.clear();
       this.#counts.set(sql, count);
       return undefined;
     }

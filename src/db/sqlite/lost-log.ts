@@ -36,7 +36,7 @@ export class LostLogError extends StorageError {
 }
 
 /** How often a checkpoint waits for a reader of this process, and how long each time. */
-const mostTries = 100;
+const maxTries = 100;
 const pauseMs = 20;
 
 /**
@@ -84,7 +84,7 @@ export async function saveLostLog(
 
 async function foldAll(database: BetterSqlite3.Database, world: Pick<World, 'sleep'>): Promise<void> {
   for (let tries = 0; !emptyLog(database); tries += 1) {
-    if (tries === mostTries) {
+    if (tries === maxTries) {
       throw new StorageError(
         `cannot save the write-ahead log of ${database.name} while the database is being read`,
         {

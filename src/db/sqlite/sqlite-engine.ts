@@ -48,7 +48,7 @@ export type OpenOptions = {
 };
 
 /** A lock of another process is waited for 5 s; a healthy disk takes milliseconds. */
-const mostSeconds = 30;
+const maxSeconds = 30;
 
 export class SqliteEngine implements Engine {
   readonly reading: Dialect;
@@ -206,7 +206,7 @@ export class SqliteEngine implements Engine {
 
   requireProgress(): void {
     const seconds = Math.floor((this.#writing.waiting?.() ?? 0) / 1000);
-    if (seconds < mostSeconds) return;
+    if (seconds < maxSeconds) return;
     throw new StorageError(
       `the disk of the database has not answered for ${seconds} s (${this.#reading.name})`,
       { hint: 'Check the disk and the kernel log.' },

@@ -3,7 +3,7 @@ import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 
 /** A transaction without a request for this long is abandoned: the event loop of its process stalls. */
-const longestSilenceMs = 1000;
+const maxSilenceMs = 1000;
 
 export class TransactionGuard {
   readonly #world: Pick<World, 'sleep' | 'turn'>;
@@ -61,7 +61,7 @@ export class TransactionGuard {
       const before = this.#requests;
       // In two halves: the first one may have passed while the whole process was suspended.
       for (let half = 0; half < 2; half += 1)
-        await this.#world.sleep(longestSilenceMs / 2, this.#closing.signal);
+        await this.#world.sleep(maxSilenceMs / 2, this.#closing.signal);
       // A request may have arrived meanwhile, and is handled first.
       await this.#world.turn();
       if (this.#requests !== before || !this.#isOpen) continue;

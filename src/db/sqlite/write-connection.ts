@@ -45,7 +45,7 @@ export type WriteConnection = {
 const lockPatienceMs = 5000;
 /** Between two tries, each of which may block this thread briefly. */
 const shortestPauseMs = 5;
-const longestPauseMs = 40;
+const maxPauseMs = 40;
 
 /** How long a try may block this thread; transactions wait without blocking it. */
 const blockingPatienceMs = 10;
@@ -134,7 +134,7 @@ export class DirectConnection implements WriteConnection {
 
   async begin(): Promise<void> {
     await this.requireInPlace();
-    for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
+    for (let pause = shortestPauseMs; ; pause = Math.min(2 * pause, maxPauseMs)) {
       const before = this.#world.elapsed();
       try {
         this.#statements.execute('begin immediate', []);

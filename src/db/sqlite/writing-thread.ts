@@ -31,7 +31,7 @@ type AppendRequest = Extract<WriteRequest, { readonly do: 'append' }>;
 type OtherRequest = Exclude<WriteRequest, AppendRequest>;
 
 /** Bounds the time that a transaction takes. */
-const mostEvents = 500;
+const maxEvents = 500;
 
 /** For fewer events, a commit of their own costs too much. */
 const worthACommit = 16;
@@ -39,7 +39,7 @@ const worthACommit = 16;
 /** After a commit of this length, waiting a part of it for more events costs less than another commit. */
 const slowCommitMs = 4;
 const gatheringShare = 8;
-const longestGatheringMs = 5;
+const maxGatheringMs = 5;
 
 export class WritingThread {
   readonly #port: MessagePort;
@@ -97,7 +97,7 @@ export class WritingThread {
     this.#isQuick = commitMs < slowCommitMs;
     await this.#world.turn();
     if (this.#isQuick || this.#queue[0]?.do !== 'append') return;
-    await this.#world.sleep(Math.min(commitMs / gatheringShare, longestGatheringMs));
+    await this.#world.sleep(Math.min(commitMs / gatheringShare, maxGatheringMs));
   }
 
   /** While a transaction is open, its own requests: they are the only ones that are no events. */
@@ -195,11 +195,11 @@ export class WritingThread {
     const end = this.#queue.findIndex((request) => request.do !== 'append');
     const waiting = this.#queue.slice(0, end < 0 ? undefined : end) as AppendRequest[];
     const half = waiting.reduce((sum, request) => sum + request.count, count) / 2;
-    const most = this.#isQuick && this.#hasCores ? Math.max(half, worthACommit) : mostEvents;
+    const most = this.#isQuick && this.#hasCores ? Math.max(half, worthACommit) : maxEvents;
     let together = count;
     const others = waiting.findIndex((request) => {
       together += request.count;
-      return together > Math.min(most, mostEvents);
+      return together > Math.min(most, maxEvents);
     });
     return this.#queue.splice(0, others < 0 ? waiting.length : others) as AppendRequest[];
   }

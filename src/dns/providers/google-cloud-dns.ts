@@ -59,7 +59,7 @@ const conflicts = [404, 409, 412];
  * Version and algorithm of an RSA key in PKCS#8 (RFC 5208 §5, RFC 8017 §A.1), after a header with a two-byte length.
  */
 const rsaBegins = Buffer.from('020100300d06092a864886f70d0101010500', 'hex');
-const longestKey = 16_384;
+const maxKeyLength = 16_384;
 
 const zoneSchema = z.object({ name: z.string(), dnsName: z.string(), visibility: z.string().optional() });
 type ManagedZone = z.infer<typeof zoneSchema>;
@@ -252,6 +252,6 @@ function rsaKeyIn(text: string): string | undefined {
   const [, base64 = ''] =
     /-----BEGIN PRIVATE KEY-----([^-]{1,22000})-----END PRIVATE KEY-----/.exec(text) ?? [];
   const der = Buffer.from(base64, 'base64');
-  const isRsa = der.length <= longestKey && der.subarray(4, 4 + rsaBegins.length).equals(rsaBegins);
+  const isRsa = der.length <= maxKeyLength && der.subarray(4, 4 + rsaBegins.length).equals(rsaBegins);
   return isRsa ? encodePem('PRIVATE KEY', der) : undefined;
 }

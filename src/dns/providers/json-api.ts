@@ -12,7 +12,7 @@ import { parseRetryAfter } from '../../base/retry-after.ts';
 import { Secret } from '../../base/secret.ts';
 import { withoutTrailing } from '../../base/trailing.ts';
 import { OutboundError, type OutboundRequest } from '../../net/outbound-http.ts';
-import { mostPartial, withoutSecrets } from '../../net/without-secrets.ts';
+import { maxPartial, withoutSecrets } from '../../net/without-secrets.ts';
 import { type DnsContext, DnsProviderError } from '../dns-provider.ts';
 import { isPublicApi } from './api-settings.ts';
 
@@ -82,10 +82,10 @@ export type JsonApi = {
 };
 
 const retries = 3;
-const longestWait = 30 * second;
-const longestWords = 400;
+const maxWait = 30 * second;
+const maxWordsLength = 400;
 /** Only the beginning of what a provider says is searched for secrets and shown. */
-const mostSearched = 10 * longestWords;
+const maxSearched = 10 * maxWordsLength;
 const unreadable = Symbol('unreadable');
 
 export function jsonApi(options: ApiOptions): JsonApi {
@@ -131,7 +131,7 @@ export function jsonApi(options: ApiOptions): JsonApi {
       const failure = answer instanceof DnsProviderError ? answer : refusal(answer);
       const passes = answer instanceof DnsProviderError ? isCutOff(answer) : isTransient(answer);
       const wait = failure.retryAfterMs ?? 2 ** attempt * second;
-      if (!passes || attempt >= retries || wait > longestWait) throw failure;
+      if (!passes || attempt >= retries || wait > maxWait) throw failure;
       await pause(context, title, wait, signal);
     }
   };
@@ -241,10 +241,10 @@ function isCutOff({ cause }: DnsProviderError): boolean {
 
 function presentable(secrets: readonly Secret<string>[], words: string): string | undefined {
   const hidden = withoutSecrets(
-    words.slice(0, mostSearched),
+    words.slice(0, maxSearched),
     secrets.map((secret) => secret.expose()),
   );
   // Words that were cut may end in a part of a secret that is too short to recognize.
-  const whole = words.length > mostSearched ? hidden.slice(0, -mostPartial) : hidden;
-  return shortened(whole, longestWords) || undefined;
+  const whole = words.length > maxSearched ? hidden.slice(0, -maxPartial) : hidden;
+  return shortened(whole, maxWordsLength) || undefined;
 }

@@ -104,7 +104,7 @@ function checked<Config>(type: DnsProviderType<Config>): DnsProviderType {
   return { ...type, create: (config, context) => type.create(checkedConfig(type, config), context) };
 }
 
-const mostComplaints = 20;
+const maxIssues = 20;
 
 function checkedConfig<Config>(
   { type, config }: Pick<DnsProviderType<Config>, 'type' | 'config'>,
@@ -112,13 +112,13 @@ function checkedConfig<Config>(
 ): Config {
   const parsed = config.safeParse(value);
   if (parsed.success) return parsed.data;
-  const complaints = parsed.error.issues.flatMap((issue) => complaintsOf(issue));
-  const more = complaints.length > mostComplaints ? `; and ${complaints.length - mostComplaints} more` : '';
-  const shown = complaints.slice(0, mostComplaints).join('; ');
+  const issues = parsed.error.issues.flatMap((issue) => issuesOf(issue));
+  const more = issues.length > maxIssues ? `; and ${issues.length - maxIssues} more` : '';
+  const shown = issues.slice(0, maxIssues).join('; ');
   throw new DnsProviderError(`invalid settings for ${type}: ${shown}${more}`);
 }
 
-function complaintsOf(issue: z.core.$ZodIssue): string[] {
+function issuesOf(issue: z.core.$ZodIssue): string[] {
   const path = issue.path.map(String).map(shownKey).join('.');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => `${path === '' ? '' : `${path}.`}${shownKey(key)} is unknown`);

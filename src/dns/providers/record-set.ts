@@ -22,7 +22,7 @@ const attempts = 8;
 /** How often to read the set again while a value that was just added is missing. */
 const rereads = 4;
 const firstPause = 0.25 * second;
-const longestPause = 4 * second;
+const maxPause = 4 * second;
 
 /** A provider for such sets. Changes at one name run one after the other. */
 export function recordSetProvider<State>(
@@ -56,7 +56,7 @@ export function recordSetProvider<State>(
       const obstacle = await change(attempt);
       if (obstacle === undefined) return;
       if (obstacle !== 'unseen' && attempt + 1 >= attempts) throw obstacle;
-      await pause(context, title, Math.min(firstPause * 2 ** attempt, longestPause), signal);
+      await pause(context, title, Math.min(firstPause * 2 ** attempt, maxPause), signal);
     }
   };
 

@@ -11,7 +11,7 @@ export const title = 'Route 53';
 export const version = '/2013-04-01';
 
 /** Far more than an account can have. */
-const mostPages = 200;
+const maxPages = 200;
 
 export type HostedZone = { readonly id: string; readonly name: string };
 
@@ -43,7 +43,7 @@ export async function zoneId(
 async function zonesUnder(api: JsonApi, base: string, signal: AbortSignal): Promise<readonly HostedZone[]> {
   const found: HostedZone[] = [];
   let query: Record<string, string | number> | undefined = { dnsname: `${base}.`, maxitems: 100 };
-  for (let page = 0; query !== undefined && page < mostPages; page += 1) {
+  for (let page = 0; query !== undefined && page < maxPages; page += 1) {
     const request = {
       method: 'GET',
       path: `${version}/hostedzonesbyname`,

@@ -35,7 +35,7 @@ const permission =
 const transient = ['Throttling', 'ThrottlingException', 'PriorRequestNotComplete', 'PriorRequestIncomplete'];
 const polls = 12;
 const firstPoll = 5 * second;
-const longestPoll = 20 * second;
+const maxPoll = 20 * second;
 
 type HeldSet = { readonly ttl: string; readonly data: readonly string[] };
 
@@ -168,7 +168,7 @@ async function inSync(api: JsonApi, context: DnsContext, change: string, signal:
   const path = `${version}/change/${change}`;
   const purpose = 'return the status of the change';
   // An account may send five requests per second, and many orders may be waiting.
-  for (let poll = 0, wait = firstPoll; poll < polls; poll += 1, wait = Math.min(1.5 * wait, longestPoll)) {
+  for (let poll = 0, wait = firstPoll; poll < polls; poll += 1, wait = Math.min(1.5 * wait, maxPoll)) {
     await pause(context, title, wait, signal);
     try {
       const answer = await api.send({ method: 'GET', path, purpose, accept: [403, 404] }, signal);

@@ -33,7 +33,7 @@ const attemptsForMany = 3;
 /** How often to read a set again while a value that was just added is missing. */
 const rereads = 4;
 const firstPause = 0.25 * second;
-const longestPause = 4 * second;
+const maxPause = 4 * second;
 
 /** The operations for such zones; `open` finds the zone of a record. */
 export function zoneChangeProvider<Held>(
@@ -93,7 +93,7 @@ export function zoneChangeProvider<Held>(
       else if (attempt + 1 >= attempts) throw refusal;
       // If the set differs from the remembered one, read it at once.
       else if (attempt === 0) continue;
-      await pause(context, title, Math.min(firstPause * 2 ** attempt, longestPause), signal);
+      await pause(context, title, Math.min(firstPause * 2 ** attempt, maxPause), signal);
     }
   };
 

@@ -25,9 +25,9 @@ type PollResult = {
 };
 
 const firstPause = second;
-const longestPause = 15 * second;
+const maxPause = 15 * second;
 /** The longest pause if a person creates the record, which may take hours. */
-const longestPauseForPeople = 45 * second;
+const maxPauseForPeople = 45 * second;
 /** An outage of two seconds may be the very restart that loads the record; three failures in a row are not. */
 const failuresTolerated = 3;
 /** After this time, a split-horizon zone is assumed, and a configured resolver is queried too. */
@@ -53,7 +53,7 @@ export async function waitUntilVisible(
   const start = world.elapsed();
   const looks = records.map((record) => new RecordPoll(record, resolver));
   let missing = looks;
-  const longest = timeoutMs > hour ? longestPauseForPeople : longestPause;
+  const longest = timeoutMs > hour ? maxPauseForPeople : maxPause;
   for (let pause = firstPause; ; pause = Math.min(pause * 2, longest)) {
     const elapsed = world.elapsed() - start;
     const servers = new ZoneServers(resolver);
@@ -189,13 +189,13 @@ async function pollServer(
   }
 }
 
-const mostValues = 5;
-const longestValue = 80;
+const maxValues = 5;
+const maxValueLength = 80;
 
 function sentence({ label, values = [], failure }: PollResult): string {
   if (failure !== undefined) return `${label} ${failure}`;
   if (values.length === 0) return `${label} has no TXT record`;
-  const some = values.slice(0, mostValues).map((value) => JSON.stringify(value.slice(0, longestValue)));
-  const more = values.length > mostValues ? ` and ${values.length - mostValues} more` : '';
+  const some = values.slice(0, maxValues).map((value) => JSON.stringify(value.slice(0, maxValueLength)));
+  const more = values.length > maxValues ? ` and ${values.length - maxValues} more` : '';
   return `${label} has ${some.join(', ')}${more}`;
 }

@@ -4,7 +4,7 @@ import { DnsProviderError } from '../dns-provider.ts';
 import { isWithin, plainName } from './dns-name.ts';
 import type { ZoneServers } from './zone-servers.ts';
 
-const mostHops = 10;
+const maxHops = 10;
 
 /**
  * The provider with the longest zone that contains `name`, and that zone in lower case without a trailing dot. If two
@@ -45,8 +45,8 @@ export async function followCnames(servers: ZoneServers, name: string, signal: A
     const isCircle = trail.includes(at);
     trail.push(at);
     if (isCircle) throw new DnsProviderError(`the CNAME records form a loop: ${trail.join(' → ')}`);
-    if (trail.length > mostHops + 1) {
-      throw new DnsProviderError(`more than ${mostHops} chained CNAME records: ${trail.join(' → ')}`);
+    if (trail.length > maxHops + 1) {
+      throw new DnsProviderError(`more than ${maxHops} chained CNAME records: ${trail.join(' → ')}`);
     }
   }
 }

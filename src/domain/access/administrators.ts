@@ -17,7 +17,7 @@ import { deleteSettings } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { asciiName } from '../input-strings.ts';
-import { longestPassword } from './password-policy.ts';
+import { maxPasswordLength } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 import { recordEndedSessions } from './sessions.ts';
 
@@ -35,7 +35,7 @@ export const administratorName = asciiName(
 export const typedPassword = z
   .string()
   .min(1, 'password is missing')
-  .max(longestPassword, `a password has at most ${longestPassword} bytes`)
+  .max(maxPasswordLength, `a password has at most ${maxPasswordLength} bytes`)
   .transform((text) => new Secret(text));
 
 export const createAdministratorInput = z.strictObject({ name: administratorName, password: typedPassword });

@@ -5,12 +5,12 @@ import { parsed, quoted } from '../input-strings.ts';
 import { createApiKeyInput } from '../inputs.ts';
 
 /** How long the old secret of an API key may stay valid. */
-const longestOverlap = 365 * day;
+const maxOverlap = 365 * day;
 
 const overlap = parsed(
   (text) => {
     const ms = text === '0' ? 0 : parseDuration(text);
-    return ms !== undefined && ms <= longestOverlap ? ms : undefined;
+    return ms !== undefined && ms <= maxOverlap ? ms : undefined;
   },
   (text) =>
     `${quoted(text)} is not an overlap: write a number and m, h, d or y, up to 1y, such as 7d; or 0 to end the old key at once`,

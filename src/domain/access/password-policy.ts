@@ -4,7 +4,7 @@ import common from './common-passwords.json' with { type: 'json' };
 const shortest = 12;
 
 /** In bytes, because they determine the cost of hashing. */
-export const longestPassword = 1024;
+export const maxPasswordLength = 1024;
 
 const fewestDifferent = 5;
 
@@ -12,10 +12,10 @@ const fewestDifferent = 5;
 const commonWords: ReadonlySet<string> = new Set(common.words.split(' '));
 
 /** Why the password is not acceptable for this name, as a clause; undefined if it is. */
-export function passwordComplaint(name: string, password: string): string | undefined {
+export function passwordIssue(name: string, password: string): string | undefined {
   const characters = [...password.normalize('NFC')];
   if (characters.length < shortest) return `a password has at least ${shortest} characters`;
-  if (Buffer.byteLength(password) > longestPassword) return `a password has at most ${longestPassword} bytes`;
+  if (Buffer.byteLength(password) > maxPasswordLength) return `a password has at most ${maxPasswordLength} bytes`;
   const lower = password.normalize('NFC').toLowerCase();
   const unpadded = withoutPadding(lower);
   const own = name.toLowerCase();

@@ -9,7 +9,7 @@ import { wideNetwork } from '../../net/ip-network.ts';
 const atOnce = 2;
 
 /** For known callers and strangers each. */
-const mostWaiting = 16;
+const maxWaiting = 16;
 
 /** Known: a session, a setup link, or an administrator at an address from which they have signed in before. */
 export type Origin = 'known' | { readonly address: string | undefined };
@@ -43,7 +43,7 @@ export class PasswordQueue {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const network = origin === 'known' ? '' : wideNetwork(origin.address ?? 'unknown');
     const line = origin === 'known' ? this.#known : this.#strangers;
-    if (line.length >= mostWaiting && (origin === 'known' || !this.#makeRoom(network))) throw tooMany();
+    if (line.length >= maxWaiting && (origin === 'known' || !this.#makeRoom(network))) throw tooMany();
     line.push({ network, begin: resolve, refuse: reject });
     await promise;
   }

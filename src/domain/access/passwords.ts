@@ -13,7 +13,7 @@ import {
   needsRehash,
   passwordMatches,
 } from '../../crypto/secrets/password-hash.ts';
-import { passwordComplaint } from './password-policy.ts';
+import { passwordIssue } from './password-policy.ts';
 import { type Origin, PasswordQueue } from './password-queue.ts';
 
 export class Passwords {
@@ -32,7 +32,7 @@ export class Passwords {
    * The hash of a new password for this name. Throws `invalid_request` if it violates the password policy, and `rate_limited`.
    */
   async choose(name: string, password: Secret<string>, path = 'password'): Promise<string> {
-    const message = passwordComplaint(name, password.expose());
+    const message = passwordIssue(name, password.expose());
     if (message !== undefined) {
       throw new Problem('invalid_request', { detail: `${path}: ${message}.`, errors: [{ path, message }] });
     }

@@ -26,7 +26,7 @@ export type RefusalCounts = { readonly howToRecord: (kind: string) => 'in full' 
 type Counted = Omit<Refusal, 'target'> & { count: number; readonly since: number; until: number };
 
 /** Kinds of refusals of all callers that are counted at once; each takes about half a kilobyte. */
-const mostKinds = 10_000;
+const maxKinds = 10_000;
 
 export class Refusals {
   readonly #audit: Pick<AuditBatch, 'append'>;
@@ -39,7 +39,7 @@ export class Refusals {
     audit: Pick<AuditBatch, 'append'>,
     world: World,
     disk: Pick<DiskSpace, 'state'>,
-    most: number = mostKinds,
+    most: number = maxKinds,
   ) {
     this.#audit = audit;
     this.#world = world;

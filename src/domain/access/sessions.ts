@@ -54,9 +54,9 @@ export type SignedIn = { readonly identity: AdministratorIdentity; readonly toke
 export type Visitor = { readonly actor: Actor; readonly userAgent: string | undefined };
 
 /** Sessions per administrator; the next sign-in ends the oldest. */
-const mostSessions = 20;
+const maxSessions = 20;
 
-const longestUserAgent = 256;
+const maxUserAgentLength = 256;
 
 export class Sessions {
   readonly #vault: SecretsContext & LogContext;
@@ -80,8 +80,8 @@ export class Sessions {
     const now = world.now();
     await deleteExpiredSessions(writer, { now, idleSince: now - this.limits.idle });
     const others = await listSessions(writer, administratorId);
-    for (const { id } of others.slice(mostSessions - 1)) await deleteSession(writer, id);
-    const displaced = others.slice(mostSessions - 1).map(({ id }) => id);
+    for (const { id } of others.slice(maxSessions - 1)) await deleteSession(writer, id);
+    const displaced = others.slice(maxSessions - 1).map(({ id }) => id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
     const { token, idHash } = createToken(world, await currentKey(this.#vault, writer), times);
     const { id } = await insertSession(writer, {
@@ -91,7 +91,7 @@ export class Sessions {
       expires_at: times.expiresAt,
       last_used_at: now,
       ip: actor.ip ?? null,
-      user_agent: userAgent?.slice(0, longestUserAgent) ?? null,
+      user_agent: userAgent?.slice(0, maxUserAgentLength) ?? null,
     });
     const identity: AdministratorIdentity = {
       kind: 'administrator',

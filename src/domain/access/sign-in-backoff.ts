@@ -20,7 +20,7 @@ const byAddress: Limit = { free: 20, longest: minute };
 /** A count is dropped after this time without failures. */
 const memory = 60 * minute;
 
-const mostRemembered = 10_000;
+const maxCached = 10_000;
 
 type Count = { readonly failures: number; readonly at: number };
 
@@ -50,8 +50,8 @@ export function pauseAfter(failures: number, { free, longest }: Limit): number {
 
 export class SignInBackoff {
   readonly #world: World;
-  readonly #counts = new LRUCache<string, Count>({ max: mostRemembered });
-  readonly #known = new LRUCache<string, true>({ max: mostRemembered });
+  readonly #counts = new LRUCache<string, Count>({ max: maxCached });
+  readonly #known = new LRUCache<string, true>({ max: maxCached });
 
   constructor(world: World) {
     this.#world = world;

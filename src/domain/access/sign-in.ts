@@ -167,19 +167,19 @@ export class SignIn {
 }
 
 /** Sign-ins read after a start. Only successful ones are recorded as such, so attackers cannot add any. */
-const mostRead = 1000;
+const maxRead = 1000;
 
 /**
  * The networks from which administrators have signed in before. They come from the audit log, so that they survive
  * restarts and are the same in all processes.
  */
 class KnownPlaces {
-  readonly #places = new LRUCache<string, true>({ max: mostRead });
+  readonly #places = new LRUCache<string, true>({ max: maxRead });
   #readTo = 0;
 
   /** Whether this administrator has signed in from the network of this address before. */
   async has(reader: Reader, name: string, address: string | undefined): Promise<boolean> {
-    const signIns = await listEventsOfAction(reader, 'session.create', this.#readTo, mostRead);
+    const signIns = await listEventsOfAction(reader, 'session.create', this.#readTo, maxRead);
     for (const { id, actor, ip } of signIns.toReversed()) {
       this.#readTo = Math.max(this.#readTo, id);
       if (ip !== null) this.#places.set(placeOf(actor, ip), true);

@@ -17,7 +17,7 @@ import { Database } from '../../db/database.ts';
 import { DatabaseCopy } from '../../db/database-copy.ts';
 import { retirePreviousMasterKeys } from '../../db/tables/master-keys.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
-import { passwordComplaint } from '../access/password-policy.ts';
+import { passwordIssue } from '../access/password-policy.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, LogContext, SealingContext, SecretsContext } from '../contexts.ts';
 import type { DiskSpace } from '../health/disk-space.ts';
@@ -112,8 +112,8 @@ export async function backUpThrough(
 }
 
 /** Why this passphrase is refused, as the end of a sentence; undefined where it is fine. */
-export function passphraseComplaint(passphrase: Secret<string>): string | undefined {
-  return passwordComplaint('', passphrase.expose())?.replaceAll('password', 'passphrase');
+export function passphraseIssue(passphrase: Secret<string>): string | undefined {
+  return passwordIssue('', passphrase.expose())?.replaceAll('password', 'passphrase');
 }
 
 /** What a master key that is sealed under a passphrase belongs to. */

@@ -32,7 +32,7 @@ import {
   refuseUnsuitable,
   requireIssuer,
   sentence,
-  usualKeyType,
+  issuerKeyType,
 } from '../issuers/issuers.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
@@ -55,7 +55,7 @@ export async function createCertificate(
 ): Promise<number | undefined> {
   const complete = completeCertificate(
     input,
-    await usualKeyType(vault.db.reader, input.issuer, input.profile),
+    await issuerKeyType(vault.db.reader, input.issuer, input.profile),
   );
   const { issuer } = await suitableIssuers(vault.db.reader, complete);
   await refuseWildcardsWithoutZone(vault, issuer, complete);
@@ -77,7 +77,7 @@ export async function storeCertificate(
   given: NewCertificate,
   first: VersionMaterial | undefined,
 ): Promise<number | undefined> {
-  const input = completeCertificate(given, await usualKeyType(writer, given.issuer, given.profile));
+  const input = completeCertificate(given, await issuerKeyType(writer, given.issuer, given.profile));
   parseInput(newCertificateName, { name: input.name });
   const { issuer, fallback } = await suitableIssuers(writer, input);
   // The settings of the CA may have changed since the key was generated.
@@ -173,7 +173,7 @@ export async function firstVersion(
 ): Promise<VersionMaterial> {
   const { request, ...input } = completeCertificate(
     given,
-    await usualKeyType(vault.db.reader, issuer.name, given.profile),
+    await issuerKeyType(vault.db.reader, issuer.name, given.profile),
   );
   const privateKey = request === undefined ? await generatePrivateKey(input.key_type as KeyType) : undefined;
   const publicKey = privateKey === undefined ? request?.publicKey : publicKeyOf(privateKey);

@@ -34,7 +34,7 @@ import { nextRenewalAt } from '../schedule/renewal-plan.ts';
 import { moveBack } from './deleted-versions.ts';
 
 /** How long deleted certificates are kept by default, in days. */
-export const usualKeepDays = 30;
+export const defaultKeepDays = 30;
 
 /** Which deleted certificate: by id, or the one with this name that was deleted last. */
 export type DeletedChoice = { readonly id: number } | { readonly name: string };

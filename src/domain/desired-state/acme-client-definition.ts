@@ -61,8 +61,8 @@ function definitionOf(
   isPublic: (issuer: string) => boolean,
 ): Definition {
   const { domains, issuers, profiles, allowed_networks, validation, expires_at } = input;
-  const usualRate = issuers.some(isPublic) ? gatewayRate : null;
-  const rate = input.rate === undefined ? usualRate : input.rate;
+  const defaultRate = issuers.some(isPublic) ? gatewayRate : null;
+  const rate = input.rate === undefined ? defaultRate : input.rate;
   const isUsualIssuer = issuers.length === 1 && issuers[0] === localCaName;
   const listed = (values: readonly string[]) => (values.length === 0 ? undefined : values);
   return {
@@ -71,7 +71,7 @@ function definitionOf(
     profiles: listed(profiles),
     allowed_networks: listed(allowed_networks),
     validation: listed(validation),
-    rate: rate === usualRate ? undefined : (rate ?? 'none'),
+    rate: rate === defaultRate ? undefined : (rate ?? 'none'),
     expires_at: expires_at === undefined ? undefined : formatTimestamp(expires_at),
   };
 }

@@ -2,7 +2,7 @@
 
 import { formatLifetime } from '../../base/duration.ts';
 import { settingsOfInput } from '../issuers/private-issuers.ts';
-import { type CaSettings, usualSettings } from '../private-ca/ca-settings.ts';
+import { type CaSettings, defaultSettings } from '../private-ca/ca-settings.ts';
 import type { CreatePrivateCaInput } from '../private-ca/private-ca-inputs.ts';
 
 export type FieldValue = string | number | boolean | readonly string[] | undefined;
@@ -18,9 +18,9 @@ export function privateCaDefinition(settings: CaSettings): Definition {
     common_name: commonName,
     permit_domains: permitDomains.length === 0 ? undefined : permitDomains,
     permit_ips: permitIps.length === 0 ? undefined : permitIps,
-    path_length: pathLength === usualSettings.pathLength ? undefined : pathLength,
-    lifetime: lifetime === usualSettings.lifetime ? undefined : formatLifetime(lifetime),
-    key_type: keyType === usualSettings.keyType ? undefined : keyType,
+    path_length: pathLength === defaultSettings.pathLength ? undefined : pathLength,
+    lifetime: lifetime === defaultSettings.lifetime ? undefined : formatLifetime(lifetime),
+    key_type: keyType === defaultSettings.keyType ? undefined : keyType,
   };
 }
 

@@ -214,7 +214,7 @@ export function desiredStateSchema(): unknown {
 }
 
 /** What is wrong with a part of the document, by the keys that lead to it. */
-export type Complaint = {
+export type StateIssue = {
   readonly path: readonly (string | number)[];
   /** A sentence, or with `isPredicate` the second half of one whose subject is the path: `must be a number`. */
   readonly message: string;
@@ -224,12 +224,12 @@ export type Complaint = {
 /** The document, checked. */
 export function readDesiredState(
   value: unknown,
-): { readonly state: DesiredState } | { readonly complaints: readonly Complaint[] } {
+): { readonly state: DesiredState } | { readonly issues: readonly StateIssue[] } {
   const result = desiredState.safeParse(value);
-  return result.success ? { state: result.data } : { complaints: result.error.issues.flatMap(complaintsOf) };
+  return result.success ? { state: result.data } : { issues: result.error.issues.flatMap(issuesOf) };
 }
 
-function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
+function issuesOf(issue: z.core.$ZodIssue): StateIssue[] {
   const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({ path: [...path, shownKey(key)], message: 'unknown setting' }));
@@ -240,7 +240,7 @@ function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
   return [{ path, ...describe(issue) }];
 }
 
-function describe(issue: z.core.$ZodIssue): Pick<Complaint, 'message' | 'isPredicate'> {
+function describe(issue: z.core.$ZodIssue): Pick<StateIssue, 'message' | 'isPredicate'> {
   return { message: describeIssue(issue), isPredicate: isDefaultIssue(issue) };
 }
 

@@ -48,7 +48,7 @@ export function profilesOf({ state }: Issuers, name: string): readonly string[] 
 }
 
 /** The type of new keys for certificates of an issuer, with a profile of it, whose definition has none. */
-export function usualKeyTypeOf({ state, wanted }: Issuers, name: string, profile?: string): KeyType {
+export function defaultKeyTypeOf({ state, wanted }: Issuers, name: string, profile?: string): KeyType {
   const ofProfile = profile === undefined ? undefined : state.issuers.get(name)?.profiles?.get(profile);
   if (ofProfile !== undefined) return ofProfile;
   const issuer = wanted.issuers.get(name);

@@ -47,7 +47,7 @@ export type ApplyOptions = {
 const changesAtOnce = 50;
 
 /** A transaction that held the write lock for longer is followed by a smaller one. */
-const longestHoldMs = 25;
+const maxHoldMs = 25;
 
 /** Between two transactions: longer than others pause between two tries to get the lock, so that each of them finds it free. */
 const pauseMs = 45;
@@ -73,8 +73,8 @@ export async function applyChanges(
       const heldMs = await applyStep(vault, actor, wanted, step, options);
       done += step.length;
       await options.afterStep?.(step);
-      if (heldMs > longestHoldMs) size = Math.ceil(size / 2);
-      else if (2 * heldMs < longestHoldMs) size = Math.min(changesAtOnce, 2 * size);
+      if (heldMs > maxHoldMs) size = Math.ceil(size / 2);
+      else if (2 * heldMs < maxHoldMs) size = Math.min(changesAtOnce, 2 * size);
       if (done < checked.length) await vault.world.sleep(Math.max(pauseMs, heldMs));
     }
   } catch (error) {

@@ -2,7 +2,7 @@
 import { localCaName } from '../private-ca/local-ca.ts';
 import type { Definition, FieldValue } from './definition.ts';
 import { documentVersion, type Section, sections, usual } from './desired-sections.ts';
-import { typeByHand } from './state-complaints.ts';
+import { typeByHand } from './state-issues.ts';
 import type { Held, VaultState } from './vault-state.ts';
 
 export type ExportedDocument = { readonly version: number } & Partial<

@@ -9,7 +9,7 @@ import { localCaName } from '../private-ca/local-ca.ts';
 import { wantedAcmeClient } from './acme-client-definition.ts';
 import { type Definition, type FieldValue, wantedPrivateCa } from './definition.ts';
 import { type Section, sections } from './desired-sections.ts';
-import { usualKeyTypeOf } from './issuer-settings.ts';
+import { defaultKeyTypeOf } from './issuer-settings.ts';
 import type { Held, VaultState } from './vault-state.ts';
 import type { WantedState } from './wanted-state.ts';
 
@@ -34,7 +34,7 @@ export type PlanOptions = {
 
 /**
  * The changes in the order in which they are made: first what is new or different, in the order of the sections, then what
- * goes, the other way round. `wanted` has passed `stateComplaints`.
+ * goes, the other way round. `wanted` has passed `stateIssues`.
  */
 export async function planChanges(
   state: VaultState,
@@ -181,7 +181,7 @@ function wantedDefinition(
   if (certificate !== undefined) {
     // A client may have sent its CSR in the meantime: without one in the document, it stays.
     const csr = certificate.csr ?? held?.definition.csr;
-    const usual = usualKeyTypeOf({ state, wanted }, certificate.issuer, certificate.profile);
+    const usual = defaultKeyTypeOf({ state, wanted }, certificate.issuer, certificate.profile);
     const complete = completeCertificate(certificate, usual);
     const { name: _, request: __, csr: ___, key_type, reuse_key, ...settings } = complete;
     const { issuer: from, lifetime, domains, usage, ...rest } = settings;

@@ -21,7 +21,7 @@ import { listProfiles } from '../../db/tables/issuance/issuance-profiles.ts';
 import { findAcmeIssuer, type IssuerRow, listIssuers } from '../../db/tables/issuance/issuers.ts';
 import type { KeyringContext, SealingContext } from '../contexts.ts';
 import { dnsProviderSecret } from '../dns-providers/dns-provider-change.ts';
-import { longestLabel } from '../input-strings.ts';
+import { maxLabelLength } from '../input-strings.ts';
 import { settingsOfCa } from '../private-ca/ca-settings.ts';
 import { leafSettings } from '../private-ca/leaf-settings.ts';
 import { profileIn } from '../private-ca/profile-settings.ts';
@@ -193,7 +193,7 @@ async function keysOf(reader: Reader, now: number, only?: StateExtract): Promise
 /** A key's name with its id, where other keys have the same name: unique, and not longer than names may be. */
 function distinctName({ name, id }: ListedApiKeyRow, taken: ReadonlyMap<string, unknown>): string {
   for (let suffix = ` (id ${id})`; ; suffix += '+') {
-    const distinct = `${name.slice(0, longestLabel - suffix.length)}${suffix}`;
+    const distinct = `${name.slice(0, maxLabelLength - suffix.length)}${suffix}`;
     if (!taken.has(distinct)) return distinct;
   }
 }

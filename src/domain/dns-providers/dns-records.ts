@@ -36,10 +36,10 @@ const propagationTimeout = 10 * minute;
 const operationTimeout = 2 * minute;
 
 /** Concurrent changes per provider, unless it says otherwise. */
-const usualConcurrency = 4;
+const defaultConcurrency = 4;
 
 /** Records per batch, few enough for every API with batches. */
-const mostInBatch = 50;
+const maxInBatch = 50;
 
 /** The provider and zone of a record. */
 export type Place = {
@@ -145,7 +145,7 @@ export async function inTurns<R extends TxtRecord>(
   work: (records: readonly R[], deadline: AbortSignal) => Promise<void>,
   isUrgent: () => boolean = () => false,
 ): Promise<void> {
-  const { batch, limitsItself, concurrency = usualConcurrency } = await openProvider(vault, row);
+  const { batch, limitsItself, concurrency = defaultConcurrency } = await openProvider(vault, row);
   const key = `dns:${row.id}`;
   const turn = () => ({ signal, isUrgent: isUrgent() });
   const timed = async (some: readonly R[]) => {
@@ -165,8 +165,8 @@ export async function inTurns<R extends TxtRecord>(
   };
   try {
     if (batch !== undefined) {
-      for (let at = 0; at < records.length; at += mostInBatch) {
-        const some = records.slice(at, at + mostInBatch);
+      for (let at = 0; at < records.length; at += maxInBatch) {
+        const some = records.slice(at, at + maxInBatch);
         await vault.turns.take(key, () => timed(some), turn());
       }
       return;

@@ -14,7 +14,7 @@ const notice = 14 * day;
 const memory = 30 * day;
 
 /** The most findings about clients. */
-const mostFindings = 10;
+const maxFindings = 10;
 
 /** Nothing in a vault without ACME clients. */
 export async function acmeClientFindings({ db, world }: TimedContext): Promise<Finding[]> {
@@ -27,7 +27,7 @@ export async function acmeClientFindings({ db, world }: TimedContext): Promise<F
     const message = `none of ${clients.length} expires within two weeks, and all have their issuers`;
     return [{ check, status: 'ok', message }];
   }
-  const findings = all.slice(0, mostFindings);
+  const findings = all.slice(0, maxFindings);
   const rest = all.length - findings.length;
   if (rest > 0) {
     const message = `${rest} more findings about ACME clients`;

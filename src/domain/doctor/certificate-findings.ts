@@ -13,10 +13,10 @@ import type { TimedContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 
 /** One unreachable CA must not fill the screen with a thousand findings. */
-const mostShown = 20;
+const maxShown = 20;
 
 /** Workers poll the queue every second, so a renewal that waits this long has no worker. */
-const longestQueueing = 10 * minute;
+const maxQueueing = 10 * minute;
 
 /** One finding per certificate with a problem, failures first and then by name, and a last one that counts the others. */
 export async function certificateFindings({ db, world }: TimedContext): Promise<Finding[]> {
@@ -31,12 +31,12 @@ export async function certificateFindings({ db, world }: TimedContext): Promise<
     ...problems.filter(({ status }) => status === 'failed'),
     ...problems.filter(({ status }) => status === 'warning'),
   ];
-  const findings = sorted.slice(0, mostShown);
-  if (sorted.length > mostShown) {
+  const findings = sorted.slice(0, maxShown);
+  if (sorted.length > maxShown) {
     findings.push({
       check: 'certificates',
-      status: sorted[mostShown]?.status ?? 'warning',
-      message: `${sorted.length - mostShown} more certificates have problems`,
+      status: sorted[maxShown]?.status ?? 'warning',
+      message: `${sorted.length - maxShown} more certificates have problems`,
       hint: 'Try: vault certificate list',
     });
   }
@@ -47,7 +47,7 @@ export async function certificateFindings({ db, world }: TimedContext): Promise<
 export async function renewalFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const findings: Finding[] = [];
-  const waiting = await findNeglectedRenewal(db.reader, now, now - longestQueueing);
+  const waiting = await findNeglectedRenewal(db.reader, now, now - maxQueueing);
   if (waiting !== undefined) {
     findings.push({
       check: 'renewals',

@@ -6,7 +6,7 @@ import type { DatabaseContext } from '../contexts.ts';
 import type { Finding } from './finding.ts';
 
 /** Leases and limits bear this much; certificates and tokens of others do not bear much more. */
-const longestDifference = 30 * second;
+const maxDifference = 30 * second;
 
 /** None for a database in a file. Rejects with StorageError. */
 export async function databaseFindings({ db }: DatabaseContext): Promise<Finding[]> {
@@ -80,7 +80,7 @@ function openFindings(facts: ServerFacts): Finding[] {
   }
   const { server, before, after } = facts.clock;
   const ahead = server > after ? server - after : Math.min(0, server - before);
-  if (Math.abs(ahead) > longestDifference) {
+  if (Math.abs(ahead) > maxDifference) {
     warn(
       `the clock of this machine is ${Math.round(Math.abs(ahead) / second)} s ${ahead > 0 ? 'behind' : 'ahead of'} that of the server`,
       'The vault goes by the clock of the server. Check the time service of both machines.',

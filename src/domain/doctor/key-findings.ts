@@ -9,12 +9,12 @@ import type { Finding } from './finding.ts';
 
 const check = 'key-rotation';
 
-const mostShown = 10;
+const maxShown = 10;
 
 /** One finding per scheduled key rotation; `own` is the certificate that the vault serves HTTPS with. */
 export async function keyFindings({ db }: DatabaseContext, own: string | undefined): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const { name, pin, next_renewal_at: at } of await listNextKeys(db.reader, mostShown)) {
+  for (const { name, pin, next_renewal_at: at } of await listNextKeys(db.reader, maxShown)) {
     const certificate = await findCertificate(db.reader, name);
     const current = certificate && (await keyPins(db.reader, certificate)).current;
     const when = at === null ? '' : ` on ${formatTimestamp(at - (at % 1000))}`;

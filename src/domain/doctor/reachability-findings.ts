@@ -16,7 +16,7 @@ import type { Finding } from './finding.ts';
 const timeout = 5 * second;
 
 /** Enough to notice a wrong firewall rule, and quick enough even if every request times out. */
-const mostNames = 10;
+const maxNames = 10;
 
 const token = 'vault-doctor-asks-whether-this-arrives';
 
@@ -31,11 +31,11 @@ export async function reachabilityFindings(
 ): Promise<Finding[]> {
   const names = await namesWithHttp01(vault, signal);
   if (names.length === 0) return [{ check: 'http-01', status: 'ok', message: 'no certificate uses http-01' }];
-  const checked = names.slice(0, mostNames);
+  const checked = names.slice(0, maxNames);
   const findings = await Promise.all(checked.map((name) => findingFor(name, outbound, signal)));
   const rest = names.length - checked.length;
   if (rest > 0) {
-    const message = `${rest} more names use http-01; checked only the first ${mostNames}`;
+    const message = `${rest} more names use http-01; checked only the first ${maxNames}`;
     findings.push({ check: 'http-01', status: 'skipped', message });
   }
   return findings;
@@ -51,7 +51,7 @@ async function namesWithHttp01(vault: DnsLookupContext, signal: AbortSignal): Pr
       const isAcme = issuer !== null && types.get(issuer) === 'acme';
       if (!isAcme || disabled !== null || (challenge !== null && challenge !== 'http-01')) continue;
       for (const name of parseJson(domains)) {
-        if (names.size > mostNames * 2 || name.startsWith('*.')) continue;
+        if (names.size > maxNames * 2 || name.startsWith('*.')) continue;
         if (challenge === 'http-01' || !(await hasDnsProvider(vault, name, signal))) names.add(name);
       }
     }

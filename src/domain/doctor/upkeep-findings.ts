@@ -29,7 +29,7 @@ const keyNotice = 14 * day;
 /** A key that expired before this is assumed to be out of use. */
 const keyMemory = 30 * day;
 
-const mostKeys = 10;
+const maxKeys = 10;
 
 /** Whether a master key rotation is unfinished. */
 export async function masterKeyFindings({ db }: DatabaseContext): Promise<Finding[]> {
@@ -137,7 +137,7 @@ export async function apiKeyFindings({ db, world }: TimedContext): Promise<Findi
   const expiring = keys
     .filter(({ expires_at: end }) => end !== null && end < now + keyNotice && end > now - keyMemory)
     .sort((one, other) => (one.expires_at ?? 0) - (other.expires_at ?? 0));
-  const findings = expiring.slice(0, mostKeys).map(({ id, name, expires_at: end }): Finding => {
+  const findings = expiring.slice(0, maxKeys).map(({ id, name, expires_at: end }): Finding => {
     const verb = (end ?? 0) <= now ? 'expired' : 'expires';
     return {
       check: 'api-key',
@@ -152,7 +152,7 @@ export async function apiKeyFindings({ db, world }: TimedContext): Promise<Findi
     const message = `${rest} more API keys expire within two weeks or have expired`;
     findings.push({ check: 'api-key', status: 'warning', message, hint: 'Try: vault api-key list' });
   }
-  for (const { name, ids } of await listSharedNames(db.reader, mostKeys)) {
+  for (const { name, ids } of await listSharedNames(db.reader, maxKeys)) {
     findings.push({
       check: 'api-key',
       status: 'warning',
@@ -191,8 +191,8 @@ export async function authenticityFindings({ db }: DatabaseContext): Promise<Fin
       { check, status: 'ok', message: 'API keys, ACME clients, administrators and sessions are unmodified' },
     ];
   }
-  const shown = forged.slice(0, mostKeys).join(', ');
-  const rest = forged.length > mostKeys ? ` and ${forged.length - mostKeys} more` : '';
+  const shown = forged.slice(0, maxKeys).join(', ');
+  const rest = forged.length > maxKeys ? ` and ${forged.length - maxKeys} more` : '';
   return [
     {
       check,
@@ -204,8 +204,8 @@ export async function authenticityFindings({ db }: DatabaseContext): Promise<Fin
 }
 
 function shortList(ids: readonly number[]): string {
-  const rest = ids.length - mostKeys;
-  return `${ids.slice(0, mostKeys).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const rest = ids.length - maxKeys;
+  return `${ids.slice(0, maxKeys).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 function ageText(ms: number): string {

@@ -11,7 +11,7 @@ export type SpaceState = 'ok' | 'low' | 'critical';
 const criticalShare = 4;
 
 /** How long a look is remembered. A refusal takes a few hundred bytes, so that not much happens meanwhile. */
-const rememberedFor = 5 * second;
+const cachedFor = 5 * second;
 
 /** What this much free space means where it is low below `lowBelow` bytes; nothing where that is 0. */
 export function spaceState(free: number, lowBelow: number): SpaceState {
@@ -62,8 +62,8 @@ export class DiskSpace {
   }
 
   #isRecent(): boolean {
-    const age = this.#found === undefined ? rememberedFor : this.#world.elapsed() - this.#found.at;
-    return age < rememberedFor;
+    const age = this.#found === undefined ? cachedFor : this.#world.elapsed() - this.#found.at;
+    return age < cachedFor;
   }
 
   async #look(): Promise<number> {

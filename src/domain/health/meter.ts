@@ -31,7 +31,7 @@ type RequestKind = 'download' | 'api' | 'events' | 'other';
 export type AcmeOrderResult = 'issued' | 'failed' | 'refused';
 
 /** Pairs of client and issuer that have series of their own. Later ones are counted together, so that their number is bounded. */
-const mostOrdering = 200;
+const maxOrdering = 200;
 const others = { client: 'other', issuer: 'other' };
 
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -144,7 +144,7 @@ export class Meter {
     ms?: number,
   ): void {
     const pair = `${by.client} ${by.issuer}`;
-    const isKnown = this.#ordering.has(pair) || this.#ordering.size < mostOrdering;
+    const isKnown = this.#ordering.has(pair) || this.#ordering.size < maxOrdering;
     if (isKnown) this.#ordering.add(pair);
     const { client, issuer } = isKnown ? by : others;
     const labels = `client=${quoted(client)},issuer=${quoted(issuer)},result="${result}"`;

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
-import { usualPorts } from '../../channels/email-channel.ts';
+import { defaultPorts } from '../../channels/email-channel.ts';
 import { SealError } from '../../crypto/secrets/sealing.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
@@ -108,7 +108,7 @@ function targetsIn(config: unknown): Target[] {
   const settings = config as Readonly<Record<string, unknown>>;
   const { server, host, port, security } = settings;
   const update = typeof server === 'string' ? serverIn(server) : undefined;
-  const usual = usualPorts[security as keyof typeof usualPorts];
+  const usual = defaultPorts[security as keyof typeof defaultPorts];
   return [
     ...Object.values(settings).flatMap(targetOfUrl),
     ...(update === undefined ? [] : [update]),

@@ -157,7 +157,7 @@ export async function removeProfile(
 }
 
 /** How many users of a profile a message names. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** `removeProfile` in the caller's transaction. */
 export async function eraseProfile(
@@ -169,9 +169,9 @@ export async function eraseProfile(
 ): Promise<void> {
   const ca = await requireIssuer(writer, issuer);
   await requireRow(writer, ca, name);
-  const users = await certificatesOfProfile(writer, ca.id, name, mostNamed + 1);
+  const users = await certificatesOfProfile(writer, ca.id, name, maxNamed + 1);
   if (users.length > 0) {
-    const shown = users.slice(0, mostNamed).join(', ') + (users.length > mostNamed ? ' …' : '');
+    const shown = users.slice(0, maxNamed).join(', ') + (users.length > maxNamed ? ' …' : '');
     throw new Problem('profile_in_use', {
       detail: `Certificates have the profile ${name} of issuer ${issuer}: ${shown}.`,
       hint: 'Give them another profile, or none, with "vault certificate update --profile".',
@@ -195,8 +195,8 @@ export async function keysConfinedTo(
 ): Promise<string | undefined> {
   const keys = (await listConfinedKeys(reader)).filter(({ profiles }) => profiles.some(isMeant));
   if (keys.length === 0) return undefined;
-  const shown = keys.slice(0, mostNamed).map(({ id, name }) => `${id} (${name})`);
-  return shown.join(', ') + (keys.length > mostNamed ? ' …' : '');
+  const shown = keys.slice(0, maxNamed).map(({ id, name }) => `${id} (${name})`);
+  return shown.join(', ') + (keys.length > maxNamed ? ' …' : '');
 }
 
 async function requireRow(reader: Reader, { id, name }: IssuerRow, profile: string) {

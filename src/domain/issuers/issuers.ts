@@ -151,7 +151,7 @@ export async function refuseTakenIssuerName(reader: Reader, name: string): Promi
  * The type of new keys for certificates of an issuer, with a profile of it, that are created without one; `reader` may know
  * neither.
  */
-export async function usualKeyType(reader: Reader, issuer: string, profile?: string): Promise<KeyType> {
+export async function issuerKeyType(reader: Reader, issuer: string, profile?: string): Promise<KeyType> {
   const row = await findIssuer(reader, issuer);
   if (row === undefined || row.type === 'acme') return defaultKeyType;
   const found = profile === undefined ? undefined : await findProfile(reader, row.id, profile);

@@ -13,7 +13,7 @@ import {
   permittedIn,
   settingsOfCa,
   settingsRow,
-  usualSettings,
+  defaultSettings,
 } from '../private-ca/ca-settings.ts';
 import { leftBehind } from '../private-ca/left-behind.ts';
 import { forbiddenName, isNarrower, permittedText } from '../private-ca/permitted-names.ts';
@@ -71,12 +71,12 @@ export async function storePrivateCa(
 /** The settings of a new CA. */
 export function settingsOfInput(input: CreatePrivateCaInput): CaSettings {
   return {
-    commonName: input.common_name ?? usualSettings.commonName,
-    permitDomains: input.permit_domains ?? usualSettings.permitDomains,
-    permitIps: input.permit_ips ?? usualSettings.permitIps,
-    pathLength: input.path_length ?? usualSettings.pathLength,
-    lifetime: input.lifetime ?? usualSettings.lifetime,
-    keyType: input.key_type ?? usualSettings.keyType,
+    commonName: input.common_name ?? defaultSettings.commonName,
+    permitDomains: input.permit_domains ?? defaultSettings.permitDomains,
+    permitIps: input.permit_ips ?? defaultSettings.permitIps,
+    pathLength: input.path_length ?? defaultSettings.pathLength,
+    lifetime: input.lifetime ?? defaultSettings.lifetime,
+    keyType: input.key_type ?? defaultSettings.keyType,
   };
 }
 
@@ -128,8 +128,8 @@ function changed(before: CaSettings, input: UpdatePrivateCaInput): CaSettings {
     ...before,
     ...(domains !== undefined && { permitDomains: domains ?? [] }),
     ...(ips !== undefined && { permitIps: ips ?? [] }),
-    ...(lifetime !== undefined && { lifetime: lifetime ?? usualSettings.lifetime }),
-    ...(keyType !== undefined && { keyType: keyType ?? usualSettings.keyType }),
+    ...(lifetime !== undefined && { lifetime: lifetime ?? defaultSettings.lifetime }),
+    ...(keyType !== undefined && { keyType: keyType ?? defaultSettings.keyType }),
   };
 }
 

@@ -15,7 +15,7 @@ export type SharedContext = {
 };
 
 /** An answer that took longer says too little about the time. */
-const longestAnswer = second;
+const maxAnswer = second;
 
 /** A smaller difference stays, so that the network does not move the time back and forth. */
 const tolerance = 100;
@@ -46,7 +46,7 @@ export class DatabaseClock {
     const now = await this.databaseNow();
     const after = this.#machine.now();
     const ahead = Math.round((before + after) / 2 - now);
-    const isPrecise = after >= before && after - before <= longestAnswer;
+    const isPrecise = after >= before && after - before <= maxAnswer;
     if (this.#ahead === undefined || (isPrecise && Math.abs(ahead - this.#ahead) > tolerance)) {
       this.#ahead = ahead;
     }

@@ -12,17 +12,17 @@ import {
 import { channelsFailingSince } from '../../db/tables/notifications/notification-pace.ts';
 import type { TimedContext } from '../contexts.ts';
 import type { OwnersContext } from '../nodes/lease-owners.ts';
-import { mostGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
+import { maxGathered, sentAlone, throttledChannels } from './notification-gathering.ts';
 import { gatheredFor } from './notification-queue.ts';
 
 /** A delivery scheduled further ahead, or leased for longer, was written by a wrong clock. */
-const longestWait = 2 * day;
+const maxWait = 2 * day;
 
 /**
  * A channel that failed makes no other attempt until that delivery is due again, at most this long: the others would fail too,
  * and one attempt is enough to notice that it works again.
  */
-const longestRest = 5 * minute;
+const maxRest = 5 * minute;
 
 /** Added to the time limit of an attempt: an owner that exceeds both is dead. */
 const leaseSlack = minute;
@@ -45,8 +45,8 @@ export async function claimDelivery(
 ): Promise<ClaimedDelivery | undefined> {
   const at = world.now();
   const throttled = await throttledChannels(db.reader, at);
-  const resting = await channelsFailingSince(db.reader, at - longestRest, at);
-  const limits = { exceptChannels: [...exceptChannels, ...throttled, ...resting], longestWait };
+  const resting = await channelsFailingSince(db.reader, at - maxRest, at);
+  const limits = { exceptChannels: [...exceptChannels, ...throttled, ...resting], maxWait };
   if ((await listDueDeliveries(db.reader, at, limits, 1)).length === 0) return undefined;
   const owner = owners.named(worker);
   return db.write(async (writer) => {
@@ -58,8 +58,8 @@ export async function claimDelivery(
     const due = await listDueDeliveries(
       writer,
       now,
-      { onlyChannel: channel.id, longestWait, newWithin: gatheredFor },
-      mostGathered,
+      { onlyChannel: channel.id, maxWait, newWithin: gatheredFor },
+      maxGathered,
     );
     return lease(
       writer,
@@ -91,7 +91,7 @@ export async function lease(
       attempts: row.attempts + 1,
       last_attempt_at: now,
       lease_owner: owner,
-      lease_expires_at: now + (channelTypes.get(channel.type)?.longestPatience ?? 0) + leaseSlack,
+      lease_expires_at: now + (channelTypes.get(channel.type)?.maxPatience ?? 0) + leaseSlack,
     };
     await updateDelivery(writer, row.id, changes);
     deliveries.push({ ...row, ...changes });

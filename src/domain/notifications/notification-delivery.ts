@@ -42,7 +42,7 @@ const retryDelays = [minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * h
 
 /** How long, and how many, finished deliveries stay in the log. */
 const keptFor = 30 * day;
-const mostKept = 10_000;
+const maxRetained = 10_000;
 
 /** Milliseconds until the next attempt after this many failed ones; a longer Retry-After of the receiver is obeyed. */
 export function retryDelay(attempts: number, retryAfterMs = 0): number {
@@ -182,7 +182,7 @@ function messageOf({ message_id: id, event: type, at, data: text }: Notification
 export async function pruneDeliveries({ db, world }: TimedContext): Promise<boolean> {
   const now = world.now();
   const atOnce = 500;
-  const old = await oldDeliveries(db.reader, { endedBefore: now - keptFor, most: mostKept }, atOnce);
+  const old = await oldDeliveries(db.reader, { endedBefore: now - keptFor, most: maxRetained }, atOnce);
   await db.write(async (writer) => {
     await expireDeliveries(writer, now, 'expired before it could be delivered');
     await deleteDeliveries(writer, old);

@@ -22,7 +22,7 @@ import { matchesFilter } from './notification-events.ts';
 import { notifyChannel } from './notification-queue.ts';
 
 /** Entries per list; longer ones are cut. */
-const mostListed = 100;
+const maxListed = 100;
 
 export type Digest = {
   readonly from: string;
@@ -154,7 +154,7 @@ class DigestList<Row> {
 
   add(rows: readonly Row[]): void {
     this.count += rows.length;
-    this.first = [...this.first, ...rows].toSorted(this.#order).slice(0, mostListed);
+    this.first = [...this.first, ...rows].toSorted(this.#order).slice(0, maxListed);
   }
 }
 

@@ -15,12 +15,12 @@ import type { NoticeEvent } from './notification-events.ts';
 import { messageText, section, signed } from './notification-text.ts';
 
 /** A channel that sent this many notices within this time waits until they are older. */
-const mostAtOnce = 5;
+const maxAtOnce = 5;
 const throttledFor = 15 * minute;
 
 /** Notices per message, and how many of each kind it lists. */
-export const mostGathered = 1000;
-const mostListed = 100;
+export const maxGathered = 1000;
+const maxListed = 100;
 
 /** Events sent in a message of their own: a digest is long, and an administrator waits for a test. */
 export const sentAlone: readonly NoticeEvent[] = ['digest', 'test'];
@@ -30,7 +30,7 @@ const gatheringTypes = [...channelTypes.values()].filter(({ gathers }) => gather
 /** Channels that sent so many notices lately that the next one waits. */
 export async function throttledChannels(reader: Reader, now: number): Promise<number[]> {
   const lately = { since: now - throttledFor, until: now, notOf: sentAlone };
-  return channelsNotifiedSince(reader, gatheringTypes, lately, mostAtOnce);
+  return channelsNotifiedSince(reader, gatheringTypes, lately, maxAtOnce);
 }
 
 /** One message for several notices, oldest first. The same notices always get the same message id. */
@@ -54,7 +54,7 @@ export function gatheredMessage(channel: string, rows: readonly NotificationRow[
     ...signed(`${rows.length} notices: ${counts.join(', ')}`, [
       `From ${formatTimestamp(Math.min(...times))} to ${last}.`,
       ...kinds.flatMap(([event, its]) => {
-        const lines = its.slice(0, mostListed).map(({ line }) => line);
+        const lines = its.slice(0, maxListed).map(({ line }) => line);
         return section(`${eventText(event)} (${its.length})`, lines, its.length);
       }),
       '',

@@ -32,10 +32,10 @@ import { refuseSuperseded, runUnlessSuperseded } from './superseded-check.ts';
 const retryDelays = [second, 2 * second, 5 * second, 15 * second, 30 * second, minute, 2 * minute];
 
 /** How often the account may turn out to be unusable or to have another key in one attempt. */
-const mostAccountErrors = 2;
+const maxAccountErrors = 2;
 
 /** How often another renewal of the same names may finalize a shared order in one attempt. */
-const mostSharedOrders = 3;
+const maxSharedOrders = 3;
 
 /** A longer Retry-After ends the attempt; the next one is scheduled accordingly. */
 const shortWait = 2 * minute;
@@ -94,7 +94,7 @@ export async function issueFromAcme(
       const acme = { directoryUrl: ca.directory_url, accountId: account.id };
       return { source: 'acme', ...issued, privateKey: key.privateKey, acme };
     } catch (error) {
-      if (!(error instanceof AcmeError) || tries === mostAccountErrors) throw error;
+      if (!(error instanceof AcmeError) || tries === maxAccountErrors) throw error;
       const isKeyChanged = await hasOtherKey(vault, client, account, attempt.signal);
       const unusable = isKeyChanged
         ? undefined
@@ -125,7 +125,7 @@ async function issueUnshared(ordering: Ordering): Promise<{ leaf: Buffer; chain:
     try {
       return await issueWithRetries(ordering);
     } catch (error) {
-      if (!(error instanceof OtherKeyError) || shared === mostSharedOrders) throw error;
+      if (!(error instanceof OtherKeyError) || shared === maxSharedOrders) throw error;
       const fields = { issuer: issuer.name, order: state.orderUrl };
       vault.log.info(fields, 'order already finalized with another key; creating a new order');
       await attempt.save({ order_url: null, order_domains: null });

@@ -39,7 +39,7 @@ export async function chooseProof(
         )
       : undefined;
   const offered = new Map(challenges.map((challenge) => [challenge.type, challenge]));
-  const candidates = preferred === null ? usualTypes(wildcard, place !== undefined) : [preferred];
+  const candidates = preferred === null ? defaultTypes(wildcard, place !== undefined) : [preferred];
   const type = candidates.find((candidate) => offered.has(candidate));
   const challenge = type && offered.get(type);
   if (challenge === undefined) {
@@ -63,7 +63,7 @@ export async function chooseProof(
   return { challenge, place, recordValue: dns01Value };
 }
 
-function usualTypes(wildcard: boolean, hasPlace: boolean): ChallengeType[] {
+function defaultTypes(wildcard: boolean, hasPlace: boolean): ChallengeType[] {
   if (wildcard) return ['dns-01'];
   return hasPlace ? ['dns-01', 'http-01'] : ['http-01', 'tls-alpn-01'];
 }

@@ -22,7 +22,7 @@ export type CaSettings = {
 };
 
 /** Those of the built-in CA, and of others that were given none. */
-export const usualSettings: CaSettings = {
+export const defaultSettings: CaSettings = {
   commonName: undefined,
   permitDomains: [],
   permitIps: [],
@@ -34,7 +34,7 @@ export const usualSettings: CaSettings = {
 /** The settings of an issuer that is a private CA. */
 export async function settingsOfCa(reader: Reader, issuerId: number): Promise<CaSettings> {
   const row = await findPrivateCa(reader, issuerId);
-  return row === undefined ? usualSettings : settingsIn(row);
+  return row === undefined ? defaultSettings : settingsIn(row);
 }
 
 function settingsIn(row: PrivateCaRow): CaSettings {
@@ -42,9 +42,9 @@ function settingsIn(row: PrivateCaRow): CaSettings {
     commonName: row.common_name ?? undefined,
     permitDomains: parseJsonOr(row.permit_domains, []),
     permitIps: parseJsonOr(row.permit_ips, []),
-    pathLength: row.path_length ?? usualSettings.pathLength,
-    lifetime: row.lifetime ?? usualSettings.lifetime,
-    keyType: row.key_type !== null && isKeyType(row.key_type) ? row.key_type : usualSettings.keyType,
+    pathLength: row.path_length ?? defaultSettings.pathLength,
+    lifetime: row.lifetime ?? defaultSettings.lifetime,
+    keyType: row.key_type !== null && isKeyType(row.key_type) ? row.key_type : defaultSettings.keyType,
   };
 }
 
@@ -56,9 +56,9 @@ export function settingsRow(issuerId: number, settings: CaSettings): PrivateCaRo
     common_name: commonName ?? null,
     permit_domains: permitDomains.length === 0 ? null : toJson(permitDomains),
     permit_ips: permitIps.length === 0 ? null : toJson(permitIps),
-    path_length: pathLength === usualSettings.pathLength ? null : pathLength,
-    lifetime: lifetime === usualSettings.lifetime ? null : lifetime,
-    key_type: keyType === usualSettings.keyType ? null : keyType,
+    path_length: pathLength === defaultSettings.pathLength ? null : pathLength,
+    lifetime: lifetime === defaultSettings.lifetime ? null : lifetime,
+    key_type: keyType === defaultSettings.keyType ? null : keyType,
   };
 }
 

@@ -7,7 +7,7 @@ import type { CertifiedNames } from './permitted-names.ts';
 
 /** How many certificates are read at once, and named in a message. */
 const certificatesAtOnce = 500;
-const mostNamed = 5;
+const maxNamed = 5;
 
 export type LeftBehind = {
   /** Such as `web (www.example.com), db (db.example.com)`; undefined if there are none. */
@@ -32,8 +32,8 @@ export async function leftBehind(
       if (found !== undefined) left.push(`${row.name} (${found.name})`);
     }
     last = rows.at(-1)?.id ?? last;
-    if (rows.length < certificatesAtOnce || left.length > mostNamed) break;
+    if (rows.length < certificatesAtOnce || left.length > maxNamed) break;
   }
   if (left.length === 0) return { shown: undefined, last };
-  return { shown: left.slice(0, mostNamed).join(', ') + (left.length > mostNamed ? ' …' : ''), last };
+  return { shown: left.slice(0, maxNamed).join(', ') + (left.length > maxNamed ? ' …' : ''), last };
 }

@@ -4,7 +4,7 @@ import { record, system } from '../audit/audit.ts';
 import type { DatabaseContext, SecretsContext, TimedContext } from '../contexts.ts';
 import { draftAuthorities, insertAuthorities } from './authorities.ts';
 import { crossCertificates, pemOf, trustedRoots } from './ca-chains.ts';
-import { usualSettings } from './ca-settings.ts';
+import { defaultSettings } from './ca-settings.ts';
 import { type CertificateWish, type IssuedCertificate, issueFromPrivateCa } from './leaf-issuance.ts';
 
 export const localCaName = 'local-ca';
@@ -13,7 +13,7 @@ export const localCaName = 'local-ca';
 export async function ensureLocalCa(vault: SecretsContext): Promise<void> {
   if ((await findIssuer(vault.db.reader, localCaName)) !== undefined) return;
   const now = vault.world.now();
-  const drafted = await draftAuthorities(vault, usualSettings);
+  const drafted = await draftAuthorities(vault, defaultSettings);
   await vault.db.write(async (writer) => {
     if ((await findIssuer(writer, localCaName)) !== undefined) return;
     const issuerId = await insertIssuer(writer, { name: localCaName, type: 'local-ca', created_at: now });

@@ -1,7 +1,7 @@
 /** Input schemas of private CAs, shared by the API and the command line. */
 import { z } from 'zod';
 import { identifierPattern, isAddress, parseIdentifier } from '../../base/identifier.ts';
-import { longestReturnedFile } from '../../crypto/bundles/returned-authority.ts';
+import { maxReturnedFileSize } from '../../crypto/bundles/returned-authority.ts';
 import { ipNetworkPattern, ipNetworkRule, parseIpNetwork } from '../../net/ip-network.ts';
 import { controlCharacters, issuerName, keyType, lifetime, parsed, quoted } from '../input-strings.ts';
 
@@ -28,14 +28,14 @@ const permittedNetwork = parsed(
 );
 
 /** The longest that leaves space for what is added to tell CA certificates apart (RFC 5280 §A.1, ub-common-name). */
-const longestCommonName = 40;
+const maxCommonNameLength = 40;
 
 /** The name of a private CA in its certificates. */
 const commonName = z
   .string()
   .trim()
   .min(1, 'a common name has at least one character')
-  .max(longestCommonName, `a common name of a CA has at most ${longestCommonName} characters`)
+  .max(maxCommonNameLength, `a common name of a CA has at most ${maxCommonNameLength} characters`)
   .refine((text) => !controlCharacters.test(text), 'a common name must not contain control characters');
 
 export const permitDomains = z
@@ -90,7 +90,7 @@ export const importCaInput = z.strictObject({
   chain: z
     .string()
     .min(1, 'chain is empty')
-    .max(longestReturnedFile, 'chain is larger than 64 KiB')
+    .max(maxReturnedFileSize, 'chain is larger than 64 KiB')
     .meta({ pattern: '-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----' })
     .describe(
       'PEM in any order: the certificate for the CSR, the intermediates and the self-signed root of the company',

@@ -33,10 +33,10 @@ const titles: Readonly<Record<NameType, string>> = {
 };
 
 /**
- * What the certificate is issued with under this profile of a CA whose certificates usually live for `usualLifetime`. Throws
+ * What the certificate is issued with under this profile of a CA whose certificates usually live for `defaultLifetime`. Throws
  * `invalid_request` that names the profile and what it does not permit.
  */
-export function inProfile(profile: Profile, asked: ProfiledRequest, usualLifetime: number): ProfiledLeaf {
+export function inProfile(profile: Profile, asked: ProfiledRequest, defaultLifetime: number): ProfiledLeaf {
   const { domains = [], uris = [], emails = [] } = asked;
   const usage = usageIn(profile, asked);
   const subject = subjectIn(profile, asked);
@@ -62,7 +62,7 @@ export function inProfile(profile: Profile, asked: ProfiledRequest, usualLifetim
   if (forbidden !== undefined) {
     throw outside(profile, forbidden.path, forbidden.name, permittedText(permitted));
   }
-  return { ...asked, usage, subject, lifetime: lifetimeIn(profile, asked, usualLifetime) };
+  return { ...asked, usage, subject, lifetime: lifetimeIn(profile, asked, defaultLifetime) };
 }
 
 /** Throws like `inProfile`, and if the issuer has no such profile; an ACME CA checks its profiles itself. */

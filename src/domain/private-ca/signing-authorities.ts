@@ -14,14 +14,14 @@ type OpenAuthority = {
 };
 
 /** More private CAs than a vault usually has. */
-const mostOpen = 32;
+const maxOpen = 32;
 
 /** By the id of the CA certificate. Their keys stay in memory no longer than the master key, which opens them. */
 const open = new WeakMap<Keyring, LRUCache<number, OpenAuthority>>();
 
 /** A CA certificate with its key, for one signature after the other. Throws like `authority` and `SigningAuthority`. */
 export function signingAuthority({ keyring }: KeyringContext, row: CaCertificateRow): SigningAuthority {
-  const known = open.get(keyring) ?? new LRUCache<number, OpenAuthority>({ max: mostOpen });
+  const known = open.get(keyring) ?? new LRUCache<number, OpenAuthority>({ max: maxOpen });
   open.set(keyring, known);
   const { certificate, sealed_private_key: sealed } = row;
   const last = known.get(row.id);

@@ -20,7 +20,7 @@ export type Attempt = ClaimedRenewal & OrderProgress;
 export const attemptTimeout = hour;
 
 /** Steps kept per renewal, so that an order with many interruptions does not fill the table. */
-const mostSteps = 100;
+const maxSteps = 100;
 
 /**
  * Runs `work` as an attempt at the renewal. Its signal is aborted with the reason of `signal`, at the deadline, or by itself
@@ -63,7 +63,7 @@ function progress(
     step: async (text) => {
       if (steps.at(-1)?.text === text) return;
       steps.push({ at: world.now(), text });
-      if (steps.length > mostSteps) steps.shift();
+      if (steps.length > maxSteps) steps.shift();
       await save({ steps: toJson(steps) });
       log.debug({ certificate: certificate.name, renewal: renewal.id }, `renewal step: ${text}`);
     },

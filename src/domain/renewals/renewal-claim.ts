@@ -10,7 +10,7 @@ import { findClaimableRenewal, updateLeased, updateRenewal } from '../../db/tabl
 import type { DatabaseContext, LoggedContext, TimedContext } from '../contexts.ts';
 import type { OwnersContext } from '../nodes/lease-owners.ts';
 import { holdOn } from '../orders/issuance-limits.ts';
-import { longestPause } from '../schedule/renewal-policy.ts';
+import { maxPause } from '../schedule/renewal-policy.ts';
 import type { ClaimedRenewal } from './attempt.ts';
 
 /**
@@ -25,7 +25,7 @@ const refreshEvery = 20 * second;
 const retryEvery = 2 * second;
 
 /** Renewals of one lane that a single claim may put on hold, so that a long lane does not delay the others. */
-const mostHolds = 10;
+const maxHolds = 10;
 
 /** `admits` says which lanes the worker has free slots for; `only` claims this one renewal. */
 export type ClaimLimits = {
@@ -52,7 +52,7 @@ export async function claimRenewal(
   const laneOf = ({ issuer_id, dns_lane }: Lane) => `${issuer_id}/${dns_lane}`;
   for (;;) {
     const heads = await headsOf(vault, only);
-    const mayHold = (lane: Lane) => (holds.get(laneOf(lane)) ?? 0) < mostHolds;
+    const mayHold = (lane: Lane) => (holds.get(laneOf(lane)) ?? 0) < maxHolds;
     const head = heads.find((one) => mayHold(one) && admits(one, heads));
     if (head === undefined) return undefined;
     if (await hold(vault, head.id)) {
@@ -70,7 +70,7 @@ async function hold({ db, world }: TimedContext, id: number): Promise<boolean> {
   const found = await findClaimableRenewal(db.reader, id, now);
   const held = found?.status === 'queued' ? await holdOn(db.reader, found, now) : undefined;
   if (held === undefined) return false;
-  const held_until = Math.min(held.until, now + longestPause);
+  const held_until = Math.min(held.until, now + maxPause);
   await db.write((writer) => updateRenewal(writer, id, { held_until, hold_reason: held.reason }));
   return true;
 }

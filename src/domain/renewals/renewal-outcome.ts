@@ -20,7 +20,7 @@ import { record, system } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
 import { notifyFailed, notifyIssued } from '../notifications/certificate-notices.ts';
 import { nextRenewalAt } from '../schedule/renewal-plan.ts';
-import { longestPause } from '../schedule/renewal-policy.ts';
+import { maxPause } from '../schedule/renewal-policy.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
 import type { Attempt } from './attempt.ts';
 import {
@@ -37,7 +37,7 @@ import { queueRenewal } from './renewal-queue.ts';
 type EndedAttempt = Pick<Attempt, 'renewal' | 'owner' | 'certificate'>;
 
 /** The longest pause of an issuer, even if the Retry-After of one order is longer. */
-export const longestIssuerPause = hour;
+export const maxIssuerPause = hour;
 
 const ended = { lease_owner: null, lease_expires_at: null, sealed_private_key: null } as const;
 
@@ -137,7 +137,7 @@ function retryTimes(
   { retryAfterMs, askedBy = 'issuer' }: Failure,
   now: number,
 ): Partial<Pick<CertificateRow, 'retry_after' | 'fallback_retry_after'>> {
-  const until = retryAfterMs === undefined ? null : now + Math.min(retryAfterMs, longestPause);
+  const until = retryAfterMs === undefined ? null : now + Math.min(retryAfterMs, maxPause);
   if (askedBy === 'dns-provider') return { retry_after: until, fallback_retry_after: until };
   const isFallback = fallback !== null && fallback === asked;
   return isFallback ? { fallback_retry_after: until } : { retry_after: until };
@@ -153,16 +153,16 @@ async function limitOthers(
   const ca = issuerId === null || limit === undefined ? undefined : await findAcmeIssuer(writer, issuerId);
   if (ca === undefined || limit === undefined || retryAfterMs === undefined) return;
   if (hold !== undefined) {
-    const until = now + Math.min(retryAfterMs, longestPause);
+    const until = now + Math.min(retryAfterMs, maxPause);
     await storeHold(writer, { ...hold, directory_url: ca.directory_url, until, reason }, now);
     return;
   }
   const longest =
     limit.scope === 'service' || limit.scope === 'account'
-      ? longestIssuerPause
+      ? maxIssuerPause
       : await assumedPause(writer, ca.issuer_id, now);
   if (longest === 0) return;
-  const until = now + Math.min(retryAfterMs, longest, longestIssuerPause);
+  const until = now + Math.min(retryAfterMs, longest, maxIssuerPause);
   await updateAcmeIssuer(writer, ca.issuer_id, { paused_until: until, pause_reason: reason });
 }
 

@@ -12,9 +12,9 @@ import { shortenPauses } from '../../db/tables/issuance/issuers.ts';
 import { shortenLeases } from '../../db/tables/renewals/renewals.ts';
 import type { TimedContext } from '../contexts.ts';
 import { nextRenewalAt } from '../schedule/renewal-plan.ts';
-import { longestPause } from '../schedule/renewal-policy.ts';
+import { maxPause } from '../schedule/renewal-policy.ts';
 import { leaseDuration } from './renewal-claim.ts';
-import { longestIssuerPause } from './renewal-outcome.ts';
+import { maxIssuerPause } from './renewal-outcome.ts';
 
 /** Certificates per step: a few milliseconds of work, after which the event loop runs. */
 const atOnce = 200;
@@ -30,8 +30,8 @@ export async function replanAll({ db, world }: TimedContext): Promise<number> {
   const now = world.now();
   await db.write(async (writer) => {
     await shortenLeases(writer, now + leaseDuration);
-    await shortenPauses(writer, now + longestIssuerPause);
-    await shortenHolds(writer, now + longestPause);
+    await shortenPauses(writer, now + maxIssuerPause);
+    await shortenHolds(writer, now + maxPause);
   });
   let changed = 0;
   let past = 0;

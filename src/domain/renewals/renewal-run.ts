@@ -37,7 +37,7 @@ import type { QueueContext } from './renewal-queue.ts';
 export type RenewalContext = OrderContext & QueueContext & OwnersContext & { readonly meter: Meter };
 
 /** A renewal whose worker died this often fails, because it may be what kills the workers. */
-const mostClaims = 5;
+const maxClaims = 5;
 
 /**
  * Runs a claimed renewal from where an earlier worker left it. An error ends the renewal as failed, with the reason. When
@@ -141,9 +141,9 @@ async function removeUnusedChallenges(vault: ChallengeContext, { renewal }: Atte
 
 async function issue(vault: OrderContext, attempt: Attempt): Promise<VersionMaterial> {
   const { certificate, renewal } = attempt;
-  if (renewal.claims > mostClaims) {
+  if (renewal.claims > maxClaims) {
     throw new Problem('unavailable', {
-      detail: `Renewal abandoned: its worker stopped unexpectedly ${mostClaims} times.`,
+      detail: `Renewal abandoned: its worker stopped unexpectedly ${maxClaims} times.`,
     });
   }
   if (certificate.disabled_at !== null) throw new Superseded('the certificate is disabled');

@@ -9,8 +9,8 @@ import type { Actor } from '../audit/audit.ts';
 import { type QueueContext, queueRenewal, spreadReason } from './renewal-queue.ts';
 
 /** The time between two orders at one CA; shorter if they would not all start within the longest spread. */
-const usualPause = minute;
-const longestSpread = day;
+const defaultPause = minute;
+const maxSpread = day;
 
 /** Certificates per transaction, so that other writes can run in between. */
 const atOnce = 100;
@@ -38,7 +38,7 @@ export async function requestRenewals(
   names: readonly string[],
   options: SpreadOptions = {},
 ): Promise<SpreadRenewals> {
-  const pause = Math.min(usualPause, longestSpread / Math.max(1, names.length));
+  const pause = Math.min(defaultPause, maxSpread / Math.max(1, names.length));
   const spread = new Spread(vault.world.now(), pause, options);
   let queued = 0;
   let alreadyOpen = 0;
@@ -90,7 +90,7 @@ class Spread {
     const at = this.#nextAt.get(queue) ?? (await first());
     this.#nextAt.set(queue, at + this.#pause);
     const start = Math.floor(
-      Math.min(at, this.#now + longestSpread, scheduledAt ?? Number.POSITIVE_INFINITY),
+      Math.min(at, this.#now + maxSpread, scheduledAt ?? Number.POSITIVE_INFINITY),
     );
     if (start <= this.#now) return null;
     this.lastAt = Math.max(this.lastAt ?? start, start);

@@ -38,7 +38,7 @@ export type Turn = 'primary' | 'fallback';
 const backoffs = [minute, 10 * minute, 100 * minute];
 
 /** The longest Retry-After that is obeyed. */
-export const longestPause = 7 * day;
+export const maxPause = 7 * day;
 
 /** Earlier than any other time. */
 const never = Number.NEGATIVE_INFINITY;
@@ -84,16 +84,16 @@ function isFromFuture({ isOwn, notBefore, madeAt }: CurrentFacts, now: number): 
 
 function nextMoment(facts: RenewalFacts, lastAttemptAt: number): number {
   const { now, current, failedAttempts } = facts;
-  const longestWait = current === null ? day : lifetimeOf(current) / 20;
+  const maxWait = current === null ? day : lifetimeOf(current) / 20;
   const attemptedAt = Math.min(lastAttemptAt, now);
   const emergency = current === null ? Number.POSITIVE_INFINITY : current.notAfter - lifetimeOf(current) / 20;
   const hourly = attemptedAt + emergencyPause * (1 + fraction(current?.seed ?? '') / 10);
   const soonest = Math.min(
-    attemptedAt + Math.min(backoffs[failedAttempts - 1] ?? day, longestWait),
+    attemptedAt + Math.min(backoffs[failedAttempts - 1] ?? day, maxWait),
     Math.max(emergency, hourly),
   );
   const latest = Math.max(soonest, emergency, attemptedAt + emergencyPause);
-  const limit = Math.min(attemptedAt + longestPause, latest);
+  const limit = Math.min(attemptedAt + maxPause, latest);
   const primaryAt = Math.max(soonest, Math.min(facts.retryAfter ?? never, limit));
   if (facts.fallback === undefined || primaryAt === soonest) return primaryAt;
   const fallbackFrom = Math.max(soonest, fallbackPermittedAt(facts, soonest));
@@ -106,12 +106,12 @@ function fallbackPermittedAt({ current }: RenewalFacts, soonest: number): number
 }
 
 function scheduledMoment(current: CurrentFacts): number {
-  const { start, end } = usualWindow(current);
+  const { start, end } = defaultWindow(current);
   return end - (end - start) * fraction(current.seed);
 }
 
 /** Within which a certificate is renewed for its age, without a window of its CA. */
-export function usualWindow(current: Pick<CurrentFacts, 'notBefore' | 'notAfter'>): {
+export function defaultWindow(current: Pick<CurrentFacts, 'notBefore' | 'notAfter'>): {
   readonly start: number;
   readonly end: number;
 } {

@@ -25,10 +25,10 @@ export type FormattedVersion = {
 type FormatContext = DatabaseContext & SealingContext;
 
 /** At a time and in each process; the thread pool has four threads, which other work needs too. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 
 /** A fleet that downloads in the same second waits; more requests than this are refused. */
-const mostWaiting = 1000;
+const maxWaiting = 1000;
 
 export class FormatDownloads {
   readonly #vault: FormatContext;
@@ -81,7 +81,7 @@ export class FormatDownloads {
   }
 
   async #inTurn(make: () => Promise<Buffer>): Promise<Buffer> {
-    if (this.#inHand >= mostAtOnce + mostWaiting) {
+    if (this.#inHand >= maxAtOnce + maxWaiting) {
       throw new Problem('rate_limited', {
         detail: 'Too many keystores are being made; retry in a moment.',
         retryAfter: 5,
@@ -89,7 +89,7 @@ export class FormatDownloads {
     }
     this.#inHand += 1;
     try {
-      return await this.#turns.take('keystore', make, { atOnce: mostAtOnce });
+      return await this.#turns.take('keystore', make, { atOnce: maxAtOnce });
     } finally {
       this.#inHand -= 1;
     }

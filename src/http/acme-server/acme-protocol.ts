@@ -26,7 +26,7 @@ import { type AcmeUrls, acmeUrls } from './acme-urls.ts';
 const bodyLimit = 65_536;
 const bodyType = 'application/jose+json';
 /** Where the error does not say. */
-const usualPauseSeconds = 5;
+const defaultPauseSeconds = 5;
 
 /** Requests that no route sees, such as those with headers that are too long, are answered without a nonce. */
 const answered = ['Link'];
@@ -139,7 +139,7 @@ function replyTo(problem: AcmeProblem, place: ProtocolPlace): WholeReply {
 function pauseOf({ status, retryAfterMs }: AcmeProblem): Readonly<Record<string, string>> {
   if (retryAfterMs !== undefined)
     return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / second))) };
-  return status === 429 || status === 503 ? { 'Retry-After': String(usualPauseSeconds) } : {};
+  return status === 429 || status === 503 ? { 'Retry-After': String(defaultPauseSeconds) } : {};
 }
 
 function complete(reply: WholeReply, place: ProtocolPlace): WholeReply {

@@ -26,7 +26,7 @@ import { readSession, sessionCookieName } from './session-cookie.ts';
 
 /** What is known about a request before authentication. */
 type Origin = {
-  readonly story: RequestContext;
+  readonly requestContext: RequestContext;
   readonly found: FoundRoutes;
   readonly client: ClientOrigin;
 };
@@ -48,7 +48,7 @@ type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 type Caller = { readonly identity: Identity; readonly state: SecretState };
 
 /**
- * The caller and their origin, if authorized; `story` receives them as soon as they are known, even if the request is
+ * The caller and their origin, if authorized; `requestContext` receives them as soon as they are known, even if the request is
  * rejected. Throws `unauthenticated` (the same for missing, malformed, unknown, revoked and expired keys), `forbidden`
  * (the same for existing and missing certificates outside the allowlist, and for all callers of an administrator route
  * who are not administrators), and `rate_limited` for invalid keys that come too often and for keys that are used too
@@ -57,14 +57,14 @@ type Caller = { readonly identity: Identity; readonly state: SecretState };
 export async function authorizeRequest(
   context: ServerContext,
   { access, method, query }: Route,
-  story: RequestContext,
+  requestContext: RequestContext,
   found: FoundRoutes,
 ): Promise<AuthorizedRequest> {
-  const client = clientOriginOf(story.request, context);
-  story.ip = client.ip;
-  const origin = { story, found, client };
+  const client = clientOriginOf(requestContext.request, context);
+  requestContext.ip = client.ip;
+  const origin = { requestContext, found, client };
   const provenance = changesSomething(method)
-    ? provenanceOf(story.request.headers, client.certainUrl)
+    ? provenanceOf(requestContext.request.headers, client.certainUrl)
     : 'same-origin';
   if (access.kind === 'public') {
     // Signing in and setup are not allowed from another site.
@@ -74,7 +74,7 @@ export async function authorizeRequest(
   if (access.kind === 'metrics') return authorizeMetrics(context, origin);
   const { vault, authenticator } = context;
   await vault.freshness.look();
-  const { authorization } = story.request.headers;
+  const { authorization } = requestContext.request.headers;
   const raw = readBearer(authorization);
   // A presented key takes precedence, even if it is malformed: a session requires a request without the header.
   const known =
@@ -88,7 +88,7 @@ export async function authorizeRequest(
   if (caller === undefined) return refuseAnonymous(context, access, raw, origin);
   const { identity, state } = caller;
   const actor = actorAt(origin, actorName(identity));
-  story.actor = actor.name;
+  requestContext.actor = actor.name;
   if (identity.kind === 'api-key') {
     if (state !== 'active') {
       vault.meter.authenticationFailed(`key_${state}`);
@@ -123,11 +123,11 @@ export async function authorizeRequest(
 
 /** Authenticates the metrics token, which grants nothing else. Throws `unauthenticated` and `rate_limited`. */
 function authorizeMetrics({ metrics, keyLimits }: ServerContext, origin: Origin): AuthorizedRequest {
-  const { story, client } = origin;
-  const token = readBearer(story.request.headers.authorization);
+  const { requestContext, client } = origin;
+  const token = readBearer(requestContext.request.headers.authorization);
   if (metrics?.isOpenTo(token) === true) {
-    story.actor = 'metrics';
-    return { identity: undefined, actor: actorAt(origin, story.actor), client };
+    requestContext.actor = 'metrics';
+    return { identity: undefined, actor: actorAt(origin, requestContext.actor), client };
   }
   if (token !== undefined) keyLimits.fail(client.ip);
   throw new Problem('unauthenticated', {
@@ -146,9 +146,9 @@ export function readBearer(header: string | undefined): string | undefined {
 
 async function sessionOf(
   { findSession }: ServerContext,
-  { story, client }: Origin,
+  { requestContext, client }: Origin,
 ): Promise<Caller | undefined> {
-  const token = readSession(story.request.headers.cookie, sessionCookieName(client.baseUrl));
+  const token = readSession(requestContext.request.headers.cookie, sessionCookieName(client.baseUrl));
   const identity = token === undefined ? undefined : await findSession(token);
   return identity && { identity, state: 'active' };
 }
@@ -226,8 +226,8 @@ function takesKeys({ kind }: Guarded): boolean {
   return kind === 'scope' || kind === 'authenticated';
 }
 
-function actorAt({ story, client }: Origin, name: string): Actor {
-  return { name, ip: client.ip, requestId: story.requestId };
+function actorAt({ requestContext, client }: Origin, name: string): Actor {
+  return { name, ip: client.ip, requestId: requestContext.requestId };
 }
 
 async function recordRefusal(
@@ -243,10 +243,10 @@ async function recordRefusal(
 }
 
 /** A path can have thousands of characters, and a client with a key can request any number of paths. */
-const longestTarget = 300;
+const maxTargetLength = 300;
 
 /** Method and path as the audit log shows them. */
-function targetOf({ story: { request }, found: { routes, params } }: Origin): string {
+function targetOf({ requestContext: { request }, found: { routes, params } }: Origin): string {
   const path = routes.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '');
-  return `${request.method} ${path}`.slice(0, longestTarget);
+  return `${request.method} ${path}`.slice(0, maxTargetLength);
 }

@@ -38,7 +38,7 @@ export function clientOf(arrival: RequestOrigin, trusted: readonly IpNetwork[]):
   const peer = parseIpAddress(arrival.peer?.split('%', 1)[0] ?? '');
   if (peer === undefined) return { ip: arrival.peer, scheme: undefined };
   if (!isInside(peer, trusted)) return { ip: peer.text, scheme: undefined };
-  const usual = walk(peer.text, usualSteps(arrival.forwardedFor), trusted);
+  const usual = walk(peer.text, forwardedForSteps(arrival.forwardedFor), trusted);
   const standard = walk(peer.text, standardSteps(arrival.forwarded), trusted);
   const { ip, steps } = usual.steps.length > 0 ? usual : standard;
   if (standard.steps.length > 0 && standard.ip !== ip) return undefined;
@@ -61,7 +61,7 @@ function walk(peer: string, steps: Iterable<Step>, trusted: readonly IpNetwork[]
   return { ip, steps: taken };
 }
 
-function usualSteps(header: string | undefined): Step[] {
+function forwardedForSteps(header: string | undefined): Step[] {
   return listed(header)
     .map((address) => ({ address, scheme: undefined }))
     .reverse();

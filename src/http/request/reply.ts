@@ -50,15 +50,15 @@ export function jsonBody(
 export const noContent: WholeReply = { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
 
 /** Cached responses to problems without details, because unauthenticated clients get them often. */
-const usualReplies = new Map<ProblemCode, WholeReply>();
+const defaultReplies = new Map<ProblemCode, WholeReply>();
 
 /** The response to an error that the client may see. */
 export function problemReply(problem: Problem, headers?: Readonly<Record<string, string>>): WholeReply {
   if (!problem.isUsual || headers !== undefined) return newProblemReply(problem, headers);
-  const known = usualReplies.get(problem.code);
+  const known = defaultReplies.get(problem.code);
   if (known !== undefined) return known;
   const reply = newProblemReply(problem);
-  usualReplies.set(problem.code, reply);
+  defaultReplies.set(problem.code, reply);
   return reply;
 }
 

@@ -4,28 +4,28 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../base/problem.ts';
-import { mostEntries, mostLevels } from '../../domain/inputs.ts';
+import { maxEntries, maxLevels } from '../../domain/inputs.ts';
 
 /** Bytes of a body that nothing reads which are still received, so that the connection can carry another request. */
 export const shortRest = 16_384;
 
 /** The default limit, of bodies that contain neither files nor long lists. */
-export const usualBodyLimit = 65_536;
+export const defaultBodyLimit = 65_536;
 
 /** The limit of bodies with PEM, long lists or settings of a type. */
 export const longBodyLimit = 1_048_576;
 
 /** The members of all objects of a body together; no operation has more than some dozens. */
-const mostMembers = 1000;
+const maxMembers = 1000;
 
 /** The members of all objects and the entries of all lists together; an operation with two long lists has room. */
-export const mostValues = 2 * mostEntries + mostMembers;
+export const maxValues = 2 * maxEntries + maxMembers;
 
 /**
  * If the engine does not report the position of a JSON error, finding it takes a dozen parses; longer texts are not
  * searched.
  */
-const longestSearched = 16_384;
+const maxSearchedLength = 16_384;
 
 const quotationMark = 0x22;
 const comma = 0x2c;
@@ -181,7 +181,7 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     // The message of the engine quotes the text, which may be a secret.
-    const at = positionIn(error) ?? (text.length > longestSearched ? undefined : brokenAt(text));
+    const at = positionIn(error) ?? (text.length > maxSearchedLength ? undefined : brokenAt(text));
     const where = at === undefined ? '' : ` at ${placeOf(text, at)}`;
     throw new Problem('invalid_request', { detail: `The body is not valid JSON${where}.` });
   }
@@ -205,15 +205,15 @@ function refuseManyParts(text: string): void {
     // [ and {, ] and }.
     else if ((character | 0x20) === 0x7b) depth += 1;
     else if ((character | 0x20) === 0x7d) depth -= 1;
-    if (members > mostMembers)
-      throw new Problem('invalid_request', { detail: `The body has more than ${mostMembers} members.` });
-    if (values > mostValues)
+    if (members > maxMembers)
+      throw new Problem('invalid_request', { detail: `The body has more than ${maxMembers} members.` });
+    if (values > maxValues)
       throw new Problem('invalid_request', {
-        detail: `The body has more than ${mostValues} list entries and members.`,
+        detail: `The body has more than ${maxValues} list entries and members.`,
       });
-    if (depth > mostLevels)
+    if (depth > maxLevels)
       throw new Problem('invalid_request', {
-        detail: `The body is nested deeper than ${mostLevels} levels.`,
+        detail: `The body is nested deeper than ${maxLevels} levels.`,
       });
   }
 }

@@ -28,16 +28,16 @@ export type RequestEnd = {
 };
 
 /** Logs and counts the request; `ms` is the time from the head of the request to the end of the response. */
-export function logRequest(context: ServerContext, story: RequestContext, end: RequestEnd): void {
+export function logRequest(context: ServerContext, requestContext: RequestContext, end: RequestEnd): void {
   const { world, log, meter } = context.vault;
-  const { request, requestId, receivedAt, actor = 'anonymous' } = story;
+  const { request, requestId, receivedAt, actor = 'anonymous' } = requestContext;
   const route = end.route ?? 'none';
   const ms = world.elapsed() - receivedAt;
   meter.requested(route, end.status, ms);
   const line = {
     request_id: requestId,
     actor,
-    ip: story.ip ?? addressOf(request, context),
+    ip: requestContext.ip ?? addressOf(request, context),
     ms,
   };
   logFor(log, request.method, route, end.status).info(

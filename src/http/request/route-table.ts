@@ -28,12 +28,12 @@ type Node = {
 };
 
 /** Clients request the same few paths repeatedly. */
-const rememberedPaths = 2000;
-const longestRemembered = 200;
+const cachedPaths = 2000;
+const maxCachedPathLength = 200;
 
 export class RouteTable {
   readonly #root: Node = emptyNode();
-  readonly #found = new LRUCache<string, FoundRoutes>({ max: rememberedPaths });
+  readonly #found = new LRUCache<string, FoundRoutes>({ max: cachedPaths });
 
   /** Throws if two routes have the same path and method, or name the same path parameter differently. */
   constructor(routes: readonly Route[]) {
@@ -49,7 +49,7 @@ export class RouteTable {
     const routes = walk(this.#root, path.split('/'), 1, params);
     if (routes === undefined) return undefined;
     const found = { routes, params };
-    if (path.length <= longestRemembered) this.#found.set(detached(path), found);
+    if (path.length <= maxCachedPathLength) this.#found.set(detached(path), found);
     return found;
   }
 

@@ -11,7 +11,7 @@ import { type Route, route } from '../request/route.ts';
 import type { ServerContext } from '../request/server-context.ts';
 
 /** Per person; each browser tab has one. */
-const mostListeners = 20;
+const maxListeners = 20;
 
 /** Proxies close connections that are silent for a minute. */
 const keepAliveAfter = 15 * second;
@@ -36,9 +36,9 @@ export const eventRoutes: readonly Route[] = [
     problems: ['rate_limited'],
     handle: async ({ context, identity }) => {
       if (identity?.kind !== 'administrator') throw new Problem('forbidden');
-      if ((counts(context.vault).get(identity.name) ?? 0) >= mostListeners) {
+      if ((counts(context.vault).get(identity.name) ?? 0) >= maxListeners) {
         throw new Problem('rate_limited', {
-          detail: `Too many event streams: the limit is ${mostListeners}.`,
+          detail: `Too many event streams: the limit is ${maxListeners}.`,
           retryAfter: 30,
         });
       }

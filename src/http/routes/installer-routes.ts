@@ -13,7 +13,7 @@ export type ClientScripts = { readonly installer: string; readonly trust: string
 const access = { kind: 'public' } as const;
 
 /** Cached addresses of the vault; a flood of invented ones evicts others, but does not grow memory. */
-const mostAddresses = 16;
+const maxAddresses = 16;
 
 type Served = { readonly body: Buffer; readonly sha256: string };
 
@@ -43,7 +43,7 @@ function scriptRoutes(script: string, { file, id, what }: Description): readonly
   if (script.split(marked).length !== 2) {
     throw new Error(`${file} needs exactly one line default_server=''`);
   }
-  const recent = new LRUCache<string, Served>({ max: mostAddresses });
+  const recent = new LRUCache<string, Served>({ max: maxAddresses });
   const served = ({ baseUrl }: Call): Served => {
     const known = recent.get(baseUrl);
     if (known !== undefined) return known;

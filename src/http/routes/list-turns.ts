@@ -7,7 +7,7 @@ import { doInFairTurn } from '../../base/fair-turns.ts';
 import { Problem } from '../../base/problem.ts';
 
 /** Pages that are read at a time. */
-const mostPages = 2;
+const maxPages = 2;
 
 let running = 0;
 
@@ -23,7 +23,7 @@ export async function inListTurn<T>(caller: string, gone: AbortSignal, work: () 
   const before = latest.get(caller);
   latest.set(caller, over);
   await before;
-  if (running < mostPages) running += 1;
+  if (running < maxPages) running += 1;
   else await new Promise<void>((begin) => waiting.push(begin));
   try {
     if (gone.aborted) throw new Problem('unavailable');

@@ -26,7 +26,7 @@ export type ConnectionLimits = {
   readonly slowest: number;
 };
 
-export const usualConnectionLimits: ConnectionLimits = {
+export const defaultConnectionLimits: ConnectionLimits = {
   most: 2000,
   headersMs: 20 * second,
   requestMs: 120 * second,
@@ -40,16 +40,16 @@ export const usualConnectionLimits: ConnectionLimits = {
 export const headerSize = 16_384;
 
 /** Node silently drops excess headers, including those that a proxy appended. */
-export const mostHeaders = 200;
+export const maxHeaders = 200;
 
 /** How often connections are checked. */
 const lookEvery = 250;
 
 /** Refused connections whose response may still be on its way; others are closed without one. */
-const mostRefused = 100;
+const maxRefused = 100;
 
 /** Bytes of pipelined requests, of bodies that arrive, and of unread responses, of all connections together. */
-const mostKept = 24 * 1_048_576;
+const maxRetained = 24 * 1_048_576;
 
 /** How long a refused connection may take to read the reason. */
 const refusalMs = second;
@@ -157,7 +157,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   server.on('clientError', refusals.unreadable);
 
   function refuse(socket: Socket): void {
-    if ('setSecureContext' in server || refused.size >= mostRefused) {
+    if ('setSecureContext' in server || refused.size >= maxRefused) {
       socket.destroy();
       return;
     }
@@ -179,7 +179,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       const received = readableLength + sizeOfArriving(connection.request);
       kept += received + writableLength;
       // The longest waiting are kept; with TLS each byte is buffered two or three times.
-      if (kept > mostKept && received > headerSize) {
+      if (kept > maxRetained && received > headerSize) {
         kept -= received + writableLength;
         connection.accepted.destroy();
         continue;

@@ -15,7 +15,7 @@ import {
   writeReply,
   writeStream,
 } from '../request/reply.ts';
-import { readBody, usualBodyLimit } from '../request/request-body.ts';
+import { readBody, defaultBodyLimit } from '../request/request-body.ts';
 import { logRequest, type RequestContext } from '../request/request-log.ts';
 import { pathOf, queryTextOf } from '../request/request-target.ts';
 import type { Call, Method, Route } from '../request/route.ts';
@@ -147,7 +147,7 @@ function callOf(
 }
 
 async function bodyOf(
-  { bodyLimit = usualBodyLimit, bodyTypes, protocol }: Route,
+  { bodyLimit = defaultBodyLimit, bodyTypes, protocol }: Route,
   schema: z.ZodType,
   request: IncomingMessage,
 ): Promise<unknown> {
@@ -167,7 +167,7 @@ function methodNotAllowed(context: ServerContext, found: FoundRoutes, { request 
 }
 
 /** Parameters of a query, also repeated ones: no operation has a tenth of that. */
-const mostParameters = 100;
+const maxParameters = 100;
 
 /** The parsed empty query of each route, which is the most common. */
 const emptyQueries = new WeakMap<Route, unknown>();
@@ -190,9 +190,9 @@ function queryValues(text: string): Record<string, string | string[]> {
   let count = 0;
   for (const [name, value] of new URLSearchParams(text)) {
     count += 1;
-    if (count > mostParameters)
+    if (count > maxParameters)
       throw new Problem('invalid_request', {
-        detail: `The query has more than ${mostParameters} parameters.`,
+        detail: `The query has more than ${maxParameters} parameters.`,
       });
     const before = values[name];
     if (before === undefined) values[name] = value;

@@ -9,7 +9,7 @@ import { second } from '../../base/duration.ts';
 const patience = 5 * second;
 
 /** Bytes that are dropped meanwhile, which is more than any request needs. */
-const mostDropped = 16 * 1_048_576;
+const maxDropped = 16 * 1_048_576;
 
 /** How long a response waits for the end of a body that nothing reads. */
 const restPatience = second;
@@ -32,7 +32,7 @@ export function isLingering(socket: Duplex): boolean {
 /** Closes the sending side after `last`, and the other one as soon as the client closes it or wastes its patience. */
 export function closeLingering(socket: Duplex, last = ''): void {
   lingering.add(socket);
-  let left = mostDropped;
+  let left = maxDropped;
   const late = setTimeout(() => socket.destroy(), patience);
   const destroyIfDone = () => {
     if (socket.readableEnded && socket.writableFinished) socket.destroy();

@@ -15,7 +15,7 @@ import type { IpNetwork } from '../../net/ip-network.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import type { TlsFacts } from '../tls/tls-endpoint.ts';
-import { type ConnectionLimits, usualConnectionLimits } from './connection-limits.ts';
+import { type ConnectionLimits, defaultConnectionLimits } from './connection-limits.ts';
 
 /** What the listeners of a vault work with. */
 export type ListenerContext = ServerContext & { readonly connectionLimits: ConnectionLimits };
@@ -67,7 +67,7 @@ export function serverContext(
     get trustedProxies() {
       return trustedProxies;
     },
-    connectionLimits: { ...usualConnectionLimits, ...options.connectionLimits },
+    connectionLimits: { ...defaultConnectionLimits, ...options.connectionLimits },
     tls: options.tls ?? (() => null),
     metrics: options.metrics,
     adopt: (settings) => {

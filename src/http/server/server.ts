@@ -13,7 +13,7 @@ import type { Route } from '../request/route.ts';
 import { RouteTable } from '../request/route-table.ts';
 import { securityHeaders, strictSecurityHeaders } from '../request/security-headers.ts';
 import { createHttpsServer, type HttpsOptions } from '../tls/https-server.ts';
-import { limitConnections, limitedOptions, mostHeaders } from './connection-limits.ts';
+import { limitConnections, limitedOptions, maxHeaders } from './connection-limits.ts';
 import { inTurn, takeTurn } from './connection-turns.ts';
 import { dispatch, type Exchange, refuse, show } from './dispatch.ts';
 import type { ListenerContext } from './listener-context.ts';
@@ -165,7 +165,7 @@ type Received = IncomingMessage & { [id]?: string; [receivedAt]?: number };
 /** Why a request must not reach the router. */
 function refusalOf(request: IncomingMessage): ProblemCode | undefined {
   const { url, headers, rawHeaders, httpVersion } = request;
-  if (rawHeaders.length > 2 * mostHeaders) return 'headers_too_large';
+  if (rawHeaders.length > 2 * maxHeaders) return 'headers_too_large';
   // RFC 9112 §3.2: HTTP/1.1 requires a Host header.
   if (headers.host === undefined && httpVersion === '1.1') return 'invalid_request';
   // What tinyhttp cannot decode would throw inside it, uncaught.

@@ -5,8 +5,8 @@
 import type { Socket } from 'node:net';
 
 /** A ClientHello has about 2 KiB, including its records. */
-const longestHello = 16_384;
-const mostRecords = 8;
+const maxHelloSize = 16_384;
+const maxRecords = 8;
 
 /** Types of records, messages and extensions (RFC 8446 §5.1, §4, §4.2). */
 const handshake = 22;
@@ -52,7 +52,7 @@ export function readOpening(socket: Socket): Promise<Opening> {
     if (chunk === null) return;
     seen = Buffer.concat([seen, chunk]);
     const protocols = offeredProtocols(seen);
-    if (protocols === undefined || (protocols === 'incomplete' && seen.length > longestHello))
+    if (protocols === undefined || (protocols === 'incomplete' && seen.length > maxHelloSize))
       settle({ kind: 'other', bytes: seen });
     else if (protocols !== 'incomplete') settle({ kind: 'hello', protocols });
   };
@@ -64,7 +64,7 @@ export function readOpening(socket: Socket): Promise<Opening> {
 function messageIn(bytes: Buffer): Buffer | 'incomplete' {
   const fragments: Buffer[] = [];
   const records = new Frame(bytes);
-  while (fragments.length <= mostRecords) {
+  while (fragments.length <= maxRecords) {
     const message = Buffer.concat(fragments);
     if (message.length > 0 && message[0] !== clientHello) throw new RangeError('another message');
     if (message.length >= 4 && message.length >= 4 + message.readUIntBE(1, 3)) {

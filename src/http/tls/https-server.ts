@@ -15,7 +15,7 @@ import { acmeTls, validationServer } from './tls-alpn-listener.ts';
 import type { TlsEndpoint } from './tls-endpoint.ts';
 
 /** For the first message, and again for the rest of the handshake. */
-const usualHandshake = 10 * second;
+const defaultHandshakeTimeout = 10 * second;
 
 export type HttpsServer = {
   readonly server: Server;
@@ -31,7 +31,7 @@ export type HttpsOptions = {
 /** A server that is not listening yet. `onPlain` responds to data that is not TLS, and closes the connection. */
 export function createHttpsServer(
   vault: LoggedContext,
-  { endpoint, handshakeMs = usualHandshake, options }: HttpsOptions & { readonly options: ServerOptions },
+  { endpoint, handshakeMs = defaultHandshakeTimeout, options }: HttpsOptions & { readonly options: ServerOptions },
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
   onPlain: (socket: Socket, bytes: Buffer) => void,
 ): HttpsServer {

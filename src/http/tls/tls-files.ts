@@ -23,7 +23,7 @@ export function tlsFilesSource(
   publicRoots?: readonly string[],
 ): TlsSource {
   let tried = '';
-  let complaint: { readonly state: string; readonly isReported: boolean } | undefined;
+  let issue: { readonly state: string; readonly isReported: boolean } | undefined;
   const read = async () => {
     const { identity, warnings } = await readPair(files, world.now(), publicRoots);
     for (const warning of warnings) log.warn({ cert_file: files.certFile }, warning);
@@ -38,15 +38,15 @@ export function tlsFilesSource(
     },
     look: async () => {
       const state = await stateOf(files);
-      if (state === tried && (complaint === undefined || complaint.isReported)) return undefined;
+      if (state === tried && (issue === undefined || issue.isReported)) return undefined;
       tried = state;
       try {
         const identity = await read();
-        complaint = undefined;
+        issue = undefined;
         return identity;
       } catch (error) {
-        const isSettled = complaint?.state === state;
-        complaint = { state, isReported: isSettled };
+        const isSettled = issue?.state === state;
+        issue = { state, isReported: isSettled };
         if (!isSettled) return undefined;
         throw error;
       }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Health } from '../../../assets/console/certificates/certificate-health.ts';
 import {
   type Life,
-  mostNamed,
+  maxNamed,
   ticks,
   timelineLayout,
 } from '../../../assets/console/certificates/timeline-layout.ts';
@@ -31,7 +31,7 @@ test('a few certificates have a named row each, sorted by health and then by exp
     ['c3', 'c4', 'c2', 'c1'],
   );
   assert.deepEqual(thin, []);
-  assert.equal(timelineLayout(many(mostNamed), now).named.length, mostNamed);
+  assert.equal(timelineLayout(many(maxNamed), now).named.length, maxNamed);
 });
 
 test('5,000 certificates fit in less than a hundred rows', () => {

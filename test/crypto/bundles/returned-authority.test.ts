@@ -13,7 +13,7 @@ import {
   companyIssuing,
   companyRoot,
   companySigns,
-  usualExtensions,
+  defaultExtensions,
 } from '../../harness/ca/company-ca.ts';
 import { openssl } from '../../harness/ca/openssl-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
@@ -115,7 +115,7 @@ const unfit: readonly (readonly [string, Terms, RegExp])[] = [
   ],
   [
     'an unknown critical extension',
-    { own: { extensions: [...usualExtensions, '1.2.3.4=critical,ASN1:NULL'] } },
+    { own: { extensions: [...defaultExtensions, '1.2.3.4=critical,ASN1:NULL'] } },
     /^400 Certificate 1 in the file has the critical extension 1\.2\.3\.4, which is not supported/,
   ],
   [
@@ -123,7 +123,7 @@ const unfit: readonly (readonly [string, Terms, RegExp])[] = [
     {
       own: {
         extensions: [
-          ...usualExtensions,
+          ...defaultExtensions,
           'nameConstraints=critical,permitted;dirName:corp',
           '[corp]',
           'O=Corp',
@@ -134,7 +134,7 @@ const unfit: readonly (readonly [string, Terms, RegExp])[] = [
   ],
   [
     'required policies',
-    { issuing: { extensions: [...usualExtensions, 'policyConstraints=requireExplicitPolicy:0'] } },
+    { issuing: { extensions: [...defaultExtensions, 'policyConstraints=requireExplicitPolicy:0'] } },
     /^400 Certificate 2 in the file requires certificate policies/,
   ],
 ];
@@ -272,7 +272,7 @@ test(
   needs('openssl'),
   (t) => {
     const { own, issuing, root } = chain(t, {
-      issuing: { extensions: [...usualExtensions, 'nameConstraints=critical,permitted;DNS:corp.example'] },
+      issuing: { extensions: [...defaultExtensions, 'nameConstraints=critical,permitted;DNS:corp.example'] },
     });
     let refused = 0;
     for (const [at, pem] of [own, issuing.pem, root.pem].entries()) {

@@ -1,7 +1,7 @@
 /** Passwords: long ones that nobody tries first are taken, whatever they are made of. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { passwordComplaint } from '../../../src/domain/access/password-policy.ts';
+import { passwordIssue } from '../../../src/domain/access/password-policy.ts';
 
 const refused: readonly (readonly [password: string, why: RegExp])[] = [
   ['', /at least 12/],
@@ -25,8 +25,8 @@ const refused: readonly (readonly [password: string, why: RegExp])[] = [
 ];
 
 for (const [password, why] of refused) {
-  test(`passwordComplaint rejects ${JSON.stringify(password.slice(0, 20))}`, () => {
-    const complaint = passwordComplaint('alice.example', password) ?? '';
+  test(`passwordIssue rejects ${JSON.stringify(password.slice(0, 20))}`, () => {
+    const complaint = passwordIssue('alice.example', password) ?? '';
     assert.match(complaint, why);
     assert(password.length < 5 || !complaint.includes(password), 'the answer does not repeat it');
   });
@@ -41,6 +41,6 @@ for (const password of [
   'alice.example likes long walks',
   ' spaces count ',
 ]) {
-  test(`passwordComplaint accepts ${password}`, () =>
-    assert.equal(passwordComplaint('alice.example', password), undefined));
+  test(`passwordIssue accepts ${password}`, () =>
+    assert.equal(passwordIssue('alice.example', password), undefined));
 }

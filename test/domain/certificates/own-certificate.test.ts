@@ -10,7 +10,7 @@ import { changePrivateCa } from '../../../src/domain/issuers/private-issuers.ts'
 import { requestAuthority } from '../../../src/domain/private-ca/ca-requests.ts';
 import { importAuthority } from '../../../src/domain/private-ca/company-root.ts';
 import { localCa } from '../../../src/domain/private-ca/local-ca.ts';
-import { companySigns, confinedCompany, usualExtensions } from '../../harness/ca/company-ca.ts';
+import { companySigns, confinedCompany, defaultExtensions } from '../../harness/ca/company-ca.ts';
 import { identifier } from '../../harness/ca/private-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -42,7 +42,7 @@ test(
     const dir = tempDir(t);
     const { root, issuing } = confinedCompany(dir);
     const { csr } = await requestAuthority(vault, localCli, ca, { replace: false });
-    const extensions = [...usualExtensions, 'extendedKeyUsage=serverAuth'];
+    const extensions = [...defaultExtensions, 'extendedKeyUsage=serverAuth'];
     const chain = companySigns(dir, issuing, csr, { extensions }) + issuing.pem + root.pem;
     await importAuthority(vault, localCli, ca, Buffer.from(chain), { force: false });
     const issued = async (...domains: string[]) => {

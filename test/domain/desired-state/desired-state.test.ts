@@ -39,6 +39,6 @@ test('documents that the JSON Schema rejects are also rejected by the vault', ()
     { ...usual, issuers: { 'a b': {} } },
   ]) {
     assert.equal(validate(wrong), false, JSON.stringify(wrong));
-    assert.ok('complaints' in readDesiredState(wrong), JSON.stringify(wrong));
+    assert.ok('issues' in readDesiredState(wrong), JSON.stringify(wrong));
   }
 });

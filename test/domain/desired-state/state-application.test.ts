@@ -13,7 +13,7 @@ import { createApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate, deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { applyChanges } from '../../../src/domain/desired-state/state-application.ts';
-import { stateComplaints } from '../../../src/domain/desired-state/state-complaints.ts';
+import { stateIssues } from '../../../src/domain/desired-state/state-issues.ts';
 import { type PlanOptions, planChanges } from '../../../src/domain/desired-state/state-plan.ts';
 import { checkChanges } from '../../../src/domain/desired-state/state-preparation.ts';
 import { readVaultState } from '../../../src/domain/desired-state/vault-state.ts';
@@ -32,9 +32,9 @@ const environment = { SECRET: 'api_token: made-up-token-of-this-test-0123456789'
 async function plan(vault: Vault, text: string) {
   const { state: desired } = await readDesiredDocument(text, 'test.yaml');
   const around = { environment, world: vault.world, folder: '.' };
-  const { wanted, complaints } = await resolveReferences(desired, around);
+  const { wanted, issues } = await resolveReferences(desired, around);
   const state = await readVaultState(vault, vault.db.reader);
-  const all = [...complaints, ...stateComplaints(state, wanted, prune, vault.world.now())];
+  const all = [...issues, ...stateIssues(state, wanted, prune, vault.world.now())];
   assert.deepEqual(all, [], text);
   return { wanted, changes: await planChanges(state, wanted, prune) };
 }

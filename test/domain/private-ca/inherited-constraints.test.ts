@@ -16,7 +16,7 @@ import { constrainedNames } from '../../../src/crypto/x509/constrained-names.ts'
 import { issueLeaf } from '../../../src/crypto/x509/leaf-certificate.ts';
 import { forbiddenBy, refuseForbiddenBy } from '../../../src/domain/private-ca/inherited-constraints.ts';
 import type { CertifiedNames } from '../../../src/domain/private-ca/permitted-names.ts';
-import { companyRoot, companySigns, usualExtensions } from '../../harness/ca/company-ca.ts';
+import { companyRoot, companySigns, defaultExtensions } from '../../harness/ca/company-ca.ts';
 import { openssl } from '../../harness/ca/openssl-chain.ts';
 import { identifier } from '../../harness/ca/private-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
@@ -132,7 +132,7 @@ for (const [title, { extension, permitted, refused, stricter = [] }] of Object.e
   test(`with ${title}, forbiddenBy matches OpenSSL or is stricter`, needs('openssl'), async (t) => {
     const dir = tempDir(t);
     const root = companyRoot(dir);
-    const pem = companySigns(dir, root, csr, { extensions: [...usualExtensions, extension] });
+    const pem = companySigns(dir, root, csr, { extensions: [...defaultExtensions, extension] });
     const certificate = new X509Certificate(pem).raw;
     const verifies = async (names: CertifiedNames) => {
       await issued(dir, certificate, names);
@@ -164,7 +164,7 @@ test(
     const dir = tempDir(t);
     const root = companyRoot(dir, 'root', {
       subject: '/O=Example Corp/CN=Root',
-      extensions: [...usualExtensions, 'nameConstraints=critical,permitted;DNS:corp.example'],
+      extensions: [...defaultExtensions, 'nameConstraints=critical,permitted;DNS:corp.example'],
     });
     const own = companySigns(dir, root, csr);
     const chain = [own, root.pem].map((pem) => new X509Certificate(pem).raw);
@@ -188,7 +188,7 @@ test('a CA with extendedKeyUsage=serverAuth rejects client certificates', needs(
   const dir = tempDir(t);
   const root = companyRoot(dir);
   const own = companySigns(dir, root, csr, {
-    extensions: [...usualExtensions, 'extendedKeyUsage=serverAuth'],
+    extensions: [...defaultExtensions, 'extendedKeyUsage=serverAuth'],
   });
   const chain = [new X509Certificate(own).raw];
   assert.equal(forbiddenBy(chain, { domains: ['a.example'], usage: 'server' }), undefined);

@@ -13,7 +13,7 @@ import { createCertificate } from '../../../src/domain/certificates/certificates
 import { authorityFindings } from '../../../src/domain/doctor/authority-findings.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import { resealAll } from '../../../src/domain/master-key/resealing.ts';
-import { settingsRow, usualSettings } from '../../../src/domain/private-ca/ca-settings.ts';
+import { settingsRow, defaultSettings } from '../../../src/domain/private-ca/ca-settings.ts';
 import { Crls } from '../../../src/domain/private-ca/crls.ts';
 import { issueFromLocalCa, localCa, rootPem } from '../../../src/domain/private-ca/local-ca.ts';
 import { exportRootKey, importRootKeyFile } from '../../../src/domain/private-ca/offline-root.ts';
@@ -179,7 +179,7 @@ test('changed constraints require the root key', async (t) => {
   const { vault } = await testVault(t);
   const file = await exported(vault);
   const { id } = await localCa(vault.db.reader);
-  const confined = settingsRow(id, { ...usualSettings, permitDomains: ['example.com'] });
+  const confined = settingsRow(id, { ...defaultSettings, permitDomains: ['example.com'] });
   await vault.db.write((writer) => putPrivateCa(writer, confined));
   await assert.rejects(
     issue(vault),

@@ -12,7 +12,7 @@ import { encodePem } from '../../../src/crypto/pem.ts';
 import { insertIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { draftAuthorities, insertAuthorities } from '../../../src/domain/private-ca/authorities.ts';
-import { usualSettings } from '../../../src/domain/private-ca/ca-settings.ts';
+import { defaultSettings } from '../../../src/domain/private-ca/ca-settings.ts';
 import { Crls } from '../../../src/domain/private-ca/crls.ts';
 import { issueFromPrivateCa } from '../../../src/domain/private-ca/leaf-issuance.ts';
 import { localCa, rootPem, rootPemOf } from '../../../src/domain/private-ca/local-ca.ts';
@@ -197,7 +197,7 @@ test(
   needs('openssl'),
   async (t) => {
     const { vault, world } = await testVault(t);
-    const drafted = await draftAuthorities(vault, { ...usualSettings, pathLength: 0 });
+    const drafted = await draftAuthorities(vault, { ...defaultSettings, pathLength: 0 });
     const id = await vault.db.write(async (writer) => {
       const issuer = await insertIssuer(writer, {
         name: 'old-ca',

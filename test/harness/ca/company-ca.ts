@@ -20,7 +20,7 @@ export type AuthorityTerms = {
   readonly subject?: string;
 };
 
-export const usualExtensions = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'];
+export const defaultExtensions = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'];
 
 /** The names that the issuing CA of `confinedCompany` permits. */
 export const companyConstraints =
@@ -64,7 +64,7 @@ export function confinedCompany(dir: string): { root: CompanyAuthority; issuing:
   const root = companyRoot(dir, 'root', { subject: '/O=Example Corp/CN=Example Corp Root' });
   const issuing = companyIssuing(dir, root, 'issuing', {
     subject: '/O=Example Corp/CN=Example Corp Issuing CA',
-    extensions: [...usualExtensions, companyConstraints],
+    extensions: [...defaultExtensions, companyConstraints],
   });
   return { root, issuing };
 }
@@ -85,7 +85,7 @@ function certify(
   dir: string,
   name: string,
   signer: readonly string[],
-  { extensions = usualExtensions, days = 3650, digest = 'sha256' }: AuthorityTerms,
+  { extensions = defaultExtensions, days = 3650, digest = 'sha256' }: AuthorityTerms,
 ): CompanyAuthority {
   const lines = ['subjectKeyIdentifier=hash', ...extensions];
   writeFileSync(join(dir, `${name}.ext`), `${lines.join('\n')}\n`);

@@ -28,7 +28,7 @@ export type PrivateChain = {
 /** The default validity, which TLS accepts on any day. */
 export const dates = { notBefore: Date.UTC(2020, 0, 1), notAfter: Date.UTC(2049, 0, 1) };
 
-const usualNames = ['www.example.com', '*.example.org', '127.0.0.1', '2001:db8::1'];
+const defaultNames = ['www.example.com', '*.example.org', '127.0.0.1', '2001:db8::1'];
 
 const dir = mkdtempSync(join(tmpdir(), 'vault-x509-'));
 // Not with the hooks of the test runner, because benchmarks also create chains.
@@ -80,7 +80,7 @@ export async function makeLeaf(
   return withKey(await generatePrivateKey(keyType), (privateKey) =>
     issueLeaf({
       ...dates,
-      identifiers: usualNames.map(identifier),
+      identifiers: defaultNames.map(identifier),
       publicKey: publicKeyOf(privateKey),
       serial: randomBytes(16),
       issuer,

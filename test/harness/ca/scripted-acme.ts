@@ -188,7 +188,7 @@ export async function scriptedAcme(
     };
     requests.push(request);
     const chunks: Buffer[] = await Array.fromAsync(incoming as AsyncIterable<Buffer>).catch(() => []);
-    const usual = () => usualReply(request, Buffer.concat(chunks));
+    const usual = () => defaultReply(request, Buffer.concat(chunks));
     const override = queues.get(request.kind)?.shift() ?? standing.get(request.kind);
     const reply = await (typeof override === 'function' ? override(request, usual) : (override ?? usual()));
     request.status = reply.status ?? 200;
@@ -196,7 +196,7 @@ export async function scriptedAcme(
     send(request, response, reply);
   }
 
-  async function usualReply(request: ScriptedRequest, body: Buffer): Promise<ScriptedReply> {
+  async function defaultReply(request: ScriptedRequest, body: Buffer): Promise<ScriptedReply> {
     try {
       if (!request.headers['user-agent']) throw new Refusal('malformed', 'User-Agent is missing');
       if (request.method !== 'POST') return unsignedReply(request);

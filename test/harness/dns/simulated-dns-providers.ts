@@ -14,7 +14,7 @@ import type { SimulatedDns } from './simulated-dns.ts';
 import { route53Secret, type SimulatedRoute53 } from './simulated-route53.ts';
 
 /** What a provider did and does. */
-export type HookFigures = { present: number; remove: number; atOnce: number; mostAtOnce: number };
+export type HookFigures = { present: number; remove: number; atOnce: number; maxAtOnce: number };
 
 /** A hook as certbot's are: it makes the record and then sleeps, so that it is visible when the hook has ended. */
 export function sleepingHook(
@@ -30,11 +30,11 @@ export function sleepingHook(
   } = {},
 ): DnsProvider & { readonly figures: HookFigures } {
   const { presentMs = 90_000, removeMs = 5000, timeoutMs = 120_000, concurrency } = options;
-  const figures = { present: 0, remove: 0, atOnce: 0, mostAtOnce: 0 };
+  const figures = { present: 0, remove: 0, atOnce: 0, maxAtOnce: 0 };
   const run = async (what: 'present' | 'remove', ms: number, signal: AbortSignal, act: () => void) => {
     figures[what] += 1;
     figures.atOnce += 1;
-    figures.mostAtOnce = Math.max(figures.mostAtOnce, figures.atOnce);
+    figures.maxAtOnce = Math.max(figures.maxAtOnce, figures.atOnce);
     try {
       if (what === 'present') act();
       await world.sleep(Math.min(ms, timeoutMs), signal);

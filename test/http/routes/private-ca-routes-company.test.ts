@@ -10,7 +10,7 @@ import {
   companyRoot,
   companySigns,
   confinedCompany,
-  usualExtensions,
+  defaultExtensions,
 } from '../../harness/ca/company-ca.ts';
 import { openssl } from '../../harness/ca/openssl-chain.ts';
 import { type Administration, administration } from '../../harness/http/administration.ts';
@@ -243,7 +243,7 @@ suite('a private CA under a company root', () => {
       const by = async (dir: string, signer: typeof first, above: string) => {
         const csr = await request({}, 'staging-ca');
         return take(
-          companySigns(dir, signer, csr, { extensions: usualExtensions }) + above,
+          companySigns(dir, signer, csr, { extensions: defaultExtensions }) + above,
           {},
           'staging-ca',
         );

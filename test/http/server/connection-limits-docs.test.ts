@@ -4,28 +4,28 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { second } from '../../../src/base/duration.ts';
 import { failurePace } from '../../../src/domain/access/key-limits.ts';
-import { mostEntries } from '../../../src/domain/inputs.ts';
+import { maxEntries } from '../../../src/domain/inputs.ts';
 import {
   longBodyLimit,
-  mostValues,
+  maxValues,
   shortRest,
-  usualBodyLimit,
+  defaultBodyLimit,
 } from '../../../src/http/request/request-body.ts';
 import {
   headerSize,
-  mostHeaders,
-  usualConnectionLimits,
+  maxHeaders,
+  defaultConnectionLimits,
 } from '../../../src/http/server/connection-limits.ts';
 
 const doc = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8');
 
 test('docs/reference/limits.md has the limits of the code', () => {
-  const { most, headersMs, requestMs, idleMs, stalledMs, slowest } = usualConnectionLimits;
+  const { most, headersMs, requestMs, idleMs, stalledMs, slowest } = defaultConnectionLimits;
   for (const row of [
-    `| request line and headers | ${headerSize / 1024} KiB, ${mostHeaders} headers, ${headersMs / second} seconds |`,
-    `| body | ${usualBodyLimit / 1024} KiB; ${longBodyLimit / 1_048_576} MiB with PEM, lists or settings, 4 MiB of an import; ${requestMs / second} seconds |`,
-    `| a list in a body | ${mostEntries} entries |`,
-    `| entries of all lists and members in a body | ${mostValues} |`,
+    `| request line and headers | ${headerSize / 1024} KiB, ${maxHeaders} headers, ${headersMs / second} seconds |`,
+    `| body | ${defaultBodyLimit / 1024} KiB; ${longBodyLimit / 1_048_576} MiB with PEM, lists or settings, 4 MiB of an import; ${requestMs / second} seconds |`,
+    `| a list in a body | ${maxEntries} entries |`,
+    `| entries of all lists and members in a body | ${maxValues} |`,
     `| a body that the operation does not take, or no longer, after an error | ${shortRest / 1024} KiB |`,
     `| a connection between two requests | ${idleMs / second} seconds |`,
     `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,

@@ -7,8 +7,8 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { mostEntries } from '../../../src/domain/inputs.ts';
-import { longBodyLimit, usualBodyLimit } from '../../../src/http/request/request-body.ts';
+import { maxEntries } from '../../../src/domain/inputs.ts';
+import { longBodyLimit, defaultBodyLimit } from '../../../src/http/request/request-body.ts';
 import type { Route } from '../../../src/http/request/route.ts';
 import { assertBrief, watchTurns } from '../../harness/event-loop-turns.ts';
 import { alice } from '../../harness/http/acme-fixtures.ts';
@@ -19,15 +19,15 @@ import type { Answer, Question } from './raw-client-thread.ts';
 
 /** Milliseconds of the server's processor time. */
 const longestTurn = 20;
-const longestAnswer = 65_536;
-const mostIssues = 20;
+const maxAnswer = 65_536;
+const maxIssues = 20;
 
 const cookies = Object.entries(alice.init.headers).map(([name, value]) => `${name}: ${value}`);
 const parameter = /\{\w+\}/g;
 const pathOf = (route: Route) => route.path.replaceAll(parameter, '1');
 /** Files of an import may be larger. */
 const longest = longBodyLimit;
-const limitOf = ({ bodyLimit = usualBodyLimit }: Route) => bodyLimit;
+const limitOf = ({ bodyLimit = defaultBodyLimit }: Route) => bodyLimit;
 
 const client = new Worker(new URL('./raw-client-thread.ts', import.meta.url));
 after(() => client.terminate());
@@ -67,9 +67,9 @@ function ofAlice({ method, protocol }: Route, target: string, body?: string): st
 async function assertRefused(server: TestServer, request: string, what: string): Promise<void> {
   const { wire, status, body } = await ask(server, request, what);
   assert(status >= 400 && status < 500, `${what}: ${status}`);
-  assert(wire.length < longestAnswer, `${what}: ${wire.length} bytes`);
+  assert(wire.length < maxAnswer, `${what}: ${wire.length} bytes`);
   const { errors = [] } = JSON.parse(body) as { errors?: unknown[] };
-  assert(errors.length <= mostIssues, `${what}: ${errors.length} errors`);
+  assert(errors.length <= maxIssues, `${what}: ${errors.length} errors`);
 }
 
 async function recorded({ vault }: TestServer): Promise<number> {
@@ -94,7 +94,7 @@ const repeated = (unit: string, size: number) => unit.repeat(Math.max(1, Math.fl
 /** Bodies of at most `limit` bytes. */
 function* bodiesOf(field: string, limit: number): Iterable<readonly [what: string, body: string]> {
   const space = limit - field.length - 20;
-  const entries = Math.min(mostEntries - 1, Math.floor(space / 4));
+  const entries = Math.min(maxEntries - 1, Math.floor(space / 4));
   yield ['a list of invalid entries', `{"${field}":[${'"!",'.repeat(entries)}"!"]}`];
   yield ['the longest list', `{"${field}":[${repeated('"!",', space)}"!"]}`];
   yield ['the longest list of numbers', `{"${field}":[${repeated('1,', space)}1]}`];
@@ -109,7 +109,7 @@ function* bodiesOf(field: string, limit: number): Iterable<readonly [what: strin
 /** Signed requests of ACME clients, whose parts are encoded. */
 function* signedBodies(): Iterable<readonly [what: string, body: string]> {
   const encoded = (text: string) => Buffer.from(text).toString('base64url');
-  for (const [what, json] of bodiesOf('identifiers', (usualBodyLimit * 3) / 4 - 200)) {
+  for (const [what, json] of bodiesOf('identifiers', (defaultBodyLimit * 3) / 4 - 200)) {
     yield [`header, ${what}`, JSON.stringify({ protected: encoded(json), payload: '', signature: 'AA' })];
     const head = encoded(JSON.stringify({ alg: 'ES256', nonce: 'x', url: 'x', kid: 'x' }));
     yield [`payload, ${what}`, JSON.stringify({ protected: head, payload: encoded(json), signature: 'AA' })];
@@ -134,7 +134,7 @@ suite('a body of many parts gets a short 4xx, in short turns of the event loop, 
       const signed = route.protocol === undefined ? [] : [...signedBodies()];
       for (const [what, body] of signed)
         await assertRefused(server, ofAlice(route, pathOf(route), body), what);
-      const most = route.protocol === undefined ? Math.min(longest, limitOf(route)) : usualBodyLimit;
+      const most = route.protocol === undefined ? Math.min(longest, limitOf(route)) : defaultBodyLimit;
       for (const field of fieldsOf(route)) {
         for (const [what, body] of bodiesOf(field, most)) {
           assert(body.length <= most, `${what}: ${body.length}`);
@@ -195,10 +195,10 @@ test('a list over the maximum length is rejected for its length, one of maximum 
     return JSON.parse((await ask(server, request, `${length} entries`)).body).detail as string;
   };
   assert.equal(
-    await detailFor(mostEntries + 1),
-    `certificates has ${mostEntries + 1} entries; a list has at most ${mostEntries}.`,
+    await detailFor(maxEntries + 1),
+    `certificates has ${maxEntries + 1} entries; a list has at most ${maxEntries}.`,
   );
-  assert.match(await detailFor(mostEntries), /nothing/);
+  assert.match(await detailFor(maxEntries), /nothing/);
 });
 
 test('a query or path of many parts gets a short response, in short turns of the event loop', async (t) => {
@@ -213,7 +213,7 @@ test('a query or path of many parts gets a short response, in short turns of the
       const { wire, status } = await ask(server, ofAlice(route, target), route.id);
       // Some operations ignore their query; the one that reports whether the vault is ready has 503 for that.
       if (status !== 503) assert(status < 500, `${route.id}: ${status}`);
-      if (status >= 400) assert(wire.length < longestAnswer, `${route.id}: ${wire.length} bytes`);
+      if (status >= 400) assert(wire.length < maxAnswer, `${route.id}: ${wire.length} bytes`);
     }
   }
 });

@@ -18,7 +18,7 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { reportText, reportView } from './audit-report.ts';
 
 /** Most events have a few hundred characters; an event about thousands of certificates has about a million. */
-const longestLine = 16 * 1024 * 1024;
+const maxLineLength = 16 * 1024 * 1024;
 
 type Given = Arguments<typeof commonOptions> & {
   readonly checkpoint: readonly string[];
@@ -88,7 +88,7 @@ async function* linesOf(path: string, { stdin }: Terminal): AsyncIterable<string
     for await (const text of input.setEncoding('utf8') as AsyncIterable<string>) {
       const lines = `${rest}${text}`.split('\n');
       rest = lines.pop() ?? '';
-      if (rest.length > longestLine) throw new Error('not a text file with lines');
+      if (rest.length > maxLineLength) throw new Error('not a text file with lines');
       yield* lines;
     }
     yield rest;

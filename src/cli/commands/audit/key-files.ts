@@ -22,7 +22,7 @@ import { isStoredKey } from '../../../domain/access/authentication.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 
 /** Why a new secret cannot be written to this path, or undefined. */
-export function complaintAboutKeyFile(path: string): string | undefined {
+export function keyFileIssue(path: string): string | undefined {
   if (existsSync(path)) return `the file ${path} already exists and is not overwritten`;
   const folder = statSync(dirname(path), { throwIfNoEntry: false });
   return folder?.isDirectory() === true ? undefined : `no such directory: ${dirname(path)}`;

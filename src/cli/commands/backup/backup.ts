@@ -9,7 +9,7 @@ import {
   type BackupOrder,
   backUpThrough,
   backUpTo,
-  passphraseComplaint,
+  passphraseIssue,
 } from '../../../domain/backup/backup.ts';
 import { aboutBackup, checkBackup } from '../../../domain/backup/backup-file.ts';
 import { command } from '../../runtime/command.ts';
@@ -89,9 +89,9 @@ async function newPassphrase(
   terminal: Terminal,
 ): ReturnType<typeof readNewPassphrase> {
   const passphrase = await readNewPassphrase(args['passphrase-file'], terminal);
-  const complaint = passphraseComplaint(passphrase);
-  if (complaint === undefined) return passphrase;
-  throw new OperatorError(`passphrase refused: ${complaint}`, {
+  const issue = passphraseIssue(passphrase);
+  if (issue === undefined) return passphrase;
+  throw new OperatorError(`passphrase refused: ${issue}`, {
     hint: 'An attacker who finds the backup can guess offline. No backup was written.',
   });
 }

@@ -3,7 +3,7 @@ import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
-import { passphraseComplaint } from '../../../domain/backup/backup.ts';
+import { passphraseIssue } from '../../../domain/backup/backup.ts';
 import { localCaName } from '../../../domain/private-ca/local-ca.ts';
 import { exportRootKey, importRootKeyFile } from '../../../domain/private-ca/offline-root.ts';
 import { command } from '../../runtime/command.ts';
@@ -112,11 +112,11 @@ export const importRootKeyCommand = command({
 /** A passphrase that `openssl pkey -passin file:` reads in the same way: one line. */
 async function newPassphrase(file: string | undefined, terminal: Terminal): Promise<Secret<string>> {
   const passphrase = await readNewPassphrase(file, terminal, question);
-  const complaint = /[\r\n\0]/.test(passphrase.expose())
+  const issue = /[\r\n\0]/.test(passphrase.expose())
     ? 'a passphrase is one line'
-    : passphraseComplaint(passphrase);
-  if (complaint === undefined) return passphrase;
-  throw new OperatorError(`passphrase refused: ${complaint}`, {
+    : passphraseIssue(passphrase);
+  if (issue === undefined) return passphrase;
+  throw new OperatorError(`passphrase refused: ${issue}`, {
     hint: 'An attacker who finds the file can guess offline. Nothing was written.',
   });
 }

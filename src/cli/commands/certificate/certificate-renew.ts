@@ -16,7 +16,7 @@ import { nameOption, waitOptions } from './certificate-options.ts';
 import { watchRenewal } from './watch-renewal.ts';
 
 /** More renewals than this are confirmed on a terminal. */
-const mostUnasked = 10;
+const maxUnasked = 10;
 
 export const renewCommand = command({
   name: 'certificate renew',
@@ -88,7 +88,7 @@ async function renewMany(
     terminal.stderr.write('No matching certificates.\n');
     return;
   }
-  if (names.length > mostUnasked) {
+  if (names.length > maxUnasked) {
     const question = `Renew ${names.length} certificates?`;
     await confirmLoss(terminal, confirmed, { question, isPermanent: false });
   }

@@ -4,9 +4,9 @@ import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
-import { type Complaint, desiredStateSchema } from '../../../domain/desired-state/desired-state.ts';
+import { type StateIssue, desiredStateSchema } from '../../../domain/desired-state/desired-state.ts';
 import { applyChanges } from '../../../domain/desired-state/state-application.ts';
-import { stateComplaints } from '../../../domain/desired-state/state-complaints.ts';
+import { stateIssues } from '../../../domain/desired-state/state-issues.ts';
 import { type Change, type PlanOptions, planChanges } from '../../../domain/desired-state/state-plan.ts';
 import { checkChanges, type PreparedChange } from '../../../domain/desired-state/state-preparation.ts';
 import { readVaultState } from '../../../domain/desired-state/vault-state.ts';
@@ -23,7 +23,7 @@ import { jsonText } from '../../terminal/output.ts';
 import { askYes } from '../../terminal/prompt.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import {
-  complaintAboutKeyFile,
+  keyFileIssue,
   draftKeyFiles,
   publishKeyFiles,
   recoverKeyFile,
@@ -95,7 +95,7 @@ export const applyCommand = command({
     const document = await readDesiredDocument(bytes.toString('utf8'), name);
     const folder = file === '-' ? '.' : dirname(resolve(file));
     const resolved = await resolveReferences(document.state, { ...terminal, folder });
-    if (resolved.complaints.length > 0) throw document.refusal(resolved.complaints);
+    if (resolved.issues.length > 0) throw document.refusal(resolved.issues);
     await withVault(args, terminal, args['dry-run'] ? 'refuse' : 'create', (vault, settings) =>
       apply(
         { args, name, document, resolved: withKeyDir(resolved, args['key-dir']) },
@@ -125,11 +125,11 @@ async function apply(order: Order, vault: Vault, settings: Settings, terminal: T
     ),
   };
   const state = await readVaultState(vault, vault.db.reader);
-  const complaints = stateComplaints(state, wanted, planning, vault.world.now());
-  if (complaints.length > 0) throw document.refusal(complaints);
+  const issues = stateIssues(state, wanted, planning, vault.world.now());
+  if (issues.length > 0) throw document.refusal(issues);
   const changes = await planChanges(state, wanted, planning);
-  const keyComplaints = complaintsAboutKeys(changes, secretFiles);
-  if (keyComplaints.length > 0) throw document.refusal(keyComplaints);
+  const foundInKeys = keyIssues(changes, secretFiles);
+  if (foundInKeys.length > 0) throw document.refusal(foundInKeys);
   const stop = stopSignal();
   const checked = await checkChanges(vault, wanted, changes, stop);
   if (args['dry-run'] || changes.length === 0 || !args.json) {
@@ -194,10 +194,10 @@ function withKeyDir(resolved: Resolved, folder: string | undefined): Resolved {
   return { ...resolved, secretFiles: new Map([...usual, ...resolved.secretFiles]) };
 }
 
-function complaintsAboutKeys(
+function keyIssues(
   changes: readonly Change[],
   secretFiles: ReadonlyMap<string, string>,
-): Complaint[] {
+): StateIssue[] {
   const users = new Map<string, string>();
   return changes.flatMap(({ action, section, name }) => {
     if (section !== 'api_keys' || action !== 'create') return [];
@@ -208,7 +208,7 @@ function complaintsAboutKeys(
     }
     const other = users.get(file);
     users.set(file, name);
-    const message = other === undefined ? complaintAboutKeyFile(file) : `API key ${other} uses ${file} too`;
+    const message = other === undefined ? keyFileIssue(file) : `API key ${other} uses ${file} too`;
     return message === undefined ? [] : [{ path, message }];
   });
 }

@@ -2,7 +2,7 @@
 import { Problem } from '../../../base/problem.ts';
 import { documentVersion, sections } from '../../../domain/desired-state/desired-sections.ts';
 import {
-  type Complaint,
+  type StateIssue,
   type DesiredState,
   readDesiredState,
 } from '../../../domain/desired-state/desired-state.ts';
@@ -14,10 +14,10 @@ export const largestDocument = 16 * 1024 * 1024;
 export type DesiredDocument = {
   readonly state: DesiredState;
   /** The problem that reports these errors with their lines. */
-  readonly refusal: (complaints: readonly Complaint[]) => Problem;
+  readonly refusal: (issues: readonly StateIssue[]) => Problem;
 };
 
-type Path = Complaint['path'];
+type Path = StateIssue['path'];
 
 /** Reads the text of the file called `name`. Throws `invalid_request` that reports every error with its line. */
 export async function readDesiredDocument(text: string, name: string): Promise<DesiredDocument> {
@@ -52,9 +52,9 @@ export async function readDesiredDocument(text: string, name: string): Promise<D
     }
     return offset;
   };
-  const refusal = (complaints: readonly Complaint[]) =>
+  const refusal = (issues: readonly StateIssue[]) =>
     refused(
-      complaints.map(({ path, message, isPredicate = false }) => {
+      issues.map(({ path, message, isPredicate = false }) => {
         const place = path.length === 0 ? 'the document' : path.map(shownKey).join('.');
         const said = isPredicate ? `${place} ${message}` : `${place}: ${message}`;
         return `${at(offsetOf(path))}: ${said}`;
@@ -71,7 +71,7 @@ export async function readDesiredDocument(text: string, name: string): Promise<D
   const mismatch = wrongDocument(value);
   if (mismatch !== undefined) throw refused([`${name}: ${mismatch}`]);
   const read = readDesiredState(value ?? {});
-  if ('complaints' in read) throw refusal(read.complaints);
+  if ('issues' in read) throw refusal(read.issues);
   return { state: read.state, refusal };
 }
 

@@ -5,7 +5,7 @@ import { Secret } from '../../../base/secret.ts';
 import { describeFileError } from '../../../base/system-error.ts';
 import type { CertificateBundle } from '../../../crypto/bundles/certificate-bundle.ts';
 import type {
-  Complaint,
+  StateIssue,
   DesiredState,
   SecretReference,
 } from '../../../domain/desired-state/desired-state.ts';
@@ -29,17 +29,17 @@ export type Resolved = {
   readonly wanted: WantedState;
   /** The file for the secret of each new API key. */
   readonly secretFiles: ReadonlyMap<string, string>;
-  readonly complaints: readonly Complaint[];
+  readonly issues: readonly StateIssue[];
 };
 
 /** Resolves all references and collects their errors instead of throwing. */
 export async function resolveReferences(state: DesiredState, around: Around): Promise<Resolved> {
-  const complaints: Complaint[] = [];
-  const attempt = async <T>(path: Complaint['path'], work: () => Promise<T>): Promise<T | undefined> => {
+  const issues: StateIssue[] = [];
+  const attempt = async <T>(path: StateIssue['path'], work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work();
     } catch (error) {
-      complaints.push({
+      issues.push({
         path,
         message: error instanceof Problem ? error.body.detail : describeFileError(error),
       });
@@ -55,7 +55,7 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     const { type: _, eab_hmac_key, ca_pem, accept_terms, directory_url, ...rest } = definition;
     const path = ['issuers', name];
     const directory = directory_url ?? knownDirectory(name);
-    if (directory === undefined) complaints.push({ path, message: 'directory_url is missing' });
+    if (directory === undefined) issues.push({ path, message: 'directory_url is missing' });
     const eabKey = await attempt([...path, 'eab_hmac_key'], () => eabKeyOf(eab_hmac_key, around));
     const ca = await attempt([...path, 'ca_pem'], () => trustOf(ca_pem, around));
     const input = { name, directory_url: directory ?? '', ...rest };
@@ -85,7 +85,7 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
       file === undefined ? [] : [[name, resolve(around.folder, file)] as const],
     ),
   );
-  return { wanted, secretFiles, complaints };
+  return { wanted, secretFiles, issues };
 }
 
 async function secretOf(

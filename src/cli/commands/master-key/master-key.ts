@@ -5,7 +5,7 @@ import { keyIn, readKeyFile } from '../../../crypto/secrets/master-key-file.ts';
 import { PassphraseKey } from '../../../crypto/secrets/passphrase-key.ts';
 import { passphraseCost } from '../../../crypto/secrets/passphrase-seal.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
-import { passphraseComplaint } from '../../../domain/backup/backup.ts';
+import { passphraseIssue } from '../../../domain/backup/backup.ts';
 import { checkBackup } from '../../../domain/backup/backup-file.ts';
 import { backUpByPlan } from '../../../domain/backup/backup-schedule.ts';
 import { finishRestore } from '../../../domain/backup/restore-swap.ts';
@@ -128,9 +128,9 @@ const seal = command({
     withKeyFiles(args, terminal, async (vault, { masterKeyFile }) => {
       const question = 'New passphrase for the master key: ';
       const passphrase = await readNewPassphrase(args['passphrase-file'], terminal, question);
-      const complaint = passphraseComplaint(passphrase);
-      if (complaint !== undefined) {
-        throw new OperatorError(`passphrase refused: ${complaint}`, {
+      const issue = passphraseIssue(passphrase);
+      if (issue !== undefined) {
+        throw new OperatorError(`passphrase refused: ${issue}`, {
           hint: 'An attacker who finds the file can guess offline. Nothing was changed.',
         });
       }

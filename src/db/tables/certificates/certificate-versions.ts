@@ -101,12 +101,12 @@ export async function listVersionsWithSerial(
     .selectAll()
     .where('serial', '=', serial)
     .orderBy('id', 'desc')
-    .limit(mostWithSerial)
+    .limit(maxWithSerial)
     .execute();
 }
 
 /** An import may repeat a certificate often. */
-const mostWithSerial = 20;
+const maxWithSerial = 20;
 
 /** How many versions a certificate has. */
 export async function countVersions(reader: Reader, certificateId: number): Promise<number> {

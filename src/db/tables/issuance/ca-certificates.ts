@@ -40,10 +40,10 @@ export async function listIntermediates(
   return intermediates(reader, root.id).execute();
 }
 
-const longestOf = compiledQuery((db, rootId: Expression<number>) =>
+const maxLifetimeOf = compiledQuery((db, rootId: Expression<number>) =>
   intermediates(db, rootId).where('constraints', 'is', null).limit(one),
 );
-const longestWith = compiledQuery(
+const maxLifetimeWith = compiledQuery(
   (db, rootId: Expression<number>, constraints: Expression<Json<CaConstraints>>) =>
     intermediates(db, rootId).where('constraints', '=', constraints).limit(one),
 );
@@ -54,7 +54,7 @@ export async function findIntermediate(
   root: Pick<CaCertificateRow, 'id'>,
   constraints: Json<CaConstraints> | null,
 ): Promise<CaCertificateRow | undefined> {
-  const found = constraints === null ? longestOf(reader, root.id) : longestWith(reader, root.id, constraints);
+  const found = constraints === null ? maxLifetimeOf(reader, root.id) : maxLifetimeWith(reader, root.id, constraints);
   return (await found)[0];
 }
 

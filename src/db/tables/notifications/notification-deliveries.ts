@@ -32,7 +32,7 @@ export type DueLimits = {
   /** Includes deliveries without an attempt that are due within this time. */
   readonly newWithin?: number;
   /** No wait or lease is longer: longer ones were written while the clock was ahead. */
-  readonly longestWait: number;
+  readonly maxWait: number;
 };
 
 /** A delivery with its event. */
@@ -45,7 +45,7 @@ export type DueDeliveryRow = DeliveryRow & { readonly event: string };
 export async function listDueDeliveries(
   reader: Reader,
   now: number,
-  { exceptChannels = [], onlyChannel, newWithin = 0, longestWait }: DueLimits,
+  { exceptChannels = [], onlyChannel, newWithin = 0, maxWait }: DueLimits,
   limit: number,
 ): Promise<DueDeliveryRow[]> {
   let query = reader
@@ -64,12 +64,12 @@ export async function listDueDeliveries(
           or([
             eb('next_attempt_at', '<=', now),
             and([eb('attempts', '=', 0), eb('next_attempt_at', '<=', now + newWithin)]),
-            eb('next_attempt_at', '>', now + longestWait),
+            eb('next_attempt_at', '>', now + maxWait),
           ]),
         ]),
         and([
           eb('status', '=', 'sending'),
-          or([eb('lease_expires_at', '<=', now), eb('lease_expires_at', '>', now + longestWait)]),
+          or([eb('lease_expires_at', '<=', now), eb('lease_expires_at', '>', now + maxWait)]),
         ]),
       ]),
     );

@@ -40,7 +40,7 @@ export type ExpiringApiKey = NearExpiry & {
 
 const day = 86_400_000;
 
-const longestNotice = 30 * day;
+const maxNotice = 30 * day;
 
 /**
  * Certificates in a range that are due for another expiry notification at `now`, not valid yet, or whose alarm is resolved,
@@ -58,7 +58,7 @@ export async function listExpiringCertificates(
     when v.not_after <= ${now} then 3
     when v.not_after - ${lifetime} / 20.0 <= ${now} or v.not_before > ${now + largestSkew} then 2
     when (c.issuer_id is null or c.auto_renew = 0)
-      and v.not_after - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(longestNotice))} <= ${now} then 1
+      and v.not_after - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(maxNotice))} <= ${now} then 1
     else 0 end`;
   return reader
     .selectFrom('certificates as c')
@@ -93,7 +93,7 @@ export async function listExpiringApiKeys(
     when k.revoked_at is not null or k.expires_at is null then 0
     when k.expires_at <= ${now} then 3
     when k.expires_at - ${smallerOf(sql`${lifetime} / 20.0`, sql.lit(day))} <= ${now} then 2
-    when k.expires_at - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(longestNotice / 2))} <= ${now} then 1
+    when k.expires_at - ${smallerOf(sql`${lifetime} / 4.0`, sql.lit(maxNotice / 2))} <= ${now} then 1
     else 0 end`;
   return reader
     .selectFrom('api_keys as k')
@@ -133,7 +133,7 @@ export async function certificatesExpiringBefore(
     .where('v.not_after', '<', until)
     .where(
       sql<boolean>`(c.issuer_id is null or c.auto_renew = 0
-        or v.not_after - ${smallerOf(sql`(v.not_after - v.not_before) / 4.0`, sql.lit(longestNotice))} <= ${now})`,
+        or v.not_after - ${smallerOf(sql`(v.not_after - v.not_before) / 4.0`, sql.lit(maxNotice))} <= ${now})`,
     )
     .execute();
 }

@@ -2,13 +2,13 @@
 import { parseEmail } from '../../../base/leaf-names.ts';
 import { AcmeProblem } from '../protocol/acme-problem.ts';
 
-const mostContacts = 10;
+const maxContacts = 10;
 const scheme = 'mailto:';
 
 /** The contacts as they are stored. Throws `unsupportedContact` for other URLs, and `invalidContact` for one that is no single address. */
 export function readContacts(contacts: readonly string[]): string[] {
-  if (contacts.length > mostContacts) {
-    throw new AcmeProblem('invalidContact', `An account has at most ${mostContacts} contacts.`);
+  if (contacts.length > maxContacts) {
+    throw new AcmeProblem('invalidContact', `An account has at most ${maxContacts} contacts.`);
   }
   return [...new Set(contacts.map(readContact))];
 }

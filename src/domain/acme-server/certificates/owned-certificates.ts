@@ -138,16 +138,16 @@ export async function ownedCertificate(
 }
 
 /** Characters of an identifier and of a client's name in the name of a certificate, which has 128 at most. */
-const longestStem = 60;
-const longestOwner = 30;
+const maxStemLength = 60;
+const maxOwnerLength = 30;
 
 /** Names for a new certificate: the first identifier, then with the name of the client, then with a number. */
 function possibleNames({ name: owner }: Owner, identifiers: readonly Identifier[], set: string): string[] {
   const [first] = identifiers;
   const stem = stemOf(first ?? '');
-  const short = `${stem.slice(0, longestStem)}-${owner.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, longestOwner)}`;
+  const short = `${stem.slice(0, maxStemLength)}-${owner.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, maxOwnerLength)}`;
   return [
-    ...(stem.length > longestStem ? [] : [stem]),
+    ...(stem.length > maxStemLength ? [] : [stem]),
     short,
     ...[2, 3, 4, 5, 6, 7, 8, 9].map((number) => `${short}-${number}`),
     // A client may have thousands of certificates that begin with the same name.

@@ -15,7 +15,7 @@ import { findRoot, listIntermediates } from '../../../db/tables/issuance/ca-cert
 import type { IssuerRow } from '../../../db/tables/issuance/issuers.ts';
 import type { LoggedContext } from '../../contexts.ts';
 import type { CaContext } from '../../issuance-contexts.ts';
-import { usualWindow } from '../../schedule/renewal-policy.ts';
+import { defaultWindow } from '../../schedule/renewal-policy.ts';
 import { refreshWindow } from '../../schedule/renewal-windows.ts';
 import { AcmeProblem } from '../protocol/acme-problem.ts';
 
@@ -29,7 +29,7 @@ export type RenewalAdvice = {
 };
 
 /** How often clients ask (RFC 9773 §4.3.2): often enough to hear of a revocation, and a few times in the life of a short certificate. */
-const mostBetween = 6 * hour;
+const maxBetween = 6 * hour;
 const leastBetween = minute;
 const asksPerLife = 50;
 
@@ -47,7 +47,7 @@ type RenewalInfoId = {
  * Bytes in each part of an identifier: a serial number has 20 (RFC 5280 §4.1.2.2) and a zero byte, key identifiers are
  * digests.
  */
-const longestPart = 64;
+const maxPartLength = 64;
 
 const part = /^[A-Za-z0-9_-]+$/;
 
@@ -97,7 +97,7 @@ export async function adviseRenewal(
   await refreshWindow(vault, found, new AbortController().signal);
   const { not_before: notBefore, not_after: notAfter } = found.version;
   const perLife = Math.floor((notAfter - notBefore) / asksPerLife);
-  const retryAfterMs = Math.min(Math.max(perLife, leastBetween), mostBetween);
+  const retryAfterMs = Math.min(Math.max(perLife, leastBetween), maxBetween);
   const certificate = (await findCertificateById(db.reader, found.certificate.id)) ?? found.certificate;
   const { start, end } = await windowOf(db.reader, { ...found, certificate }, world.now());
   return { window: { start, end: Math.max(end, start + second) }, retryAfterMs };
@@ -106,7 +106,7 @@ export async function adviseRenewal(
 /** The parts of an identifier, or undefined unless it is exactly two parts in base64url with a dot in between. */
 export function parseRenewalInfoId(text: string): RenewalInfoId | undefined {
   // Four characters have three bytes.
-  if (text.length > longestPart * 3) return undefined;
+  if (text.length > maxPartLength * 3) return undefined;
   const [authorityKeyId, serial, ...others] = text.split('.').map(bytesOf);
   if (authorityKeyId === undefined || serial === undefined || others.length > 0) return undefined;
   const digits = serial.length > 1 && serial[0] === 0 ? serial.subarray(1) : serial;
@@ -117,7 +117,7 @@ export function parseRenewalInfoId(text: string): RenewalInfoId | undefined {
 function bytesOf(text: string): Buffer | undefined {
   if (!part.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64url');
-  return bytes.toString('base64url') === text && bytes.length <= longestPart ? bytes : undefined;
+  return bytes.toString('base64url') === text && bytes.length <= maxPartLength ? bytes : undefined;
 }
 
 async function windowOf(
@@ -129,7 +129,7 @@ async function windowOf(
   // A window in the past says at once (RFC 9773 §4.2).
   if (revokedAt !== null)
     return { start: Math.min(revokedAt, now) - hour, end: Math.min(revokedAt, now) - second };
-  const usual = usualWindow({ notBefore: version.not_before, notAfter: version.not_after });
+  const usual = defaultWindow({ notBefore: version.not_before, notAfter: version.not_after });
   if (version.source === 'local-ca') {
     const rotatedAt = await rotationSince(reader, certificate, version);
     if (rotatedAt !== undefined && rotatedAt < usual.start) {

@@ -17,7 +17,7 @@ export const validationTypes = ['http-01', 'tls-alpn-01', 'dns-01'] as const;
 export type ValidationType = (typeof validationTypes)[number];
 
 /** The most patterns of a client. */
-const mostPatterns = 1000;
+const maxPatterns = 1000;
 
 const namePattern = z
   .string()
@@ -38,7 +38,7 @@ const validationType = parsed(
 const domains = z
   .array(namePattern)
   .min(1, { error: 'at least one pattern of names is required, such as "*.example.com"', abort: true })
-  .max(mostPatterns, `an ACME client has at most ${mostPatterns} patterns`)
+  .max(maxPatterns, `an ACME client has at most ${maxPatterns} patterns`)
   .transform((list) => [...new Set(list)])
   .describe(
     'the names it may order: www.example.com, *.example.com for all below example.com, * for any DNS name, or an IP network',

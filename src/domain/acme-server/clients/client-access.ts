@@ -167,16 +167,16 @@ export function profileForOrder(
 }
 
 /** Patterns that a message lists. */
-const mostPatterns = 10;
+const maxPatterns = 10;
 
 function rejected(client: AcmeClient, forbidden: readonly Identifier[]): AcmeProblem {
   const { texts } = client.domains;
-  const more = texts.length - mostPatterns;
-  const permitted = `${texts.slice(0, mostPatterns).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = texts.length - maxPatterns;
+  const permitted = `${texts.slice(0, maxPatterns).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const [first] = forbidden;
   return new AcmeProblem(
     'rejectedIdentifier',
-    `${subjectOf(client)} may not order ${forbidden.slice(0, mostPatterns).join(', ')}${forbidden.length > mostPatterns ? ' …' : ''}; it may order ${permitted}. Its names are set with "vault acme-client update ${client.id} --domain PATTERN".`,
+    `${subjectOf(client)} may not order ${forbidden.slice(0, maxPatterns).join(', ')}${forbidden.length > maxPatterns ? ' …' : ''}; it may order ${permitted}. Its names are set with "vault acme-client update ${client.id} --domain PATTERN".`,
     {
       ...(forbidden.length === 1 && { identifier: first }),
       subproblems: forbidden.map((identifier) => ({

@@ -39,7 +39,7 @@ const pausesAfterFailures = [0, 0, minute, 10 * minute, hour];
 const pauseWithTwin = 30 * second;
 
 const shortestPause = 3 * second;
-const longestPause = 30 * second;
+const maxPause = 30 * second;
 
 /** Whether a directory is that of a CA elsewhere. */
 export function isGateway({ type }: Pick<IssuerRow, 'type'>): boolean {
@@ -207,5 +207,5 @@ export async function pauseOf(
   const held = (renewal?.held_until ?? 0) - now;
   if (held > 0) return Math.min(held, hour);
   const waited = now - (renewal?.requested_at ?? now);
-  return Math.min(Math.max(waited / 5, shortestPause), longestPause);
+  return Math.min(Math.max(waited / 5, shortestPause), maxPause);
 }

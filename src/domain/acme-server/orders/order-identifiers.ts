@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Identifier, isAddress, parseIdentifier } from '../../../base/identifier.ts';
 import { AcmeProblem, type AcmeSubproblem } from '../protocol/acme-problem.ts';
 
-const mostIdentifiers = 100;
+const maxIdentifiers = 100;
 
 /** As clients write one. */
 export const identifierInput = z.object({ type: z.string().max(50), value: z.string().max(1000) });
@@ -21,14 +21,14 @@ export function readIdentifiers(written: readonly WrittenIdentifier[]): Identifi
   if (first !== undefined) {
     const type = wrong.every((one) => one.type === first.type) ? first.type : 'malformed';
     const detail = others.length === 0 ? first.detail : `${wrong.length} identifiers are not accepted.`;
-    throw new AcmeProblem(type, detail, { subproblems: wrong.slice(0, mostIdentifiers) });
+    throw new AcmeProblem(type, detail, { subproblems: wrong.slice(0, maxIdentifiers) });
   }
   const names = [...new Set(read.flatMap(({ identifier }) => identifier ?? []))];
   if (names.length === 0) throw new AcmeProblem('malformed', 'An order needs at least one identifier.');
-  if (names.length > mostIdentifiers) {
+  if (names.length > maxIdentifiers) {
     throw new AcmeProblem(
       'malformed',
-      `An order has at most ${mostIdentifiers} identifiers, not ${names.length}.`,
+      `An order has at most ${maxIdentifiers} identifiers, not ${names.length}.`,
     );
   }
   return names;

@@ -6,7 +6,7 @@ import type { AcmeClient } from '../clients/client-access.ts';
 import { AcmeProblem } from '../protocol/acme-problem.ts';
 
 /** Orders of a client that are not finished. */
-export const mostOpenOrders = 1000;
+export const maxOpenOrders = 1000;
 
 const pauseWithOpenOrders = hour;
 
@@ -26,10 +26,10 @@ export async function refuseTooMany(
       );
     }
   }
-  if (!(await hasOpenOrders(db.reader, id, { count: mostOpenOrders, now }))) return;
+  if (!(await hasOpenOrders(db.reader, id, { count: maxOpenOrders, now }))) return;
   throw new AcmeProblem(
     'rateLimited',
-    `ACME client ${id} (${name}) has ${mostOpenOrders} orders that are not finished. Finalize them, or wait until they expire.`,
+    `ACME client ${id} (${name}) has ${maxOpenOrders} orders that are not finished. Finalize them, or wait until they expire.`,
     { retryAfterMs: pauseWithOpenOrders },
   );
 }

@@ -7,7 +7,7 @@ import { AcmeProblem } from '../protocol/acme-problem.ts';
 export type OrderValidity = { readonly notBefore: number | undefined; readonly notAfter: number | undefined };
 
 /** How long before now a certificate may start, for clients whose clock is behind. */
-const longestPast = 5 * minute;
+const maxPast = 5 * minute;
 
 /** Reads the dates. Throws `malformed` for others than an issuer permits whose certificates live for at most `longest` milliseconds. */
 export function readValidity(
@@ -17,7 +17,7 @@ export function readValidity(
 ): OrderValidity {
   const notBefore = readDate('notBefore', written.notBefore);
   const notAfter = readDate('notAfter', written.notAfter);
-  if (notBefore !== undefined && notBefore < now - longestPast) {
+  if (notBefore !== undefined && notBefore < now - maxPast) {
     throw refused('notBefore', 'is in the past');
   }
   if (notBefore !== undefined && notBefore > now + longest) {

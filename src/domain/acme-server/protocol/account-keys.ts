@@ -21,10 +21,10 @@ export type AccountKey = {
   readonly thumbprint: string;
 };
 
-const mostKeys = 5000;
+const maxKeys = 5000;
 const fewestBits = 2048;
-const mostBits = 4096;
-const usualExponent = 'AQAB';
+const maxBits = 4096;
+const defaultExponent = 'AQAB';
 const keyRule = 'Use P-256, P-384, Ed25519, or RSA with 2048 to 4096 bits and the exponent 65537.';
 
 const anyKey = z.object({ kty: z.string(), crv: z.string().optional() });
@@ -63,7 +63,7 @@ function rsaKey(jwk: unknown): AccountKey {
   const { n, e } = membersOf(rsa, jwk);
   const modulus = fromBase64Url(n);
   const bits = modulus === undefined ? 0 : modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
-  if (bits < fewestBits || bits > mostBits || e !== usualExponent) {
+  if (bits < fewestBits || bits > maxBits || e !== defaultExponent) {
     throw new AcmeProblem('badPublicKey', `This RSA key is not accepted. ${keyRule}`);
   }
   return keyOf({ e, kty: 'RSA', n }, 'RS256');
@@ -121,7 +121,7 @@ const verifyOnThread = promisify(verify);
 
 /** Verifies messages with account keys; keeps those that were used last, because opening one takes as long as verifying. */
 export class AccountKeys {
-  readonly #opened = new LRUCache<string, KeyObject>({ max: mostKeys });
+  readonly #opened = new LRUCache<string, KeyObject>({ max: maxKeys });
 
   /**
    * Throws `badSignatureAlgorithm` if the algorithm of the message is not that of the key, `badPublicKey` for a point that is not on

@@ -26,7 +26,7 @@ const contentSize = timeSize + randomSize;
 const codeSize = 16;
 
 /** Used nonces that a process remembers at most, in each of two generations; one takes about 100 bytes. */
-const mostRemembered = 200_000;
+const maxCached = 200_000;
 
 export class Nonces {
   readonly #vault: TimedContext;
@@ -36,7 +36,7 @@ export class Nonces {
   #turnedAt: number;
   readonly #most: number;
 
-  constructor(vault: TimedContext, most: number = mostRemembered) {
+  constructor(vault: TimedContext, most: number = maxCached) {
     this.#vault = vault;
     this.#most = most;
     this.#turnedAt = vault.world.now();

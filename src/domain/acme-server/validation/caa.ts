@@ -29,7 +29,7 @@ const knownTags = new Set([
   'issuemail',
   'issuevmc',
 ]);
-const longestShown = 100;
+const maxShownLength = 100;
 
 /** Throws AcmeProblem (`caa`, or `dns` for a failed query) unless this CA may issue. */
 export async function checkCaa(
@@ -43,7 +43,7 @@ export async function checkCaa(
     if (records.length === 0) continue;
     const unknown = records.find(({ isCritical, tag }) => isCritical && !knownTags.has(tag));
     if (unknown !== undefined) {
-      const tag = shortened(unknown.tag, longestShown);
+      const tag = shortened(unknown.tag, maxShownLength);
       throw refusal(identifier, `${name} has a critical record with the unknown tag ${JSON.stringify(tag)}`);
     }
     const relevant = relevantRecords(records, identifier.startsWith('*.'));
@@ -56,7 +56,7 @@ export async function checkCaa(
       );
     };
     if (relevant.length === 0 || relevant.some(permits)) return;
-    const values = relevant.slice(0, 3).map(({ value }) => JSON.stringify(shortened(value, longestShown)));
+    const values = relevant.slice(0, 3).map(({ value }) => JSON.stringify(shortened(value, maxShownLength)));
     throw refusal(
       identifier,
       `${name} permits ${values.join(', ')}; this CA is ${caaIdentities.join(' or ')}`,

@@ -5,9 +5,9 @@ import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { lookedUp } from './dns-lookup.ts';
 import { baseName, type ChallengeToValidate, type ValidationContext } from './validation-context.ts';
 
-const mostAliases = 8;
-const mostShown = 3;
-const longestValue = 80;
+const maxAliases = 8;
+const maxShown = 3;
+const maxValueLength = 80;
 
 /** Throws AcmeProblem unless a TXT record of the name has the digest of the key authorization. */
 export async function validateDns(
@@ -20,8 +20,8 @@ export async function validateDns(
   const { values, at } = await textsOf(context, name, signal);
   if (values.includes(expected)) return;
   if (values.length === 0) throw new AcmeProblem('unauthorized', `${at} has no TXT record`);
-  const some = values.slice(0, mostShown).map((value) => JSON.stringify(shortened(value, longestValue)));
-  const more = values.length > mostShown ? ` and ${values.length - mostShown} more` : '';
+  const some = values.slice(0, maxShown).map((value) => JSON.stringify(shortened(value, maxValueLength)));
+  const more = values.length > maxShown ? ` and ${values.length - maxShown} more` : '';
   throw new AcmeProblem(
     'incorrectResponse',
     `${at} has the TXT ${values.length === 1 ? 'record' : 'records'} ${some.join(', ')}${more} instead of ${expected}`,
@@ -44,8 +44,8 @@ async function textsOf(
     target = next.toLowerCase().replace(/\.$/, '');
     if (path.includes(target)) throw new AcmeProblem('dns', `the CNAME records of ${name} form a loop`);
     path.push(target);
-    if (path.length > mostAliases) {
-      throw new AcmeProblem('dns', `${name} leads through more than ${mostAliases} CNAME records`);
+    if (path.length > maxAliases) {
+      throw new AcmeProblem('dns', `${name} leads through more than ${maxAliases} CNAME records`);
     }
   }
 }

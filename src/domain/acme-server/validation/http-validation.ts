@@ -6,10 +6,10 @@ import { AcmeProblem } from '../protocol/acme-problem.ts';
 import { reach } from './reach.ts';
 import { baseName, type ChallengeToValidate, type ValidationContext } from './validation-context.ts';
 
-const mostRedirects = 10;
-const longestLocation = 2000;
+const maxRedirects = 10;
+const maxLocationLength = 2000;
 /** A key authorization has about 90 bytes; servers add line ends. */
-const mostBytes = 256;
+const maxBytes = 256;
 /** As Boulder has it: 303 answers a form. */
 const redirects = new Set([301, 302, 307, 308]);
 
@@ -31,8 +31,8 @@ export async function validateHttp(
       check(result, challenge, { url, at });
       return;
     }
-    if (seen.size > mostRedirects) {
-      throw new AcmeProblem('connection', `more than ${mostRedirects} redirects, the last to ${shown(url)}`);
+    if (seen.size > maxRedirects) {
+      throw new AcmeProblem('connection', `more than ${maxRedirects} redirects, the last to ${shown(url)}`);
     }
     url = redirected(url, location, host);
     if (seen.has(url.href)) throw new AcmeProblem('connection', `redirect loop at ${shown(url)}`);
@@ -52,7 +52,7 @@ function get(context: ValidationContext, url: URL, signal: AbortSignal) {
     isSecure,
     path: `${url.pathname}${url.search}`,
     userAgent,
-    maxBytes: mostBytes,
+    maxBytes,
   };
   return reach(context, { host, port, what: shown(url) }, signal, (at) =>
     validationGet({ world, guard }, at, request, signal),
@@ -66,7 +66,7 @@ function redirected(from: URL, location: string | undefined, identifier: string)
   const text = shortened(location, 200);
   const refuse = (why: string) =>
     new AcmeProblem('connection', `${shown(from)} redirects to ${text}, ${why}`);
-  const url = location.length > longestLocation ? null : URL.parse(location, from.href);
+  const url = location.length > maxLocationLength ? null : URL.parse(location, from.href);
   if (url === null) throw refuse('which is not a URL');
   if (!['http:', 'https:'].includes(url.protocol)) throw refuse('which is neither http nor https');
   if (!['', '80', '443'].includes(url.port)) throw refuse('which is neither on port 80 nor on port 443');
@@ -86,7 +86,7 @@ function check(
   if (status !== 200) throw new AcmeProblem('unauthorized', `${where} answered with status ${status}`);
   const text = body.toString('latin1').trimEnd();
   if (!isCut && text === keyAuthorization) return;
-  const length = isCut ? `more than ${mostBytes} bytes` : `${body.length} bytes`;
+  const length = isCut ? `more than ${maxBytes} bytes` : `${body.length} bytes`;
   // A redirect must not let a client read what servers say that only the vault can reach.
   const isOwn = hostIn(url) === baseName(identifier);
   const answer = isOwn ? `${JSON.stringify(shortened(text, 100))} (${length})` : length;

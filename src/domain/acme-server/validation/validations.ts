@@ -10,7 +10,7 @@ const atOnce = 64;
 const atOncePerClient = 16;
 /** Running and waiting ones. */
 const most = 2000;
-const mostPerClient = 200;
+const maxPerClient = 200;
 
 const pauseWhenFull = 10 * second;
 
@@ -28,8 +28,8 @@ export class Validations {
   /** Throws `rateLimited` if the client, or all clients together, have too many validations waiting. */
   requireRoom(clientId: number): void {
     const own = this.#perClient.get(clientId) ?? 0;
-    if (own < mostPerClient && this.#running.size < most) return;
-    const whose = own < mostPerClient ? 'the vault' : 'this client';
+    if (own < maxPerClient && this.#running.size < most) return;
+    const whose = own < maxPerClient ? 'the vault' : 'this client';
     throw new AcmeProblem(
       'rateLimited',
       `Too many challenges of ${whose} are being validated; retry in a moment.`,

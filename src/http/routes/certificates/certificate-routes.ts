@@ -1,7 +1,7 @@
 /** Certificates, their versions and their renewals: what API keys with a scope can read and trigger. */
 import { z } from 'zod';
 import { Problem } from '../../../base/problem.ts';
-import { longestRequest, requestText } from '../../../crypto/x509/signing-request.ts';
+import { maxRequestSize, requestText } from '../../../crypto/x509/signing-request.ts';
 import {
   type CertificateCursor,
   type CertificateOnPage,
@@ -144,7 +144,7 @@ export const certificateRoutes: readonly Route[] = [
       'application/x-pem-file': (bytes) => ({ csr: requestText(bytes) }),
       'application/pkcs10': (bytes) => ({ csr: requestText(bytes) }),
     },
-    bodyLimit: longestRequest,
+    bodyLimit: maxRequestSize,
     replies: { 202: { description: 'queued', schema: queuedRenewalSchema, headers: ['Location'] } },
     problems: ['certificate_not_found', 'not_renewable', 'certificate_in_use'],
     handle: async (call) => {

@@ -4,7 +4,7 @@ import { comparableLabel } from '../../base/label.ts';
 import { Problem } from '../../base/problem.ts';
 import { completeCertificate } from '../certificates/client-keys.ts';
 import { knownDirectories, refuseUnsuitable } from '../issuers/issuers.ts';
-import { usualSettings } from '../private-ca/ca-settings.ts';
+import { defaultSettings } from '../private-ca/ca-settings.ts';
 import { localCaName } from '../private-ca/local-ca.ts';
 import {
   type CertifiedNames,
@@ -13,10 +13,10 @@ import {
   refuseForbidden,
 } from '../private-ca/permitted-names.ts';
 import { unknownProfile } from '../private-ca/profile-settings.ts';
-import { acmeClientComplaints } from './acme-client-complaints.ts';
-import { apiKeyComplaints } from './api-key-complaints.ts';
-import type { Complaint } from './desired-state.ts';
-import { isPrivateCa, permittedBy, profilesOf, usualKeyTypeOf } from './issuer-settings.ts';
+import { acmeClientIssues } from './acme-client-issues.ts';
+import { apiKeyIssues } from './api-key-issues.ts';
+import type { StateIssue } from './desired-state.ts';
+import { isPrivateCa, permittedBy, profilesOf, defaultKeyTypeOf } from './issuer-settings.ts';
 import type { PlanOptions } from './state-plan.ts';
 import type { VaultState } from './vault-state.ts';
 import type { WantedState } from './wanted-state.ts';
@@ -25,47 +25,47 @@ import type { WantedState } from './wanted-state.ts';
 export const typeByHand = 'manual';
 
 /** All that speaks against making the vault so. */
-export function stateComplaints(
+export function stateIssues(
   state: VaultState,
   wanted: WantedState,
   options: PlanOptions,
   now: number,
-): Complaint[] {
+): StateIssue[] {
   return [
-    ...issuerComplaints(state, wanted),
-    ...providerComplaints(state, wanted),
-    ...nameComplaints(state, wanted),
-    ...certificateComplaints(state, wanted, options),
-    ...constraintComplaints(state, wanted, options),
-    ...importComplaints(state, wanted),
-    ...apiKeyComplaints(state, wanted, options, now),
-    ...acmeClientComplaints(state, wanted, options, now),
-    ...alikeComplaints(state, wanted),
+    ...issuerIssues(state, wanted),
+    ...providerIssues(state, wanted),
+    ...nameIssues(state, wanted),
+    ...certificateIssues(state, wanted, options),
+    ...constraintIssues(state, wanted, options),
+    ...importIssues(state, wanted),
+    ...apiKeyIssues(state, wanted, options, now),
+    ...acmeClientIssues(state, wanted, options, now),
+    ...alikeIssues(state, wanted),
   ];
 }
 
-function issuerComplaints(state: VaultState, { issuers }: WantedState): Complaint[] {
+function issuerIssues(state: VaultState, { issuers }: WantedState): StateIssue[] {
   return [...issuers].flatMap(([name, issuer]) => {
-    const complaints: Complaint[] = [];
+    const issues: StateIssue[] = [];
     const complain = (field: string, message: string) =>
-      complaints.push({ path: ['issuers', name, field], message });
+      issues.push({ path: ['issuers', name, field], message });
     const held = state.issuers.get(name);
     const isPrivate = 'privateCa' in issuer;
     if (held !== undefined && isPrivate !== (held.definition.type === 'local-ca')) {
       const is = isPrivate ? 'is an ACME CA' : 'is a private CA';
       complain('type', `issuer ${name} ${is}, which cannot be changed; choose another name`);
-      return complaints;
+      return issues;
     }
     if (isPrivate) {
       for (const field of ['common_name', 'path_length'] as const) {
         const is = issuer.privateCa[field];
         const was =
-          held?.definition[field] ?? (field === 'path_length' ? usualSettings.pathLength : undefined);
+          held?.definition[field] ?? (field === 'path_length' ? defaultSettings.pathLength : undefined);
         if (held !== undefined && is !== undefined && is !== was) {
           complain(field, `is set when a CA is created and cannot be changed; it is ${was ?? 'not set'}`);
         }
       }
-      return complaints;
+      return issues;
     }
     const { input, secrets } = issuer;
     const hasKey = secrets.eabKey !== undefined || held?.secret?.() !== undefined;
@@ -75,11 +75,11 @@ function issuerComplaints(state: VaultState, { issuers }: WantedState): Complain
     if (input.eab_kid === undefined && secrets.eabKey !== undefined) {
       complain('eab_hmac_key', 'the key id is missing; add eab_kid');
     }
-    return complaints;
+    return issues;
   });
 }
 
-function providerComplaints(state: VaultState, { dns_providers }: WantedState): Complaint[] {
+function providerIssues(state: VaultState, { dns_providers }: WantedState): StateIssue[] {
   return [...dns_providers]
     .filter(([name, { input, secret }]) => {
       const isKnown = state.dns_providers.get(name)?.definition.type === input.type;
@@ -92,7 +92,7 @@ function providerComplaints(state: VaultState, { dns_providers }: WantedState): 
 }
 
 /** Certificates from before keep names that no new one may have. */
-function nameComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+function nameIssues(state: VaultState, wanted: WantedState): StateIssue[] {
   return (['certificates', 'imported_certificates'] as const).flatMap((section) =>
     [...wanted[section].keys()]
       .filter((name) => !state[section].has(name) && parseNewCertName(name) === undefined)
@@ -101,7 +101,7 @@ function nameComplaints(state: VaultState, wanted: WantedState): Complaint[] {
 }
 
 /** Names that read like others in their section: what is new is created before anything is removed, and would be refused. */
-function alikeComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+function alikeIssues(state: VaultState, wanted: WantedState): StateIssue[] {
   return (['issuers', 'dns_providers', 'acme_clients', 'api_keys'] as const).flatMap((section) => {
     const taken = new Map([...state[section].keys()].map((name) => [comparableLabel(name), name]));
     const added = [...wanted[section].keys()].filter((name) => !state[section].has(name));
@@ -114,14 +114,14 @@ function alikeComplaints(state: VaultState, wanted: WantedState): Complaint[] {
   });
 }
 
-function certificateComplaints(state: VaultState, wanted: WantedState, options: PlanOptions): Complaint[] {
+function certificateIssues(state: VaultState, wanted: WantedState, options: PlanOptions): StateIssue[] {
   const issuers = new Set([...wanted.issuers.keys(), localCaName]);
   if (options.others === 'stay') for (const name of state.issuers.keys()) issuers.add(name);
   const both = { state, wanted };
   return [...wanted.certificates].flatMap(([name, certificate]) => {
-    const complaints: Complaint[] = [];
+    const issues: StateIssue[] = [];
     const complain = (field: string, message: string) =>
-      complaints.push({ path: ['certificates', name, field], message });
+      issues.push({ path: ['certificates', name, field], message });
     for (const field of ['issuer', 'fallback_issuer'] as const) {
       const issuer = certificate[field];
       if (issuer === undefined || issuers.has(issuer)) continue;
@@ -140,7 +140,7 @@ function certificateComplaints(state: VaultState, wanted: WantedState, options: 
     }
     try {
       const type = isPrivateCa(both, certificate.issuer) ? 'local-ca' : 'acme';
-      const usual = usualKeyTypeOf(both, certificate.issuer, certificate.profile);
+      const usual = defaultKeyTypeOf(both, certificate.issuer, certificate.profile);
       const complete = completeCertificate(certificate, usual);
       refuseUnsuitable({ name: certificate.issuer, type }, complete);
       const { issuer, profile } = certificate;
@@ -163,12 +163,12 @@ function certificateComplaints(state: VaultState, wanted: WantedState, options: 
         `${fallback} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`,
       );
     }
-    return complaints;
+    return issues;
   });
 }
 
 /** Certificates that the document does not name and that a private CA could renew no more. */
-function constraintComplaints(state: VaultState, wanted: WantedState, { others }: PlanOptions): Complaint[] {
+function constraintIssues(state: VaultState, wanted: WantedState, { others }: PlanOptions): StateIssue[] {
   if (others === 'go') return [];
   const both = { state, wanted };
   const left = [...state.certificates].filter(([name]) => !wanted.certificates.has(name));
@@ -187,7 +187,7 @@ function constraintComplaints(state: VaultState, wanted: WantedState, { others }
   });
 }
 
-function importComplaints(state: VaultState, wanted: WantedState): Complaint[] {
+function importIssues(state: VaultState, wanted: WantedState): StateIssue[] {
   return [...wanted.imported_certificates].flatMap(([name, bundle]) => {
     const path = ['imported_certificates', name];
     if (wanted.certificates.has(name)) {

@@ -1,30 +1,30 @@
 /** What is impossible about the ACME clients of a desired state. */
 import { parseTimestamp } from '../../base/timestamp.ts';
 import { localCaName } from '../private-ca/local-ca.ts';
-import type { Complaint } from './desired-state.ts';
+import type { StateIssue } from './desired-state.ts';
 import { isPrivateCa, profilesOf } from './issuer-settings.ts';
 import type { PlanOptions } from './state-plan.ts';
 import type { VaultState } from './vault-state.ts';
 import type { WantedState } from './wanted-state.ts';
 
 /** All that speaks against its ACME clients. */
-export function acmeClientComplaints(
+export function acmeClientIssues(
   state: VaultState,
   wanted: WantedState,
   options: PlanOptions,
   now: number,
-): Complaint[] {
+): StateIssue[] {
   const both = { state, wanted };
   const issuers = new Set([...wanted.issuers.keys(), localCaName]);
   if (options.others === 'stay') for (const name of state.issuers.keys()) issuers.add(name);
   return [...wanted.acme_clients].flatMap(([name, client]) => {
-    const complaints: Complaint[] = [];
+    const issues: StateIssue[] = [];
     const complain = (path: readonly (string | number)[], message: string) =>
-      complaints.push({ path: ['acme_clients', name, ...path], message });
+      issues.push({ path: ['acme_clients', name, ...path], message });
     const held = state.acme_clients.get(name);
     if (held?.isRevoked === true) {
       complain([], 'is revoked and keeps its name; delete it with "vault acme-client delete"');
-      return complaints;
+      return issues;
     }
     const expiry = held?.definition.expires_at;
     const isOld = expiry !== undefined && parseTimestamp(String(expiry)) === client.expires_at;
@@ -48,6 +48,6 @@ export function acmeClientComplaints(
         complain(['profiles', index], `issuer ${issuer} has no profile ${JSON.stringify(profile)}`);
       }
     }
-    return complaints;
+    return issues;
   });
 }
