@@ -14,7 +14,10 @@ const source = join(root, 'assets', 'console');
 /** Of script and style together, compressed by Brotli; issue 5. */
 const maxBytes = 120_000;
 
-/** Writes the files into a folder that is there. Gives their names, the compressed size of script and style, and what esbuild bundled. */
+/**
+ * Writes the files into a folder that is there. Gives their names, the compressed size of script and style, and what
+ * esbuild bundled.
+ */
 export async function buildConsole(folder) {
   const esbuild = await import('esbuild');
   const { outputFiles, metafile } = await esbuild.build({

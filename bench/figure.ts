@@ -42,8 +42,8 @@ export function markdownOf({ title, head, rows }: Table): string {
 }
 
 /**
- * The tables of two executables as one: below each row that of the other executable, and the first divided by the other.
- * Goals and other numbers that are the same in both have no ratio.
+ * The tables of two executables as one: below each row that of the other executable, and the first divided by the
+ * other. Goals and other numbers that are the same in both have no ratio.
  */
 export function compared(tables: readonly Table[], others: readonly Table[]): Table[] {
   return tables.map((table, at) => {

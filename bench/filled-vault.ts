@@ -1,7 +1,7 @@
 /**
- * Creates a vault with many certificates, keys and audit events within seconds. The vault creates one certificate of the
- * private CA and one API key; SQL copies their rows. Each copy has its own sealed private key and its own secret, but the
- * certificate and the private key inside are the same.
+ * Creates a vault with many certificates, keys and audit events within seconds. The vault creates one certificate of
+ * the private CA and one API key; SQL copies their rows. Each copy has its own sealed private key and its own secret,
+ * but the certificate and the private key inside are the same.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

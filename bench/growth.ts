@@ -1,12 +1,12 @@
 /**
- * How the figures change with the size of the vault: processor time per request at several sizes, and wait times of people
- * and the command line at the largest. The sizes alternate in each round, so that changes in the speed of the machine
- * affect all of them equally.
+ * How the figures change with the size of the vault: processor time per request at several sizes, and wait times of
+ * people and the command line at the largest. The sizes alternate in each round, so that changes in the speed of the
+ * machine affect all of them equally.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Cell, figureTable, median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, type Size, defaultSize } from './filled-vault.ts';
+import { defaultSize, type FilledVault, fillVault, type Size } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { requestKind, requestKinds, requestsOf } from './request-kinds.ts';

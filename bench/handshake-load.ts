@@ -1,6 +1,6 @@
 /**
- * Opens new HTTPS connections one after the other on each of 32 lanes, with one request each. A separate program, so that
- * it runs on its own core. Its arguments are the URL, the seconds and, to resume sessions, `resume`.
+ * Opens new HTTPS connections one after the other on each of 32 lanes, with one request each. A separate program, so
+ * that it runs on its own core. Its arguments are the URL, the seconds and, to resume sessions, `resume`.
  */
 import { connect } from 'node:tls';
 import { connections } from './load.ts';

@@ -1,4 +1,7 @@
-/** Generates load with autocannon if wrk is not installed. The argument names the plan file; the result is the last line. */
+/**
+ * Generates load with autocannon if wrk is not installed. The argument names the plan file; the result is the last
+ * line.
+ */
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 

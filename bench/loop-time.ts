@@ -1,10 +1,11 @@
 /**
- * The time that a request takes on the event loop, which all other requests wait for: processor time of the main thread.
- * The kinds of request alternate in each round, so that changes in the speed of the machine affect all of them equally.
+ * The time that a request takes on the event loop, which all other requests wait for: processor time of the main
+ * thread. The kinds of request alternate in each round, so that changes in the speed of the machine affect all of them
+ * equally.
  */
 import { join } from 'node:path';
 import { median, type Table } from './figure.ts';
-import { fillVault, defaultSize } from './filled-vault.ts';
+import { defaultSize, fillVault } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { type RequestKind, requestKind, requestKinds, requestsOf } from './request-kinds.ts';

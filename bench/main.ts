@@ -1,8 +1,8 @@
 /**
  * `npm run bench` runs the benchmarks against dist/vault, or only those named as arguments. It prints the figures as
  * Markdown and writes them to bench/results.json, to compare two versions on one machine. `--quick` takes four minutes
- * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md. `--against PATH` measures
- * another executable by turns and prints both figures and their ratio.
+ * and gives rough figures; `--docs` also writes the figures to docs/explanation/benchmarks.md. `--against PATH`
+ * measures another executable by turns and prints both figures and their ratio.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -97,8 +97,8 @@ function executable(path: string): string {
 }
 
 /**
- * Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`. All of
- * them together also name the machine at the top; a few name it below their tables if it is another one.
+ * Writes the tables of each benchmark to docs/explanation/benchmarks.md, between `<!-- name -->` and `<!-- /name -->`.
+ * All of them together also name the machine at the top; a few name it below their tables if it is another one.
  */
 function writeDocs(): void {
   const docs = join(import.meta.dirname, '..', 'docs', 'explanation', 'benchmarks.md');

@@ -1,4 +1,6 @@
-/** A PostgreSQL server under measurement, as durable as in operation: its processor time, transactions and disk space. */
+/**
+ * A PostgreSQL server under measurement, as durable as in operation: its processor time, transactions and disk space.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * One vault as several machines may serve it: from SQLite, from PostgreSQL by one node, and by two. Each has a copy of the
- * same vault and its own servers, so that they can take turns.
+ * One vault as several machines may serve it: from SQLite, from PostgreSQL by one node, and by two. Each has a copy of
+ * the same vault and its own servers, so that they can take turns.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Renewals by the private CA, which needs no other machine: how fast each vault does many of them, and what they cost. The
- * vaults take turns.
+ * Renewals by the private CA, which needs no other machine: how fast each vault does many of them, and what they cost.
+ * The vaults take turns.
  */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -67,7 +67,9 @@ const countVersions = 'select cast(count(*) as integer) as count from certificat
 
 type Counter = { readonly count: () => Promise<number>; readonly close: () => Promise<void> };
 
-/** Counts the versions of all certificates over one connection, because to open others would take the database's time. */
+/**
+ * Counts the versions of all certificates over one connection, because to open others would take the database's time.
+ */
 async function versionCounter({ dataDir, url }: Deployment): Promise<Counter> {
   if (url === undefined) {
     const file = new BetterSqlite3(databaseIn(dataDir).path, { readonly: true });

@@ -44,8 +44,8 @@ const none: DatabaseWork = {
 };
 
 /**
- * Sums requests; averages times over all requests, whichever node answered them. What concerns the database is NaN for a
- * vault without a server.
+ * Sums requests; averages times over all requests, whichever node answered them. What concerns the database is NaN for
+ * a vault without a server.
  */
 export function together(loads: readonly ServerLoad[], work: DatabaseWork = none): NodesLoad {
   const sum = (value: (load: ServerLoad) => number) => loads.reduce((total, load) => total + value(load), 0);

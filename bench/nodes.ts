@@ -1,13 +1,13 @@
 /**
- * A vault on PostgreSQL, served by one node and by two, beside the same vault on SQLite: requests, processor time of nodes
- * and database, transactions, renewals and disk space. The three take turns in each round, so that changes in the speed of the machine affect
- * all of them equally. Nodes, database and load share all processors.
+ * A vault on PostgreSQL, served by one node and by two, beside the same vault on SQLite: requests, processor time of
+ * nodes and database, transactions, renewals and disk space. The three take turns in each round, so that changes in the
+ * speed of the machine affect all of them equally. Nodes, database and load share all processors.
  */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { diskSpace } from './disk-space.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, defaultSize } from './filled-vault.ts';
+import { defaultSize, type FilledVault, fillVault } from './filled-vault.ts';
 import { connections, type LoadRequest } from './load.ts';
 import { MeasuredDatabase } from './measured-database.ts';
 import { type Deployment, startDeployments } from './node-deployments.ts';

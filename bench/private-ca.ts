@@ -1,4 +1,6 @@
-/** What the private CA costs: issuances per second of processor time, and a CRL with many entries from the executable. */
+/**
+ * What the private CA costs: issuances per second of processor time, and a CRL with many entries from the executable.
+ */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';

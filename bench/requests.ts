@@ -1,12 +1,12 @@
 /**
- * Requests per second of the executable and of a bare server that sends the same bytes, in alternating rounds, each on one
- * core; over HTTP and HTTPS, at full load and, for latency, at half load.
+ * Requests per second of the executable and of a bare server that sends the same bytes, in alternating rounds, each on
+ * one core; over HTTP and HTTPS, at full load and, for latency, at half load.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answerTo } from './answer.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, defaultSize } from './filled-vault.ts';
+import { defaultSize, type FilledVault, fillVault } from './filled-vault.ts';
 import { connections, type LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { type RequestKind, requestKind, requestKinds, requestsOf } from './request-kinds.ts';

@@ -1,6 +1,6 @@
 /**
- * What the journey to the database adds to a response that needs nothing else: a 304 over one connection, one after another.
- * The vaults take turns request by request.
+ * What the journey to the database adds to a response that needs nothing else: a 304 over one connection, one after
+ * another. The vaults take turns request by request.
  */
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';

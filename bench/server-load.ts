@@ -1,4 +1,6 @@
-/** Load on a server under measurement: checks the responses, and divides the server's processor time by the requests. */
+/**
+ * Load on a server under measurement: checks the responses, and divides the server's processor time by the requests.
+ */
 import { answerTo } from './answer.ts';
 import { type LoadPlan, type LoadRequest, type LoadResult, load } from './load.ts';
 import type { ServerProcess } from './server-process.ts';

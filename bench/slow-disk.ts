@@ -6,7 +6,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { findCompiler, sharedLibrary } from '../test/torture/disk-shim.ts';
 import { median, type Table } from './figure.ts';
-import { type FilledVault, fillVault, defaultSize } from './filled-vault.ts';
+import { defaultSize, type FilledVault, fillVault } from './filled-vault.ts';
 import type { LoadRequest } from './load.ts';
 import type { Pace } from './pace.ts';
 import { requestKind, requestsOf } from './request-kinds.ts';

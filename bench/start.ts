@@ -1,6 +1,6 @@
 /**
- * The cost of a start: the time until a command finishes and until a server listens, and the memory and disk space of an
- * idle server.
+ * The cost of a start: the time until a command finishes and until a server listens, and the memory and disk space of
+ * an idle server.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';

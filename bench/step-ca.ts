@@ -1,6 +1,6 @@
 /**
- * step-ca (smallstep), a CA in Go with an ACME server, which `go install` builds. It validates each name: here by http-01, the
- * cheapest of its challenges, with a name server and a web server in this process that answer at once.
+ * step-ca (smallstep), a CA in Go with an ACME server, which `go install` builds. It validates each name: here by
+ * http-01, the cheapest of its challenges, with a name server and a web server in this process that answer at once.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

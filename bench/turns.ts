@@ -1,11 +1,14 @@
-/** Lets measurements of several executables alternate, so that changes in the speed of the machine affect all of them equally. */
+/**
+ * Lets measurements of several executables alternate, so that changes in the speed of the machine affect all of them
+ * equally.
+ */
 
 /** Hands over to the next measurement; resolves when this one continues. */
 export type Turn = () => Promise<void>;
 
 /**
- * Runs all works, of which only one proceeds at a time. Each hands over to the next one with `turn` and when it ends. If
- * one fails, the others fail at their next turn, and this throws the error of the first.
+ * Runs all works, of which only one proceeds at a time. Each hands over to the next one with `turn` and when it ends.
+ * If one fails, the others fail at their next turn, and this throws the error of the first.
  */
 export async function byTurns<T>(works: readonly ((turn: Turn) => Promise<T>)[]): Promise<T[]> {
   let last = Promise.resolve();

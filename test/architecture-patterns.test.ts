@@ -1,4 +1,7 @@
-/** No regular expression in the product takes superlinear time, whatever text it gets; and the check that says so can fail. */
+/**
+ * No regular expression in the product takes superlinear time, whatever text it gets; and the check that says so can
+ * fail.
+ */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

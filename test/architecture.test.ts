@@ -1,6 +1,6 @@
 /**
- * The rules of the house are in biome.jsonc, lint/ and .dependency-cruiser.mjs. Here each is tried on a source that breaks
- * it and on one that only seems to, and each exception must still be needed. At the end is what no tool can say.
+ * The rules of the house are in biome.jsonc, lint/ and .dependency-cruiser.mjs. Here each is tried on a source that
+ * breaks it and on one that only seems to, and each exception must still be needed. At the end is what no tool can say.
  */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * `npm test`, `npm run test:fast` and `npm run test:whole`. Files that start no program share processes; those that do have
- * their own. What fails runs once more, alone, after everything else; what passes then is listed as flaky. Arguments that are
- * no options name files or folders.
+ * `npm test`, `npm run test:fast` and `npm run test:whole`. Files that start no program share processes; those that do
+ * have their own. What fails runs once more, alone, after everything else; what passes then is listed as flaky.
+ * Arguments that are no options name files or folders.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -67,8 +67,8 @@ export function constructedPatterns(files: readonly PatternFacts[]): string[] {
 }
 
 /**
- * Patterns of a shell script with a back-reference, the one thing that makes the matchers of grep, sed and awk slow. In the
- * replacement of sed, right behind its delimiter or a blank, it is none.
+ * Patterns of a shell script with a back-reference, the one thing that makes the matchers of grep, sed and awk slow. In
+ * the replacement of sed, right behind its delimiter or a blank, it is none.
  */
 export function shellBackReferences(script: string): string[] {
   return script.split('\n').filter((line) => /[^/|, ]\\[1-9]/.test(line.replaceAll('\\\\', '')));

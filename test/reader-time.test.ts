@@ -1,6 +1,6 @@
 /**
- * Every reader of what strangers send takes time linear in it: 16 kB of repeated pieces keep no reader, and no turn of a
- * server's event loop, busy for 50 ms. Processor time counts, which a busy machine does not lengthen.
+ * Every reader of what strangers send takes time linear in it: 16 kB of repeated pieces keep no reader, and no turn of
+ * a server's event loop, busy for 50 ms. Processor time counts, which a busy machine does not lengthen.
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

@@ -107,3 +107,25 @@ test('each exception is needed', () => {
   );
   assert.deepEqual(needless, []);
 });
+
+/** The formatter leaves comments as they are. What has shipped of a migration is never edited. */
+const maxColumns = 120;
+
+const sources = globSync([
+  '{src,test,bench,lint}/**/*.{ts,mjs}',
+  'assets/console/**/*.{ts,tsx}',
+  '*.{ts,mjs}',
+])
+  .map((path) => path.replaceAll('\\', '/'))
+  .filter((path) => !/\/migration-\d/.test(path));
+
+test('no line of a comment is longer than 120 columns', () => {
+  const long = sources.flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .flatMap((line, at) =>
+        line.length > maxColumns && /^\s*(?:\/\/|\/?\*)/.test(line) ? [`${path}:${at + 1}`] : [],
+      ),
+  );
+  assert.deepEqual(long, []);
+});

@@ -80,7 +80,9 @@ function Inside({ path }: { readonly path: string }) {
   );
 }
 
-/** The page that the person asked for before signing in. Accepts only pages of the console, to prevent open redirects. */
+/**
+ * The page that the person asked for before signing in. Accepts only pages of the console, to prevent open redirects.
+ */
 function returnPath(): string {
   const to = new URLSearchParams(location.search).get('to') ?? '/';
   const url = URL.parse(to, location.origin);

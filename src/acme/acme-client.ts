@@ -51,8 +51,8 @@ export class AcmeClient {
   }
 
   /**
-   * The directory, at most one hour old; downloaded again after a request failed for reasons other than a problem document, and
-   * after one of its resources was not found. Concurrent callers share one download. Throws AcmeError.
+   * The directory, at most one hour old; downloaded again after a request failed for reasons other than a problem
+   * document, and after one of its resources was not found. Concurrent callers share one download. Throws AcmeError.
    */
   async directory(signal: AbortSignal): Promise<AcmeDirectory> {
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * How programs are set up as ACME clients of the vault: the lines that the console shows and docs/how-to/acme-clients.md has. A test
- * compares the page with them.
+ * How programs are set up as ACME clients of the vault: the lines that the console shows and
+ * docs/how-to/acme-clients.md has. A test compares the page with them.
  */
 
 /** What the lines have that differs from client to client. */

@@ -89,8 +89,8 @@ export function staleDrafts(directory: string, isDraft: (name: string) => boolea
 }
 
 /**
- * Removes a file if it exists. Throws the error of the system, with its code: `rmSync` of Node 26 reports one without code
- * and path if the disk fails.
+ * Removes a file if it exists. Throws the error of the system, with its code: `rmSync` of Node 26 reports one without
+ * code and path if the disk fails.
  */
 export function removeFile(path: string): void {
   try {

@@ -19,7 +19,9 @@ const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export const identifierRule =
   'a domain is a DNS name such as www.example.com, a wildcard such as *.example.com, or an IP address';
 
-/** Every identifier matches it; as JSON Schema says it, for generated clients. Names in other scripts become A-labels. */
+/**
+ * Every identifier matches it; as JSON Schema says it, for generated clients. Names in other scripts become A-labels.
+ */
 export const identifierPattern = '^(\\*\\.)?[^\\x00-,/;-@\\[-`{-\\x7f]+$';
 
 /** The normalized name (lower case, A-labels, no trailing dot, shortest IPv6), or undefined if invalid. */

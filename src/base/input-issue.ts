@@ -40,8 +40,8 @@ const formats: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong: with a subject a sentence such as `ttl must be a number`, without one its second half, `must be a number`.
- * The texts of our own schemas stay as they are.
+ * What is wrong: with a subject a sentence such as `ttl must be a number`, without one its second half, `must be a
+ * number`. The texts of our own schemas stay as they are.
  */
 export function describeIssue(issue: InputIssue, subject?: string): string {
   if (!isDefaultIssue(issue)) return issue.message;

@@ -15,8 +15,8 @@ export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
 
   /**
-   * Runs `work` as soon as fewer than `atOnce` (default one) run under this key and all earlier work has started; what is urgent goes before what waits and is not.
-   * Throws TurnAborted without starting if * `signal` is aborted first.
+   * Runs `work` as soon as fewer than `atOnce` (default one) run under this key and all earlier work has started; what
+   * is urgent goes before what waits and is not. Throws TurnAborted without starting if * `signal` is aborted first.
    */
   async take<T>(
     key: string,

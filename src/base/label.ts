@@ -1,6 +1,7 @@
 /**
- * Names that people tell apart by eye: in lists, in audit events, in the question whether to revoke. A new one has no invisible
- * characters and no letters of several scripts, and no other name reads the same. Names from before this rule stay valid.
+ * Names that people tell apart by eye: in lists, in audit events, in the question whether to revoke. A new one has no
+ * invisible characters and no letters of several scripts, and no other name reads the same. Names from before this rule
+ * stay valid.
  */
 
 /** Control, format, unassigned and private characters, and others that are not shown. */
@@ -65,7 +66,8 @@ export function labelFault(text: string): string | undefined {
 /** The form by which names are compared: two names with the same one read alike. */
 export function comparableLabel(text: string): string {
   if (isAscii.test(text)) return text.toLowerCase();
-  // By upper case, which "ß" and "ss", and "ς" and "σ" share; by lower case before, because "ẞ" has no other upper case.
+  // By upper case, which "ß" and "ss", and "ς" and "σ" share; by lower case before, because "ẞ" has no other upper
+  // case.
   return text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 }
 

@@ -1,6 +1,6 @@
 /**
- * What else a certificate of the private CA can say about its holder: URIs such as SPIFFE IDs, email addresses, and fields of the
- * subject, which some consumers read (RFC 5280 §4.2.1.6, §4.1.2.6).
+ * What else a certificate of the private CA can say about its holder: URIs such as SPIFFE IDs, email addresses, and
+ * fields of the subject, which some consumers read (RFC 5280 §4.2.1.6, §4.1.2.6).
  */
 import { isAddress, parseIdentifier } from './identifier.ts';
 
@@ -66,7 +66,9 @@ export function parseEmail(text: string): string | undefined {
 
 export const subjectRule = `a field of a subject is ${subjectFields.join(', ')} with a value, such as CN=alice; C has two letters, the others up to ${maxFieldLength} characters`;
 
-/** Field and value of `CN=alice`; undefined if the field is unknown or the value is empty, too long or not printable. */
+/**
+ * Field and value of `CN=alice`; undefined if the field is unknown or the value is empty, too long or not printable.
+ */
 export function parseSubjectField(
   text: string,
 ): { readonly field: SubjectField; readonly value: string } | undefined {

@@ -10,7 +10,10 @@ export const momentForms = '90d, 2030-01-31 (from 00:00 UTC) or 2030-01-31T00:00
 
 const date = /^\d{4}-\d{2}-\d{2}$/;
 
-/** UTC milliseconds, or undefined if invalid. A date is the start of that day in UTC; see `parseDuration` and `parseTimestamp`. */
+/**
+ * UTC milliseconds, or undefined if invalid. A date is the start of that day in UTC; see `parseDuration` and
+ * `parseTimestamp`.
+ */
 export function parseMoment(text: string, now: number, direction: Direction): number | undefined {
   const duration = parseDuration(text);
   if (duration === undefined) return parseTimestamp(date.test(text) ? `${text}T00:00:00Z` : text);

@@ -1,4 +1,7 @@
-/** Errors of the operating system, of TLS, of SQLite and of Node in plain words, for log lines and messages: their own texts never reach a person. */
+/**
+ * Errors of the operating system, of TLS, of SQLite and of Node in plain words, for log lines and messages: their own
+ * texts never reach a person.
+ */
 
 const words: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'certificate has expired',

@@ -7,7 +7,9 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 
 export type World = {
-  /** UTC milliseconds since 1970. Someone may set the clock at any time: never measure with it how long something takes. */
+  /**
+   * UTC milliseconds since 1970. Someone may set the clock at any time: never measure with it how long something takes.
+   */
   readonly now: () => number;
   /** Whole milliseconds by a clock that is never set, from any moment on: only differences have a meaning. */
   readonly elapsed: () => number;

@@ -1,4 +1,7 @@
-/** One POST request of a channel, and what its response means. Response bodies and URLs are never shown: both may hold secrets. */
+/**
+ * One POST request of a channel, and what its response means. Response bodies and URLs are never shown: both may hold
+ * secrets.
+ */
 import { second } from '../base/duration.ts';
 import { parseRetryAfter } from '../base/retry-after.ts';
 import { OutboundError, type OutboundRequest, type ResponseHead } from '../net/outbound-http.ts';

@@ -1,4 +1,7 @@
-/** Channel `webhook`: a POST request with JSON or a template, signed as in Standard Webhooks. The response body is never shown. */
+/**
+ * Channel `webhook`: a POST request with JSON or a template, signed as in Standard Webhooks. The response body is never
+ * shown.
+ */
 import { z } from 'zod';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
@@ -42,11 +45,15 @@ const config = z
     if (content_type !== undefined && template === undefined) {
       addIssue({ code: 'custom', path: ['content_type'], message: 'must be set together with template' });
     }
-    const problem = template === undefined ? undefined : templateProblem(template, content_type ?? defaultType);
+    const problem =
+      template === undefined ? undefined : templateProblem(template, content_type ?? defaultType);
     if (problem !== undefined) addIssue({ code: 'custom', path: ['template'], message: problem });
   });
 
-/** `url` may contain a token, so it is protected like `secret`; `ca` replaces the public CAs; `template` is the body instead of the JSON. */
+/**
+ * `url` may contain a token, so it is protected like `secret`; `ca` replaces the public CAs; `template` is the body
+ * instead of the JSON.
+ */
 export type WebhookChannelConfig = z.output<typeof config>;
 
 export const webhookChannel: ChannelType<WebhookChannelConfig> = {

@@ -1,6 +1,6 @@
 /**
- * Reads DER (X.690) strictly, in time linear in the bytes: definite and shortest lengths, tags of one byte, nothing after the
- * end. For what OpenSSL has no reader in Node, such as certificate signing requests.
+ * Reads DER (X.690) strictly, in time linear in the bytes: definite and shortest lengths, tags of one byte, nothing
+ * after the end. For what OpenSSL has no reader in Node, such as certificate signing requests.
  */
 
 /** The bytes are not what the caller expects; the message is a clause such as `ends too early`. */
@@ -101,7 +101,9 @@ export class DerReader {
   }
 }
 
-/** The content of an object identifier in dotted notation, for messages; a long or damaged one as hexadecimal digits. */
+/**
+ * The content of an object identifier in dotted notation, for messages; a long or damaged one as hexadecimal digits.
+ */
 export function dottedIdentifier(content: Buffer): string {
   const last = content.at(-1);
   if (last === undefined || last >= 0x80 || content.length > 32)

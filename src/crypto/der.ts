@@ -62,7 +62,9 @@ export function utf16BigEndian(text: string): Buffer {
   return Buffer.from(text, 'utf16le').swap16();
 }
 
-/** An object identifier in dotted notation. Each arc has seven bits in a byte, the highest bit set in all but the last. */
+/**
+ * An object identifier in dotted notation. Each arc has seven bits in a byte, the highest bit set in all but the last.
+ */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   const bytes = [first * 40 + second, ...rest].flatMap((arc) => {

@@ -7,7 +7,10 @@ type Change = Readonly<Record<string, unknown>>;
 
 type Statement<Row> = (runner: QueryRunner, ...values: Value[]) => Promise<Row[]>;
 
-/** Adds a row to this table, and returns what `returning` names of it; each row must have the same columns as others of its kind. */
+/**
+ * Adds a row to this table, and returns what `returning` names of it; each row must have the same columns as others of
+ * its kind.
+ */
 export function compiledInsert<Row>(
   table: keyof Schema,
   returning: 'id' | 'all' | 'nothing',

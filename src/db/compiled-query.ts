@@ -31,8 +31,8 @@ type Bound<Args extends readonly Value[]> = { readonly [Index in keyof Args]: Ex
 type Built<Row> = Compilable<Row> & { toOperationNode(): RootOperationNode };
 
 /**
- * A query whose values are its arguments, each once and in order. It is compiled once per connection, by the compiler of
- * its engine.
+ * A query whose values are its arguments, each once and in order. It is compiled once per connection, by the compiler
+ * of its engine.
  */
 export function compiledQuery<Args extends readonly Value[], Row>(
   build: (db: Builder, ...args: Bound<Args>) => Built<Row>,

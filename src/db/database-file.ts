@@ -105,8 +105,8 @@ export class DatabaseFile {
   }
 
   /**
-   * How many times a log was folded into the file, according to the file alone. Only for a process that does not have the
-   * database open.
+   * How many times a log was folded into the file, according to the file alone. Only for a process that does not have
+   * the database open.
    */
   folds(): number {
     return foldsInFile(this.path);
@@ -133,8 +133,8 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 /**
- * Throws OperatorError if the database at `path` is, or would be, on a network file system: SQLite's log needs working locks and
- * shared memory (sqlite.org/wal.html).
+ * Throws OperatorError if the database at `path` is, or would be, on a network file system: SQLite's log needs working
+ * locks and shared memory (sqlite.org/wal.html).
  */
 function refuseNetworkPlace(path: string): void {
   // The file may be a link to another disk.

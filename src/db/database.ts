@@ -1,6 +1,6 @@
 /**
- * The vault's database: transactions, reads outside of them, and a generation number that tells caches when this or another
- * process changed their content.
+ * The vault's database: transactions, reads outside of them, and a generation number that tells caches when this or
+ * another process changed their content.
  */
 import { Kysely, type Transaction } from 'kysely';
 import { type Integrity, requireIntegrity } from '../base/integrity.ts';
@@ -27,7 +27,9 @@ export type Writer = Transaction<Schema> & {
   readonly integrity: Integrity | undefined;
   /** The events of this transaction, in order. They come into the log last: no other events wait for its queries. */
   readonly events: NewAuditEvent[];
-  /** The tags of the rows that it wrote, by the name of the row in the log, which records them (audit/row-records.ts). */
+  /**
+   * The tags of the rows that it wrote, by the name of the row in the log, which records them (audit/row-records.ts).
+   */
   readonly rows: Map<string, Buffer>;
 };
 
@@ -129,8 +131,8 @@ export class Database {
   }
 
   /**
-   * The end of the audit log, for this process to remember; undefined if the sealed mark is missing or forged. Reports a log that
-   * has stepped back since.
+   * The end of the audit log, for this process to remember; undefined if the sealed mark is missing or forged. Reports
+   * a log that has stepped back since.
    */
   async observeLog(): Promise<ChainEnd | undefined> {
     const integrity = requireIntegrity(this);
@@ -167,8 +169,9 @@ export class Database {
   }
 
   /**
-   * Rejects with StorageError if the last audit events could not be recorded, and a write still fails. Where clients are sent
-   * elsewhere meanwhile, nothing else would find that the disk has space again. A failed attempt counts for a second.
+   * Rejects with StorageError if the last audit events could not be recorded, and a write still fails. Where clients
+   * are sent elsewhere meanwhile, nothing else would find that the disk has space again. A failed attempt counts for a
+   * second.
    */
   requireRecording(world: Pick<World, 'elapsed'>): Promise<void> {
     return this.#recording.require(world);
@@ -192,7 +195,9 @@ export class Database {
     return this.#alone(() => this.#engine.requireWritable());
   }
 
-  /** Throws StorageError if a write has been waiting for the disk for half a minute: then no other gets through, either. */
+  /**
+   * Throws StorageError if a write has been waiting for the disk for half a minute: then no other gets through, either.
+   */
   requireProgress(): void {
     this.#engine.requireProgress();
   }
@@ -202,14 +207,17 @@ export class Database {
     return this.#engine.check();
   }
 
-  /** Brings all that is committed into the file, and numbers it. Returns the number; undefined if others kept some of the log. */
+  /**
+   * Brings all that is committed into the file, and numbers it. Returns the number; undefined if others kept some of
+   * the log.
+   */
   foldLog(): Promise<number | undefined> {
     return this.#alone(() => this.#engine.foldLog());
   }
 
   /**
-   * Copies the committed state into the empty file `copy`, while requests are served and others write. Throws CopyError or
-   * StorageError.
+   * Copies the committed state into the empty file `copy`, while requests are served and others write. Throws CopyError
+   * or StorageError.
    */
   copyTo(copy: string): Promise<void> {
     return this.#engine.copyTo(copy, fillerOf);
@@ -228,7 +236,9 @@ export class Database {
     await this.#engine.close();
   }
 
-  /** Kysely lends its only connection to one user at a time: once we have it, all earlier transactions have finished. */
+  /**
+   * Kysely lends its only connection to one user at a time: once we have it, all earlier transactions have finished.
+   */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#writer.connection().execute(work);
   }

@@ -32,8 +32,8 @@ export type Engine = {
   /** A number that changes whenever any process commits anything. */
   readonly commits: () => Promise<number>;
   /**
-   * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable. Where
-   * it is missing, a transaction does it.
+   * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable.
+   * Where it is missing, a transaction does it.
    */
   readonly append?: ((events: readonly NewAuditEvent[], integrity: Integrity) => Promise<void>) | undefined;
   /** Adds audit events in a transaction that ends with them, and returns the end of the log that it commits. */
@@ -42,18 +42,20 @@ export type Engine = {
   readonly memory: LogMemory;
   /** Throws StorageError if writes no longer get through. */
   readonly requireProgress: () => void;
-  /** Rejects if the database cannot be written. A lock held by another process is fine. Call it outside of transactions. */
+  /**
+   * Rejects if the database cannot be written. A lock held by another process is fine. Call it outside of transactions.
+   */
   readonly requireWritable: () => Promise<void>;
   /** A quick check of a database that is not too large. Throws OperatorError if it is damaged. */
   readonly check: () => Promise<void>;
   /**
-   * Brings all that is committed into the file, and numbers it. Returns the number; undefined if others kept some of the log.
-   * Call it outside of transactions.
+   * Brings all that is committed into the file, and numbers it. Returns the number; undefined if others kept some of
+   * the log. Call it outside of transactions.
    */
   readonly foldLog: () => Promise<number | undefined>;
   /**
-   * Copies the committed state into the empty file `copy`, while others write; where the engine has no files, `fillerOf` gives
-   * what does it. Rejects with CopyError, too.
+   * Copies the committed state into the empty file `copy`, while others write; where the engine has no files,
+   * `fillerOf` gives what does it. Rejects with CopyError, too.
    */
   readonly copyTo: (copy: string, fillerOf: (copy: string, world: World) => FillFile) => Promise<void>;
   readonly whole: WholeDatabase;
@@ -72,7 +74,10 @@ export type WholeDatabase = {
   readonly assignedIds: (reader: Kysely<Schema>) => Promise<ReadonlyMap<string, number>>;
   /** The tables assign higher ids from then on. */
   readonly setAssignedIds: (writer: Kysely<Schema>, ids: ReadonlyMap<string, number>) => Promise<void>;
-  /** From the end of the transaction on, every process fails to change rows of the vault, whenever it opened the database. */
+  /**
+   * From the end of the transaction on, every process fails to change rows of the vault, whenever it opened the
+   * database.
+   */
   readonly forbidWrites: (writer: Kysely<Schema>) => Promise<void>;
   /** Ends that. */
   readonly allowWrites: (writer: Kysely<Schema>) => Promise<void>;

@@ -1,4 +1,6 @@
-/** The locks in a data directory that say which processes still run. Other folders reach them through this class alone. */
+/**
+ * The locks in a data directory that say which processes still run. Other folders reach them through this class alone.
+ */
 import {
   abandonedLocks,
   heldLocks,

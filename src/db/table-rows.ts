@@ -1,6 +1,6 @@
 /**
- * All rows of a database, read and written by one code for both engines: in portions by primary key, so that neither the
- * size of a table nor that of its rows matters, with turns for the rest of the process in between.
+ * All rows of a database, read and written by one code for both engines: in portions by primary key, so that neither
+ * the size of a table nor that of its rows matters, with turns for the rest of the process in between.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
@@ -18,15 +18,18 @@ export type TableDigest = { readonly rows: number; readonly digest: string };
 
 export type TableDigests = ReadonlyMap<KeptTable, TableDigest>;
 
-/** Portions grow while rows are short, up to this: of the longest rows, which have a megabyte, that is still little memory. */
+/**
+ * Portions grow while rows are short, up to this: of the longest rows, which have a megabyte, that is still little
+ * memory.
+ */
 const maxRows = 64;
 const firstRows = 16;
 /** They shrink when one exceeds this many bytes. */
 const maxBytes = 2 * 1024 * 1024;
 
 /**
- * Replaces all rows of `target` by those of `source`, both in transactions that see one state. Returns digests of what was
- * read. Rows get the same ids; what the target will assign next, the caller sets (`WholeDatabase.setAssignedIds`).
+ * Replaces all rows of `target` by those of `source`, both in transactions that see one state. Returns digests of what
+ * was read. Rows get the same ids; what the target will assign next, the caller sets (`WholeDatabase.setAssignedIds`).
  */
 export async function copyRows(
   source: Kysely<Schema>,

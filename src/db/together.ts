@@ -1,8 +1,11 @@
-/** Queries of one transaction that do not need each other's answers: sent together, they take the writing thread one turn. */
+/**
+ * Queries of one transaction that do not need each other's answers: sent together, they take the writing thread one
+ * turn.
+ */
 
 /**
- * The results of all, once the last has ended; rejects like the first that did. Unlike with Promise.all, no query of the others
- * comes after the end of the transaction.
+ * The results of all, once the last has ended; rejects like the first that did. Unlike with Promise.all, no query of
+ * the others comes after the end of the transaction.
  */
 export async function together<const Works extends readonly Promise<unknown>[]>(
   works: Works,

@@ -37,8 +37,8 @@ type Published =
   | Record<never, never>;
 
 /**
- * A string converted by `parse`; if that returns undefined, the message comes from `refuse`. `published` accepts every string
- * that `parse` accepts, and as few others as a pattern can tell apart.
+ * A string converted by `parse`; if that returns undefined, the message comes from `refuse`. `published` accepts every
+ * string that `parse` accepts, and as few others as a pattern can tell apart.
  */
 export function parsed<T>(
   parse: (text: string) => T | undefined,

@@ -83,8 +83,8 @@ export type NewCertificate = CreateCertificateInput & {
 };
 
 /**
- * Changes to a certificate; null clears a setting. `rotate_key` schedules one new key, or cancels that. Without a CSR, the vault
- * generates the keys of the next versions.
+ * Changes to a certificate; null clears a setting. `rotate_key` schedules one new key, or cancels that. Without a CSR,
+ * the vault generates the keys of the next versions.
  */
 export const updateCertificateInput = z.strictObject({
   domains: domains.optional(),
@@ -184,7 +184,9 @@ export const maxEntries = 10_000;
 /** Levels of an input; none of the schemas has more than a few. */
 export const maxLevels = 50;
 
-/** Parses the value with the schema. Throws `invalid_request` that lists the invalid parts, the first twenty at most. */
+/**
+ * Parses the value with the schema. Throws `invalid_request` that lists the invalid parts, the first twenty at most.
+ */
 export function parseInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   refuseLongLists(value);
   const result = schema.safeParse(value);

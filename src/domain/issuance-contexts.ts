@@ -1,4 +1,7 @@
-/** What issuance from an ACME CA works with in its rooms (accounts, DNS providers, orders), from one look at a zone up to a whole order. */
+/**
+ * What issuance from an ACME CA works with in its rooms (accounts, DNS providers, orders), from one look at a zone up
+ * to a whole order.
+ */
 import type { AcmeClients } from './acme-accounts/acme-clients.ts';
 import type {
   DatabaseContext,

@@ -3,8 +3,8 @@ import { comparableLabel, labelFault } from '../base/label.ts';
 import { Problem } from '../base/problem.ts';
 
 /**
- * Throws `invalid_request` for a name that looks like another: with invisible characters, or letters of several scripts. Schemas
- * do not check this, because a stored name must stay valid where a change repeats it.
+ * Throws `invalid_request` for a name that looks like another: with invisible characters, or letters of several
+ * scripts. Schemas do not check this, because a stored name must stay valid where a change repeats it.
  */
 export function refuseUnfitName(name: string): void {
   const message = labelFault(name);

@@ -11,8 +11,8 @@ function portionOf(left: number, size: number): number {
 }
 
 /**
- * A list of at most `limit` rows. `read` reads the next `count` rows after `last`, as for the pages of a list; what is changed
- * between two portions shows as it would between two pages. Long rows need a smaller `size`.
+ * A list of at most `limit` rows. `read` reads the next `count` rows after `last`, as for the pages of a list; what is
+ * changed between two portions shows as it would between two pages. Long rows need a smaller `size`.
  */
 export async function* inPortions<Row>(
   { world }: WorldContext,
@@ -33,8 +33,9 @@ export async function* inPortions<Row>(
 }
 
 /**
- * A list in an order that no index has. `match` looks through everything for the first `count` matches after `last`, and `read`
- * reads the rows of some of them; matches that were deleted meanwhile have none, and are replaced by the next ones.
+ * A list in an order that no index has. `match` looks through everything for the first `count` matches after `last`,
+ * and `read` reads the rows of some of them; matches that were deleted meanwhile have none, and are replaced by the
+ * next ones.
  */
 export async function* inMatchedPortions<Match, Row>(
   { world }: WorldContext,

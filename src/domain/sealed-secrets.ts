@@ -73,7 +73,10 @@ export function dnsSecretOwner(providerId: number): BlobOwner {
   return { table: 'dns_providers', record: `${providerId}`, purpose: 'seal: dns provider secret' };
 }
 
-/** The key that signs checkpoints of the audit log, sealed as PKCS#8 DER for the public key (SPKI DER) that belongs to it. */
+/**
+ * The key that signs checkpoints of the audit log, sealed as PKCS#8 DER for the public key (SPKI DER) that belongs to
+ * it.
+ */
 export function auditKeyOwner(publicKey: Buffer): BlobOwner {
   return { table: 'audit_keys', record: publicKey.toString('hex'), purpose: 'seal: audit key' };
 }
@@ -88,8 +91,8 @@ export function channelSettingsOwner(channelId: number): BlobOwner {
 }
 
 /**
- * Seals with the current master key of the database. `writer` must be the transaction that stores the blob, so that a rotation
- * cannot replace the key in between.
+ * Seals with the current master key of the database. `writer` must be the transaction that stores the blob, so that a
+ * rotation cannot replace the key in between.
  */
 export async function sealFor(
   vault: SealingContext,

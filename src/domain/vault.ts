@@ -1,6 +1,6 @@
 /**
- * The context of all operations. Commands build it; domain functions take it, or a part of it, as their first argument. It has
- * the world, the database, the master key and the caches of the process.
+ * The context of all operations. Commands build it; domain functions take it, or a part of it, as their first argument.
+ * It has the world, the database, the master key and the caches of the process.
  */
 
 import type { KeyedMutex } from '../base/keyed-mutex.ts';

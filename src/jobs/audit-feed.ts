@@ -1,6 +1,6 @@
 /**
- * Delivers audit events to an external collector, in order and at least once, and retries until it succeeds. Requests never
- * wait for a delivery.
+ * Delivers audit events to an external collector, in order and at least once, and retries until it succeeds. Requests
+ * never wait for a delivery.
  */
 import { minute, second } from '../base/duration.ts';
 import { auditCursor, type Collector, eventsAfter, moveAuditCursor } from '../domain/audit/audit-cursor.ts';
@@ -12,7 +12,9 @@ export type AuditSink = {
   readonly name: Collector;
   /** The path or URL, for log lines. */
   readonly target: string;
-  /** Resolves when the events are safe at the destination. Rejects if that is uncertain; they are then delivered again. */
+  /**
+   * Resolves when the events are safe at the destination. Rejects if that is uncertain; they are then delivered again.
+   */
   readonly deliver: (events: readonly RecordedEvent[], signal: AbortSignal) => Promise<void>;
   readonly close: () => Promise<void>;
 };
@@ -24,8 +26,8 @@ const pollInterval = second;
 const maxWait = minute;
 
 /**
- * Runs until `signal` is aborted. The database keeps the position, so events recorded while the server or the collector was
- * down are delivered later. A new feed starts with the next event.
+ * Runs until `signal` is aborted. The database keeps the position, so events recorded while the server or the collector
+ * was down are delivered later. A new feed starts with the next event.
  */
 export async function runAuditFeed(
   vault: LoggedContext,

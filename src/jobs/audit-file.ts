@@ -37,7 +37,10 @@ async function isStillAt(path: string, file: FileHandle): Promise<boolean> {
   return there?.ino === ours.ino && there.dev === ours.dev;
 }
 
-/** Ends a line that a crash cut off, whose event is written again. Syncs the directory so that a new file survives a power cut. */
+/**
+ * Ends a line that a crash cut off, whose event is written again. Syncs the directory so that a new file survives a
+ * power cut.
+ */
 async function opened(path: string): Promise<FileHandle> {
   // Others could lead the vault to append to another of its files.
   await refuseUntrusted(resolve(path), { what: 'the audit file', groups: 'all' });

@@ -16,8 +16,8 @@ type BackupsContext = LoggedContext & { readonly backupHealth: BackupHealth };
 type Look = { readonly at: number; readonly outcome: PlanOutcome };
 
 /**
- * Runs until `signal` is aborted. `backUp` reads the backup directory and makes the backup that is due, in another process. Logs
- * errors, shows them in the readiness details, and retries.
+ * Runs until `signal` is aborted. `backUp` reads the backup directory and makes the backup that is due, in another
+ * process. Logs errors, shows them in the readiness details, and retries.
  */
 export async function runBackupScheduler(
   vault: BackupsContext,
@@ -45,7 +45,9 @@ export async function runBackupScheduler(
   }
 }
 
-/** Whether a backup is due, or the directory was read long ago. A backup that was set aside may be accepted at any time. */
+/**
+ * Whether a backup is due, or the directory was read long ago. A backup that was set aside may be accepted at any time.
+ */
 async function mustLook(vault: BackupsContext, { at, outcome }: Look): Promise<boolean> {
   const now = vault.world.now();
   if (now >= outcome.nextAt || now < at || now >= at + maxPollInterval) return true;

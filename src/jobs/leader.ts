@@ -1,6 +1,6 @@
 /**
- * Lets one node of a shared database run the jobs that one node runs for all. Each node tries to become the leader once a
- * second; the leader runs the jobs until it stops, or until another node may have taken over.
+ * Lets one node of a shared database run the jobs that one node runs for all. Each node tries to become the leader once
+ * a second; the leader runs the jobs until it stops, or until another node may have taken over.
  */
 import { second } from '../base/duration.ts';
 import type { LogContext, WorldContext } from '../domain/contexts.ts';
@@ -29,8 +29,8 @@ const extendEvery = 5 * second;
 const doubtAfter = leadershipDuration - second;
 
 /**
- * Runs until `signal` is aborted and the jobs have ended. Logs errors and retries. The heartbeat of the renewal engine of a
- * node that does not lead tells that another one does.
+ * Runs until `signal` is aborted and the jobs have ended. Logs errors and retries. The heartbeat of the renewal engine
+ * of a node that does not lead tells that another one does.
  */
 export async function runLeader(
   vault: LeaderContext,

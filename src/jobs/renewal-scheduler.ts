@@ -1,6 +1,6 @@
 /**
- * Queues due renewals: once a minute, earlier if the next one is due earlier, and after each renewal of this process, because
- * certificates with short lifetimes may be due again within a minute.
+ * Queues due renewals: once a minute, earlier if the next one is due earlier, and after each renewal of this process,
+ * because certificates with short lifetimes may be due again within a minute.
  */
 import { minute, second } from '../base/duration.ts';
 import type { Signal } from '../base/signal.ts';

@@ -1,6 +1,6 @@
 /**
- * Limits how many renewals a process runs at the same time, per issuer and DNS provider: one that does not respond occupies
- * only its own slots.
+ * Limits how many renewals a process runs at the same time, per issuer and DNS provider: one that does not respond
+ * occupies only its own slots.
  */
 import type { RenewalLane as Lane } from '../domain/renewals/renewal-claim.ts';
 
@@ -19,7 +19,8 @@ export const slots = {
 } as const;
 
 /**
- * Whether a renewal of this lane may start beside the running ones. What waits for people has slots of its own. ACME issuers with running renewals or with `waiting` lanes * share the slots evenly if there are too few.
+ * Whether a renewal of this lane may start beside the running ones. What waits for people has slots of its own. ACME
+ * issuers with running renewals or with `waiting` lanes * share the slots evenly if there are too few.
  */
 export function admits(allRunning: readonly Lane[], lane: Lane, allWaiting: readonly Lane[]): boolean {
   const [running, waiting] = [allRunning, allWaiting].map((lanes) =>

@@ -18,8 +18,8 @@ type WorkerContext = RenewalContext & {
 const pollInterval = second;
 
 /**
- * Runs until `signal` is aborted; running renewals then return to the queue with their progress. Logs errors and retries; the
- * heartbeat stops while the queue cannot be read.
+ * Runs until `signal` is aborted; running renewals then return to the queue with their progress. Logs errors and
+ * retries; the heartbeat stops while the queue cannot be read.
  */
 export async function runRenewalWorker(vault: WorkerContext, signal: AbortSignal): Promise<void> {
   const worker = `worker-${vault.world.randomBytes(8).toString('hex')}`;
@@ -42,8 +42,8 @@ export async function runRenewalWorker(vault: WorkerContext, signal: AbortSignal
 }
 
 /**
- * Runs a claimed renewal and keeps its lease fresh. Resolves when the renewal has ended, was released because `signal` was
- * aborted, or was lost to another worker.
+ * Runs a claimed renewal and keeps its lease fresh. Resolves when the renewal has ended, was released because `signal`
+ * was aborted, or was lost to another worker.
  */
 export async function runClaimed(
   vault: RenewalContext,

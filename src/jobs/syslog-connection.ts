@@ -1,4 +1,7 @@
-/** Connections to syslog collectors: octet counting over TCP, TLS and unix sockets (RFC 6587, RFC 5425), datagrams over UDP (RFC 5426). */
+/**
+ * Connections to syslog collectors: octet counting over TCP, TLS and unix sockets (RFC 6587, RFC 5425), datagrams over
+ * UDP (RFC 5426).
+ */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, isIP, isIPv6, type Socket } from 'node:net';

@@ -16,7 +16,10 @@ export class TasksInHand {
     this.#onRoom = onRoom;
   }
 
-  /** Calls `begin` until it finds no more tasks or the limit is reached. `begin` gets the groups that are at their limit. */
+  /**
+   * Calls `begin` until it finds no more tasks or the limit is reached. `begin` gets the groups that are at their
+   * limit.
+   */
   async fill(
     signal: AbortSignal,
     begin: (fullGroups: readonly number[]) => Promise<Task | undefined>,

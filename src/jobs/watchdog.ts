@@ -1,13 +1,13 @@
 /**
- * Reports to the process supervisor that the vault works, after checking its readiness. A plain timer would keep running in a
- * vault that hangs.
+ * Reports to the process supervisor that the vault works, after checking its readiness. A plain timer would keep
+ * running in a vault that hangs.
  */
 import { type ReadinessContext, readiness } from '../domain/doctor/readiness.ts';
 
 /**
- * Checks the vault twice per `interval` (milliseconds) until `signal` is aborted, and passes the names of failed checks to
- * `report`. Reports nothing while the database or the event loop hangs, or while all that is missing is the first heartbeat of
- * the renewal engine, which starts beside it.
+ * Checks the vault twice per `interval` (milliseconds) until `signal` is aborted, and passes the names of failed checks
+ * to `report`. Reports nothing while the database or the event loop hangs, or while all that is missing is the first
+ * heartbeat of the renewal engine, which starts beside it.
  */
 export async function runWatchdog(
   vault: ReadinessContext,

@@ -46,8 +46,9 @@ const graceToEnd = 2 * second;
 const graceForOutput = second;
 
 /**
- * Runs the program until it exits, unless other users can change it. A script without a `#!` line is run by sh, as execvp does; arguments are passed
- * unchanged. On timeout and abort, its process group gets SIGTERM, and SIGKILL 2 seconds later.
+ * Runs the program until it exits, unless other users can change it. A script without a `#!` line is run by sh, as
+ * execvp does; arguments are passed unchanged. On timeout and abort, its process group gets SIGTERM, and SIGKILL 2
+ * seconds later.
  */
 export async function runHook(
   world: Pick<World, 'sleep'>,

@@ -5,8 +5,9 @@ import { judgePath } from '../base/paths/trusted-path.ts';
 export type HookRefusal = { readonly started: false; readonly code: string; readonly untrusted?: string };
 
 /**
- * Why the program with these scripts does not start; undefined if it may. What a group can change is left to `vault doctor`,
- * so that renewals go on. A path that leads nowhere is reported here, because others could put a file there before it runs.
+ * Why the program with these scripts does not start; undefined if it may. What a group can change is left to `vault
+ * doctor`, so that renewals go on. A path that leads nowhere is reported here, because others could put a file there
+ * before it runs.
  */
 export async function hookRefusal(
   program: string,

@@ -33,7 +33,9 @@ export const ipNetworkRule =
 /** Every network matches it, and "*" for any; as JSON Schema says it, for generated clients. */
 export const ipNetworkPattern = '^\\s*(\\*|[0-9A-Fa-f.:]{2,45}(/\\d{1,3})?)\\s*$';
 
-/** The address, or undefined where the text is not one. A zone (`%eth0`) has a meaning on one host only and is refused. */
+/**
+ * The address, or undefined where the text is not one. A zone (`%eth0`) has a meaning on one host only and is refused.
+ */
 export function parseIpAddress(text: string): IpAddress | undefined {
   if (isIPv4(text)) return { family: 4, bytes: bytesOfIPv4(text), text };
   if (!isIPv6(text) || text.includes('%')) return undefined;
@@ -76,8 +78,8 @@ function maskAt(at: number, bits: number): number {
 }
 
 /**
- * The key for counts per client: an IPv4 address itself, the /64 of an IPv6 address, since a client usually holds all of
- * it. Text that is not an address is its own key.
+ * The key for counts per client: an IPv4 address itself, the /64 of an IPv6 address, since a client usually holds all
+ * of it. Text that is not an address is its own key.
  */
 export function neighborhood(text: string): string {
   if (isIPv4(text)) return text;
@@ -86,7 +88,10 @@ export function neighborhood(text: string): string {
   return `${firstOf(address, 64).text}/64`;
 }
 
-/** Roughly the provider's network of an address: its /16 for IPv4, its /32 for IPv6. Text that is not an address is its own key. */
+/**
+ * Roughly the provider's network of an address: its /16 for IPv4, its /32 for IPv6. Text that is not an address is its
+ * own key.
+ */
 export function wideNetwork(text: string): string {
   const address = parseIpAddress(text.split('%', 1)[0] ?? '');
   return address === undefined ? text : firstOf(address, address.family === 4 ? 16 : 32).text;

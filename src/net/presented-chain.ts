@@ -1,4 +1,6 @@
-/** The certificates that a TLS server presents. Nothing is sent to the server but the handshake, and nothing is trusted. */
+/**
+ * The certificates that a TLS server presents. Nothing is sent to the server but the handshake, and nothing is trusted.
+ */
 import { isIP } from 'node:net';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import { withDeadline } from '../base/deadline.ts';

@@ -1,6 +1,6 @@
 /**
- * Connections that validate ACME challenges: one HTTP request or one TLS handshake with an address that is known already.
- * Nothing the server sends is trusted, and no more of it is read than an answer needs.
+ * Connections that validate ACME challenges: one HTTP request or one TLS handshake with an address that is known
+ * already. Nothing the server sends is trusted, and no more of it is read than an answer needs.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';

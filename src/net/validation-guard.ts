@@ -1,6 +1,6 @@
 /**
- * Which addresses the validation of ACME challenges may connect to. Clients of the ACME server choose the names, so these
- * rules are apart from `--allow-outbound`, where administrators choose the targets.
+ * Which addresses the validation of ACME challenges may connect to. Clients of the ACME server choose the names, so
+ * these rules are apart from `--allow-outbound`, where administrators choose the targets.
  */
 import { isIP } from 'node:net';
 import type { IpNetwork } from './ip-network.ts';
@@ -24,7 +24,9 @@ export class ValidationRefusal extends Error {
   }
 }
 
-/** A guard for addresses. It takes no names: a name is resolved once, and the address that was checked is the one used. */
+/**
+ * A guard for addresses. It takes no names: a name is resolved once, and the address that was checked is the one used.
+ */
 export function validationGuard({ allowed, forbidden }: ValidationRules): OutboundGuard {
   return {
     target: (host, port) => {

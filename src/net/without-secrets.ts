@@ -1,6 +1,6 @@
 /**
- * Hides secrets in the text of programs and services, which quote them in part, over several lines or encoded. Takes time
- * linear in the secrets and in the text, and memory for the text only.
+ * Hides secrets in the text of programs and services, which quote them in part, over several lines or encoded. Takes
+ * time linear in the secrets and in the text, and memory for the text only.
  */
 
 /** Shorter values are not secrets, and would match ordinary words. */
@@ -11,16 +11,18 @@ const telling = 16;
 /** How many characters of a secret a text may show that was cut in the middle of it. */
 export const maxPartial = telling - 1;
 
-/** Secrets that are longer together are not searched for: the whole text is hidden, so that a failure costs little time. */
+/**
+ * Secrets that are longer together are not searched for: the whole text is hidden, so that a failure costs little time.
+ */
 const maxSearched = 32_768;
 
 const replacement = '[secret]';
 const lineBreaks = /[\r\n]+/g;
 
 /**
- * The text with `[secret]` in place of each value, each line of a value, the URL-encoded, JSON and base64 forms of a value,
- * and all parts of these with at least 16 characters. Line breaks in the text do not matter. Very long secrets hide all of
- * the text.
+ * The text with `[secret]` in place of each value, each line of a value, the URL-encoded, JSON and base64 forms of a
+ * value, and all parts of these with at least 16 characters. Line breaks in the text do not matter. Very long secrets
+ * hide all of the text.
  */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   if (text === '') return text;
@@ -31,8 +33,8 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
 }
 
 /**
- * The result of `withoutSecrets` for a text whose beginning was cut off: without the characters at its start that may be
- * the end of a secret, of which too little is left to recognize it.
+ * The result of `withoutSecrets` for a text whose beginning was cut off: without the characters at its start that may
+ * be the end of a secret, of which too little is left to recognize it.
  */
 export function withoutPartialStart(hidden: string): string {
   const start = hidden.startsWith(replacement) ? replacement.length : 0;

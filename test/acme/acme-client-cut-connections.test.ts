@@ -1,6 +1,6 @@
 /**
- * The connection is cut after every number of bytes of every answer, by an orderly end and by a reset. What only reads is
- * asked again and succeeds; what changes something fails with a clean error; and the client serves the next request.
+ * The connection is cut after every number of bytes of every answer, by an orderly end and by a reset. What only reads
+ * is asked again and succeeds; what changes something fails with a clean error; and the client serves the next request.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

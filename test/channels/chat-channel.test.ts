@@ -1,4 +1,7 @@
-/** Chat and paging channels against a fake of each API: what is sent, how it is escaped and bounded, and what failures mean. */
+/**
+ * Chat and paging channels against a fake of each API: what is sent, how it is escaped and bounded, and what failures
+ * mean.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour, second } from '../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** E-mail, against a real mail server in the test: encrypted wherever a password goes, and plain text that people can read. */
+/**
+ * E-mail, against a real mail server in the test: encrypted wherever a password goes, and plain text that people can
+ * read.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,4 +1,6 @@
-/** Webhooks: signed so that a receiver who knows the specification alone is content, and honest about what went wrong. */
+/**
+ * Webhooks: signed so that a receiver who knows the specification alone is content, and honest about what went wrong.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour } from '../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** The lines of docs/how-to/notify-by-webhook.md that verify a webhook do so, and take nothing that was changed, is old or is none. */
+/**
+ * The lines of docs/how-to/notify-by-webhook.md that verify a webhook do so, and take nothing that was changed, is old
+ * or is none.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

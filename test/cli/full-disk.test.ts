@@ -1,6 +1,7 @@
 /**
  * A disk without space: what cannot be stored is refused, and what was stored is still there. Real where this user may
- * mount one (in a namespace of its own, so that no other process sees it), and everywhere by a limit on the size of files.
+ * mount one (in a namespace of its own, so that no other process sees it), and everywhere by a limit on the size of
+ * files.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -13,7 +14,9 @@ import { needs } from '../harness/processes/missing-program.ts';
 import { fromSource, serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 
-/** Runs in a namespace where $DIR is a small file system: makes a vault, fills the disk, tries, makes room, tries again. */
+/**
+ * Runs in a namespace where $DIR is a small file system: makes a vault, fills the disk, tries, makes room, tries again.
+ */
 const script = `
   mount -t tmpfs -o size=2m tmpfs "$DIR" || exit 99
   vault() { group="$1"; verb="$2"; shift 2; "$NODE" "$MAIN" "$group" "$verb" --data-dir "$DIR/data" "$@"; }
@@ -91,7 +94,10 @@ test(
   },
 );
 
-/** A vault of the first schema on a small disk: it is upgraded, and its master key rotated, on a full disk and with space again. */
+/**
+ * A vault of the first schema on a small disk: it is upgraded, and its master key rotated, on a full disk and with
+ * space again.
+ */
 const upgrade = `
   mount -t tmpfs -o size=3m tmpfs "$DIR" || exit 99
   mkdir -m 700 "$DIR/data" && gzip -dc "$OLD/vault.db.gz" >"$DIR/data/vault.db" && cp "$OLD/master.key" "$DIR/data/"

@@ -1,7 +1,7 @@
 /**
- * The pages do what they say: each of their commands is run, page by page, and prints what the page shows. CAs, name servers and
- * paths are replaced; the executable, the shell and the vault are real. The README and a third of the other pages run in each
- * commit.
+ * The pages do what they say: each of their commands is run, page by page, and prints what the page shows. CAs, name
+ * servers and paths are replaced; the executable, the shell and the vault are real. The README and a third of the other
+ * pages run in each commit.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -15,7 +15,9 @@ import { tempDir } from '../harness/temp-dir.ts';
 export type DocumentedCommand = {
   /** The heading above it. */
   readonly section: string;
-  /** What follows the prompt, with the next line after a backslash, and with the lines of a here-document up to `END`. */
+  /**
+   * What follows the prompt, with the next line after a backslash, and with the lines of a here-document up to `END`.
+   */
   readonly text: string;
   /** The lines that it prints, standard output and error as a terminal shows them. */
   readonly output: readonly string[];
@@ -62,8 +64,8 @@ export type Sandbox = {
   /** The path that stands for one of the document. */
   readonly path: (documented: string) => string;
   /**
-   * Runs a command, with what would be typed, and returns the lines it prints, in the words of the document. A server goes
-   * on behind the next commands, and variables keep their values.
+   * Runs a command, with what would be typed, and returns the lines it prints, in the words of the document. A server
+   * goes on behind the next commands, and variables keep their values.
    */
   readonly run: (text: string, options?: RunOptions) => Promise<Printed>;
 };
@@ -131,7 +133,9 @@ export function program(folder: string, name: string, body: string): void {
   chmodSync(file, 0o755);
 }
 
-/** What a shell has where HashiCorp's program of the same name is used, too. None of it may change what a command does. */
+/**
+ * What a shell has where HashiCorp's program of the same name is used, too. None of it may change what a command does.
+ */
 export const otherVaultSettings = {
   VAULT_ADDR: 'https://vault.corp.example:8200',
   VAULT_CACERT: '/etc/ssl/corp.pem',

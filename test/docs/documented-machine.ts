@@ -1,6 +1,7 @@
 /**
- * A machine for the page that sets one up: with namespaces for mounts, network and processes, so that the commands of the page run
- * as they stand, with its users, paths, ports and names. systemd and sudo are the only programs that are replaced.
+ * A machine for the page that sets one up: with namespaces for mounts, network and processes, so that the commands of
+ * the page run as they stand, with its users, paths, ports and names. systemd and sudo are the only programs that are
+ * replaced.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -21,7 +22,9 @@ export function needsNamespaces(): Skip {
   return status === 0 ? {} : { skip: 'unshare cannot make namespaces here' };
 }
 
-/** The machine, with the executable as `vault` in the folder where commands begin. Needs root. It ends with the test. */
+/**
+ * The machine, with the executable as `vault` in the folder where commands begin. Needs root. It ends with the test.
+ */
 export async function machine(t: Pick<TestContext, 'after'>): Promise<Sandbox> {
   const root = tempDir(t);
   const programs = join(root, 'programs');
@@ -72,8 +75,8 @@ exec setpriv --reuid="$user" --regid="$user" --init-groups \\
   env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" USER="$user" LOGNAME="$user" TERM=dumb ${otherVault} "$@"`;
 
 /**
- * What systemd does with the unit, as far as its files say: the directory, the user, the environment, the program. With the
- * variable MACHINE, it does so for a second machine, which has another state directory and port.
+ * What systemd does with the unit, as far as its files say: the directory, the user, the environment, the program. With
+ * the variable MACHINE, it does so for a second machine, which has another state directory and port.
  */
 const startsTheUnit = `unit=/etc/systemd/system/certificate-vault.service
 [ "$1" != daemon-reload ] || exit 0

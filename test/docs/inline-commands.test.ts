@@ -1,4 +1,7 @@
-/** Commands and options that the documentation names in its text exist: what is not run is at least spelled as the product has it. */
+/**
+ * Commands and options that the documentation names in its text exist: what is not run is at least spelled as the
+ * product has it.
+ */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The pages of docs/reference that are written by "node build-docs.ts" are up to date, and say what people look for there. */
+/**
+ * The pages of docs/reference that are written by "node build-docs.ts" are up to date, and say what people look for
+ * there.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

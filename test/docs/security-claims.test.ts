@@ -1,6 +1,7 @@
 /**
- * The security model says what holds because a test holds it: each claim of docs/explanation/decisions/security.md names one, and
- * the tests that are named exist. The page for operators has the same claims in fewer words, and none of its own.
+ * The security model says what holds because a test holds it: each claim of docs/explanation/decisions/security.md
+ * names one, and the tests that are named exist. The page for operators has the same claims in fewer words, and none of
+ * its own.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * An upgrade of several nodes, one after the other: the first node of the next release migrates the database, and those of this
- * release, by the built executable, go on serving until they are replaced.
+ * An upgrade of several nodes, one after the other: the first node of the next release migrates the database, and those
+ * of this release, by the built executable, go on serving until they are replaced.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** The settings about clients, in the built vault: behind a proxy, with keys for networks, and with limits that are met. */
+/**
+ * The settings about clients, in the built vault: behind a proxy, with keys for networks, and with limits that are met.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** The pages for ACME clients: errors, creation with the lines of each program, rotation, revocation, all by keyboard or mouse. */
+/**
+ * The pages for ACME clients: errors, creation with the lines of each program, rotation, revocation, all by keyboard or
+ * mouse.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { acmeRecipes } from '../../src/base/acme-recipes.ts';

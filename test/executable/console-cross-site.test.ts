@@ -1,7 +1,7 @@
 /**
  * Pages of other sites, in the browser of a signed-in administrator, can neither change nor read anything: from another
- * domain, whose requests carry no cookie, and from a subdomain, whose requests do. Browsers send Sec-Fetch-Site to names
- * under localhost, but only Origin to other names without HTTPS, so the tests use both.
+ * domain, whose requests carry no cookie, and from a subdomain, whose requests do. Browsers send Sec-Fetch-Site to
+ * names under localhost, but only Origin to other names without HTTPS, so the tests use both.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -14,7 +14,9 @@ const focused = `(() => {
   return (text ?? '').trim();
 })()`;
 
-/** Presses Tab until the element with this name has the focus. Fails if it is not reached or its focus is not visible. */
+/**
+ * Presses Tab until the element with this name has the focus. Fails if it is not reached or its focus is not visible.
+ */
 async function tabTo(page: Page, name: string): Promise<void> {
   const passed: string[] = [];
   while (passed.length < 60) {

@@ -1,4 +1,7 @@
-/** Notifications in the browser: adding, testing, editing and removing a channel, also by keyboard, and the delivery log. */
+/**
+ * Notifications in the browser: adding, testing, editing and removing a channel, also by keyboard, and the delivery
+ * log.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../harness/console/visit.ts';

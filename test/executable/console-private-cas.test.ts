@@ -1,4 +1,6 @@
-/** Private CAs in the console: added with constraints, edited and removed, with the errors of the vault at their fields. */
+/**
+ * Private CAs in the console: added with constraints, edited and removed, with the errors of the vault at their fields.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Certificates for CSRs in a real browser: created from a pasted request, and shown without files that need the key. */
+/**
+ * Certificates for CSRs in a real browser: created from a pasted request, and shown without files that need the key.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { opensslRequest } from '../harness/ca/openssl-requests.ts';

@@ -7,8 +7,8 @@ export type Attack = {
   readonly title: string;
   readonly script: string;
   /**
-   * Where the vault's error arrives: as the new page, at the script, or nowhere, because the browser's preflight request
-   * fails.
+   * Where the vault's error arrives: as the new page, at the script, or nowhere, because the browser's preflight
+   * request fails.
    */
   readonly refusal: 'page' | 'script' | 'nowhere';
 };

@@ -1,6 +1,6 @@
 /**
- * Several machines on one database of a server, by the built executable: whatever one of them or a command changes counts at
- * the next request on all, and no request needs the node that answered the one before.
+ * Several machines on one database of a server, by the built executable: whatever one of them or a command changes
+ * counts at the next request on all, and no request needs the node that answered the one before.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

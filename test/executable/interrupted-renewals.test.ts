@@ -1,6 +1,6 @@
 /**
- * A process is killed in the middle of an order. The next one, or its peer, resumes the same order at once, not when the lease
- * of the dead process expires; and no process takes a renewal from one that lives.
+ * A process is killed in the middle of an order. The next one, or its peer, resumes the same order at once, not when
+ * the lease of the dead process expires; and no process takes a renewal from one that lives.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -38,8 +38,8 @@ function renewals({ data }: CommandLine): Row[] {
 const locksIn = ({ data }: CommandLine) => readdirSync(data).filter((name) => name.startsWith('vault.lock-'));
 
 /**
- * Leaves the next request of this kind without an answer until the test ends, and notes when the one after it arrives, which
- * gets the usual answer.
+ * Leaves the next request of this kind without an answer until the test ends, and notes when the one after it arrives,
+ * which gets the usual answer.
  */
 function holdFirst(t: TestContext, ca: ScriptedAcme, kind: AcmeKind) {
   const reached = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 /**
- * What is in the executable is known: every package of others with its license, and a bill of materials that is valid. What
- * was bundled is read out of the executable itself, so that build-inventory.ts cannot agree with its own mistakes.
+ * What is in the executable is known: every package of others with its license, and a bill of materials that is valid.
+ * What was bundled is read out of the executable itself, so that build-inventory.ts cannot agree with its own mistakes.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -35,7 +35,9 @@ const bill: Bill = JSON.parse(
   execFileSync(process.execPath, ['build.mjs', '--sbom'], { cwd: root, encoding: 'utf8' }),
 );
 
-/** The script in the executable: from esbuild's first words to the end of the text. Node's own parts name packages too. */
+/**
+ * The script in the executable: from esbuild's first words to the end of the text. Node's own parts name packages too.
+ */
 const script = executable
   .subarray(executable.indexOf('"use strict";var __create=Object.create;'))
   .toString('latin1')

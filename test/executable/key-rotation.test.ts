@@ -1,4 +1,6 @@
-/** One key rotation is one new key: announced with both pins, used by the next renewal, and kept by the ones after it. */
+/**
+ * One key rotation is one new key: announced with both pins, used by the next renewal, and kept by the ones after it.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

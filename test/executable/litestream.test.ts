@@ -1,6 +1,6 @@
 /**
- * Litestream beside the vault: it replicates while both work, and what it restores is the vault up to the moment at which
- * the machine was lost, with nothing that anybody has set up for it.
+ * Litestream beside the vault: it replicates while both work, and what it restores is the vault up to the moment at
+ * which the machine was lost, with nothing that anybody has set up for it.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';

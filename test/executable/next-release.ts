@@ -1,6 +1,6 @@
 /**
- * A stand-in for the next release: the sources of this one with a higher version, and with one migration more on PostgreSQL,
- * which adds a column to every table, as a release may that runs beside this one during an upgrade.
+ * A stand-in for the next release: the sources of this one with a higher version, and with one migration more on
+ * PostgreSQL, which adds a column to every table, as a release may that runs beside this one during an upgrade.
  */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Which of several real servers on one database runs the background jobs, by the built executable: one that stops hands them
- * over at once, one that hangs loses them and touches nothing when it wakes up, and a master key is not rotated behind a node.
+ * Which of several real servers on one database runs the background jobs, by the built executable: one that stops hands
+ * them over at once, one that hangs loses them and touches nothing when it wakes up, and a master key is not rotated
+ * behind a node.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';

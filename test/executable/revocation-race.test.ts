@@ -1,6 +1,7 @@
 /**
- * Caches against the command line: while clients flood the server with downloads, another process revokes their key, deletes
- * their certificate or imports a new version. Nothing that began after the command returned may come from before it.
+ * Caches against the command line: while clients flood the server with downloads, another process revokes their key,
+ * deletes their certificate or imports a new version. Nothing that began after the command returned may come from
+ * before it.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

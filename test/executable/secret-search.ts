@@ -1,6 +1,6 @@
 /**
- * Searches output for secrets in every encoding: as text and bytes, in hex, in base64 at any offset, in URLs and in JSON;
- * private keys also by their numbers and by each line of their PEM.
+ * Searches output for secrets in every encoding: as text and bytes, in hex, in base64 at any offset, in URLs and in
+ * JSON; private keys also by their numbers and by each line of their PEM.
  */
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey } from 'node:crypto';

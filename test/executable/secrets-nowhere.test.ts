@@ -1,7 +1,7 @@
 /**
- * Every feature once, at log level debug, with a search afterwards through all that was said and left: output, logs, HTTP
- * replies, errors, the audit log, the database with its write-ahead log and copies, and what hooks were started with. A
- * secret may be where it is handed out, and nowhere else.
+ * Every feature once, at log level debug, with a search afterwards through all that was said and left: output, logs,
+ * HTTP replies, errors, the audit log, the database with its write-ahead log and copies, and what hooks were started
+ * with. A secret may be where it is handed out, and nowhere else.
  */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * A disk that takes its time: only the requests whose own answer must be durable first wait for it. Each commit waits here
- * until the test lets it go on.
+ * A disk that takes its time: only the requests whose own answer must be durable first wait for it. Each commit waits
+ * here until the test lets it go on.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What comes from others comes as it was when somebody chose it: one version, one checksum, and nothing of it runs at install time. */
+/**
+ * What comes from others comes as it was when somebody chose it: one version, one checksum, and nothing of it runs at
+ * install time.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

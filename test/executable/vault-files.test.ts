@@ -1,7 +1,7 @@
 /**
- * The files of a vault, what can be wrong with each, and what each command makes of it: it works, or it is refused with a
- * sentence that says what to do. None creates a vault, empties a file or removes a backup, and whatever was refused works
- * again when the file is back.
+ * The files of a vault, what can be wrong with each, and what each command makes of it: it works, or it is refused with
+ * a sentence that says what to do. None creates a vault, empties a file or removes a backup, and whatever was refused
+ * works again when the file is back.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -194,7 +194,9 @@ for (const file of Object.keys(vaultFiles) as VaultFile[]) {
   });
 }
 
-/** With another master key the log is folded into the file before the key is found wrong; both together hold the same. */
+/**
+ * With another master key the log is folded into the file before the key is found wrong; both together hold the same.
+ */
 function unfolded(picture: Record<string, string>, file: VaultFile): Record<string, string> {
   if (file !== 'master key') return picture;
   const { 'data/vault.db': _, 'data/vault.db-wal': __, ...rest } = picture;

@@ -1,6 +1,6 @@
 /**
- * The thread of `vault serve` that writes. It must use the same copy of SQLite as the event loop: when one of two copies
- * closes a file, the system drops the locks of the other.
+ * The thread of `vault serve` that writes. It must use the same copy of SQLite as the event loop: when one of two
+ * copies closes a file, the system drops the locks of the other.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Measures the processor time of event loop turns. Unlike real time it does not include other programs, but it includes the
- * compiler, the collector of garbage and what a virtual machine waits for its processor.
+ * Measures the processor time of event loop turns. Unlike real time it does not include other programs, but it includes
+ * the compiler, the collector of garbage and what a virtual machine waits for its processor.
  */
 import assert from 'node:assert/strict';
 
@@ -13,7 +13,9 @@ const defaultParse = 4;
 /** A limit is never multiplied by more: work that takes five times its limit always exceeds it. */
 const largestSlowness = 4;
 
-/** How many times slower than that machine this one is at the moment, from the time of a fixed piece of work; 1 to 4. */
+/**
+ * How many times slower than that machine this one is at the moment, from the time of a fixed piece of work; 1 to 4.
+ */
 function slowness(): number {
   const parses = 5;
   const took = processorTimeOf(() => {
@@ -23,8 +25,8 @@ function slowness(): number {
 }
 
 /**
- * Fails if each of several measurements of the same work exceeds the limit in milliseconds: what the work itself takes is in all
- * of them. After the first, the limit is multiplied by how slow the machine is at the moment.
+ * Fails if each of several measurements of the same work exceeds the limit in milliseconds: what the work itself takes
+ * is in all of them. After the first, the limit is multiplied by how slow the machine is at the moment.
  */
 export async function assertBrief(
   what: string,

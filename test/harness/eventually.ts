@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const patience = 60_000;
 
 /**
- * Calls `look` repeatedly until it returns a value that is neither undefined nor false, which is the result. Fails after
- * `within` milliseconds; what `what` names, or returns, is in the message.
+ * Calls `look` repeatedly until it returns a value that is neither undefined nor false, which is the result. Fails
+ * after `within` milliseconds; what `what` names, or returns, is in the message.
  */
 export async function eventually<T>(
   what: string | (() => string),

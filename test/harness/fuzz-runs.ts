@@ -1,6 +1,6 @@
 /**
- * The number of runs of properties. A usual run is short; VAULT_FUZZ_RUNS multiplies it, and VAULT_FUZZ_SEED repeats a run
- * with the seed that fast-check prints when a property fails.
+ * The number of runs of properties. A usual run is short; VAULT_FUZZ_RUNS multiplies it, and VAULT_FUZZ_SEED repeats a
+ * run with the seed that fast-check prints when a property fails.
  */
 import type { Parameters } from 'fast-check';
 

@@ -85,8 +85,8 @@ export type TestVault<Clock extends World = TestWorld> = {
 };
 
 /**
- * Opens the vault in `dataDir`, or a new one. It closes when the test ends. With `databaseNow` it takes the database for one that
- * several nodes share.
+ * Opens the vault in `dataDir`, or a new one. It closes when the test ends. With `databaseNow` it takes the database
+ * for one that several nodes share.
  */
 export async function testVault<Clock extends World = TestWorld>(
   t: Pick<TestContext, 'after'>,

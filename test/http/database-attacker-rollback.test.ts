@@ -1,6 +1,7 @@
 /**
- * Someone who can write to the database but lacks the master key, and puts back what stood there before: rows with the tags that the
- * vault gave them, and the end of the audit log. What they put back is refused and found, while the log stands.
+ * Someone who can write to the database but lacks the master key, and puts back what stood there before: rows with the
+ * tags that the vault gave them, and the end of the audit log. What they put back is refused and found, while the log
+ * stands.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Someone who can write to the database but lacks the master key, as docs/explanation/security.md has it: what they put in, change or cut off
- * is refused or found, at once, after the next write of the vault, and after a restart.
+ * Someone who can write to the database but lacks the master key, as docs/explanation/security.md has it: what they put
+ * in, change or cut off is refused or found, at once, after the next write of the vault, and after a restart.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Generates requests for an operation of the API document: valid, with one error, or hostile in the path, the query, the
- * headers or the body. Uses only the document and a vocabulary of meaningful values, not the routes.
+ * Generates requests for an operation of the API document: valid, with one error, or hostile in the path, the query,
+ * the headers or the body. Uses only the document and a vocabulary of meaningful values, not the routes.
  */
 import fc, { type Arbitrary } from 'fast-check';
 import type { Operation } from '../harness/http/api-checker.ts';

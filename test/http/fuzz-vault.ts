@@ -1,6 +1,6 @@
 /**
- * A server whose vault has one object of every type, and all kinds of callers. Objects that a request destroys are created
- * again before the next. All outside addresses are unreachable, and all waits are short.
+ * A server whose vault has one object of every type, and all kinds of callers. Objects that a request destroys are
+ * created again before the next. All outside addresses are unreachable, and all waits are short.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';

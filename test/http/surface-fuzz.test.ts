@@ -23,7 +23,9 @@ import {
   password,
 } from './fuzz-vault.ts';
 
-/** Words that mean something to the vault, by member, by `?parameter`, and by the collection whose member a path names. */
+/**
+ * Words that mean something to the vault, by member, by `?parameter`, and by the collection whose member a path names.
+ */
 const fixedWords: Words = {
   'certificates/{name}': ['www', 'www', 'imported', 'pending', 'made-1', 'made-2', 'nothing'],
   'issuers/{name}': ['local-ca', 'an-acme-ca', 'nothing'],

@@ -1,4 +1,7 @@
-/** Jobs with --ca-file whose vault rotates its private CA: the CA file of the job follows, and nothing else changes in it. */
+/**
+ * Jobs with --ca-file whose vault rotates its private CA: the CA file of the job follows, and nothing else changes in
+ * it.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Compares the script's cron parser with a second implementation on random schedules: both reject the same ones, and the
- * systemd calendar matches the same minutes of the same days. Many schedules share one shell, so that thousands can run.
+ * Compares the script's cron parser with a second implementation on random schedules: both reject the same ones, and
+ * the systemd calendar matches the same minutes of the same days. Many schedules share one shell, so that thousands can
+ * run.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

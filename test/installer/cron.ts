@@ -1,4 +1,6 @@
-/** Computes when cron runs a job, minute by minute by the rules of crontab(5), as a reference for other implementations. */
+/**
+ * Computes when cron runs a job, minute by minute by the rules of crontab(5), as a reference for other implementations.
+ */
 
 const macros: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',

@@ -1,7 +1,7 @@
 /**
- * A table of every file that the installer keeps or writes, every state that a crash, a full disk or a person can leave it
- * in, and every action. Each cell either works or fails with a message. No cell hangs, exits with an undocumented code,
- * mixes keys and certificates, loses lines of the crontab or follows a link.
+ * A table of every file that the installer keeps or writes, every state that a crash, a full disk or a person can leave
+ * it in, and every action. Each cell either works or fails with a message. No cell hangs, exits with an undocumented
+ * code, mixes keys and certificates, loses lines of the crontab or follows a link.
  */
 
 import assert from 'node:assert/strict';
@@ -84,7 +84,10 @@ type Action = (typeof actions)[number];
 
 type Cell = { readonly file: File; readonly state: State; readonly action: Action };
 
-/** The expected result of an action with a damaged file: `works` or `refused`. Cells where either is fine are not listed. */
+/**
+ * The expected result of an action with a damaged file: `works` or `refused`. Cells where either is fine are not
+ * listed.
+ */
 const works: readonly [File, State, Action][] = [
   ['vault/state/JOB/state', 'missing', 'run'],
   ['vault/state/JOB/state', 'empty', 'run'],
@@ -143,8 +146,8 @@ const isNamed = ({ file, state, action }: Cell, list: typeof works) =>
   list.some(([a, b, c]) => a === file && b === state && c === action);
 
 /**
- * The shells take turns: each cell listed above runs in one shell, and every fourth one of the others, another in another commit. With
- * VAULT_TEST_WHOLE=1 every cell runs in every shell.
+ * The shells take turns: each cell listed above runs in one shell, and every fourth one of the others, another in
+ * another commit. With VAULT_TEST_WHOLE=1 every cell runs in every shell.
  */
 function share(shell: Shell, action: Action): readonly Cell[] {
   const order: readonly Shell[] = (Object.keys(shells) as Shell[]).filter((name) => name !== 'sh');

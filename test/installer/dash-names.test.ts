@@ -1,4 +1,7 @@
-/** Certificate names that begin with a dash: new ones are rejected, and existing ones work in commands, clients and jobs. */
+/**
+ * Certificate names that begin with a dash: new ones are rejected, and existing ones work in commands, clients and
+ * jobs.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Jobs with combined.pem, certificate.der and keystore.p12: contents, modes, checks, and the password that stays private. */
+/**
+ * Jobs with combined.pem, certificate.der and keystore.p12: contents, modes, checks, and the password that stays
+ * private.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Power cuts, killed and simultaneous installations, and concurrent runs: the result is consistent and the next run recovers. */
+/**
+ * Power cuts, killed and simultaneous installations, and concurrent runs: the result is consistent and the next run
+ * recovers.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -3,7 +3,9 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine, Shell } from '../harness/client/installer.ts';
 
-/** Programs that count their calls and kill the script before call number $KILL_AT. In a pipeline two may count at once. */
+/**
+ * Programs that count their calls and kill the script before call number $KILL_AT. In a pipeline two may count at once.
+ */
 export function deadly(client: Machine, programs: readonly string[]): void {
   for (const program of programs) {
     const real =

@@ -1,4 +1,7 @@
-/** Jobs with --local-key when something fails: refusals, waiting, interruptions, and a certificate that someone else had signed. */
+/**
+ * Jobs with --local-key when something fails: refusals, waiting, interruptions, and a certificate that someone else had
+ * signed.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Jobs with --local-key: the private key is generated on the machine, never sent, and renewed together with its certificate. */
+/**
+ * Jobs with --local-key: the private key is generated on the machine, never sent, and renewed together with its
+ * certificate.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import {

@@ -56,7 +56,8 @@ test(
     const served = await (await vault.get('/client/install.sh')).text();
     const script = join(client.home, 'served.sh');
     writeFileSync(script, served);
-    // An argument has at most 128 KiB on Linux, so that the shell reads a file; the shell and the script that follow are dropped.
+    // An argument has at most 128 KiB on Linux, so that the shell reads a file; the shell and the script that follow
+    // are dropped.
     const through = ['sh', '-c', `shift 2; . '${script}'`, 'sh'];
     const installed = await vault.install(client, [], { cwd, through });
     assert.equal(installed.code, 0, installed.stderr);

@@ -54,8 +54,8 @@ function inShells(all: readonly NeededShell[], title: string, run: InShell, prog
 type InPlace = (t: TestContext, place: Place) => Promise<void>;
 
 /**
- * The same test in each shell and with each download tool: in pairs, so that each is there once, and other pairs for another
- * title and another commit. With VAULT_TEST_WHOLE=1 it runs in each shell with each tool.
+ * The same test in each shell and with each download tool: in pairs, so that each is there once, and other pairs for
+ * another title and another commit. With VAULT_TEST_WHOLE=1 it runs in each shell with each tool.
  */
 export function inEveryPlace(title: string, run: InPlace): void {
   inPlaces(everyShell(), title, run);

@@ -1,4 +1,7 @@
-/** docs/reference/client-installer.md: every recipe works and installs the documented files, and the documented output is real. */
+/**
+ * docs/reference/client-installer.md: every recipe works and installs the documented files, and the documented output
+ * is real.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** Trust in private CAs by name: `install-ca.sh --ca NAME`, beside each other and beside the CA that every vault has. */
+/**
+ * Trust in private CAs by name: `install-ca.sh --ca NAME`, beside each other and beside the CA that every vault has.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

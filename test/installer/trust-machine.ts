@@ -1,6 +1,6 @@
 /**
- * A machine for the script that installs trust (assets/install-ca.sh): a server that plays the vault, and the image of a system,
- * with a fake `chroot` whose programs read the anchors of that system as the real ones do.
+ * A machine for the script that installs trust (assets/install-ca.sh): a server that plays the vault, and the image of
+ * a system, with a fake `chroot` whose programs read the anchors of that system as the real ones do.
  */
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
@@ -120,7 +120,9 @@ export function fingerprintOf({ certificatePem }: Issued): string {
   return new X509Certificate(certificatePem).fingerprint256;
 }
 
-/** The name of the entry that the script makes for a root of the vault at this address, or of another private CA of it. */
+/**
+ * The name of the entry that the script makes for a root of the vault at this address, or of another private CA of it.
+ */
 export function entryFor(url: string, root: Issued, ca?: string): string {
   const { hostname, port } = new URL(url);
   const digits = fingerprintOf(root).replaceAll(':', '').toLowerCase().slice(0, 16);

@@ -1,4 +1,7 @@
-/** The feed of audit events on several nodes: each event at least once, in order and by one node at a time, also after the leader died or hung. */
+/**
+ * The feed of audit events on several nodes: each event at least once, in order and by one node at a time, also after
+ * the leader died or hung.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -1,4 +1,7 @@
-/** The feed of audit events: in order, each at least once, from where it stood, whatever the collector and the server go through. */
+/**
+ * The feed of audit events: in order, each at least once, from where it stood, whatever the collector and the server go
+ * through.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { putSetting } from '../../src/db/tables/settings.ts';

@@ -1,4 +1,7 @@
-/** Audit events by syslog: messages as RFC 5424 has them over each transport, and nothing lost where a collector goes away. */
+/**
+ * Audit events by syslog: messages as RFC 5424 has them over each transport, and nothing lost where a collector goes
+ * away.
+ */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

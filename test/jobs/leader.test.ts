@@ -1,4 +1,7 @@
-/** The leader's jobs: they run on one node at a time, move to another one when it stops, hangs or loses the database, and end first. */
+/**
+ * The leader's jobs: they run on one node at a time, move to another one when it stops, hangs or loses the database,
+ * and end first.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';

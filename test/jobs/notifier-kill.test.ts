@@ -1,4 +1,7 @@
-/** kill -9 between a message that was sent and the note of it: it comes once more, with the same id, and never not at all. */
+/**
+ * kill -9 between a message that was sent and the note of it: it comes once more, with the same id, and never not at
+ * all.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute } from '../../src/base/duration.ts';

@@ -15,7 +15,10 @@ const script = `
   await runNotifier(vault, new AbortController().signal);
 `;
 
-/** Starts a process whose clock is `ahead` milliseconds ahead. Returns a function that kills it, as does the end of the test. */
+/**
+ * Starts a process whose clock is `ahead` milliseconds ahead. Returns a function that kills it, as does the end of the
+ * test.
+ */
 export function notifierProcess(
   t: Pick<TestContext, 'after'>,
   dataDir: string,

@@ -1,4 +1,7 @@
-/** The jobs that watch the end of the audit log: a log that steps back is reported, and its end is written to the server log. */
+/**
+ * The jobs that watch the end of the audit log: a log that steps back is reported, and its end is written to the server
+ * log.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../src/base/duration.ts';

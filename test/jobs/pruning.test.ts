@@ -15,7 +15,10 @@ const day = 86_400_000;
 
 type Opened = Awaited<ReturnType<typeof testVault<TestWorld>>>;
 
-/** Runs the job on a vault: `days` pass one by one, and the job looks in each; `ids` are the first event and how many there are. */
+/**
+ * Runs the job on a vault: `days` pass one by one, and the job looks in each; `ids` are the first event and how many
+ * there are.
+ */
 function running(t: TestContext, { vault, world, log, dataDir }: Opened, keepFor: number) {
   const stop = new AbortController();
   const ended = runPruning(

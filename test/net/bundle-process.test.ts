@@ -1,4 +1,7 @@
-/** Files that would keep the vault busy for hours: read by a process of their own, which the system ends, and which leaves nothing. */
+/**
+ * Files that would keep the vault busy for hours: read by a process of their own, which the system ends, and which
+ * leaves nothing.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

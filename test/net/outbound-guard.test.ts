@@ -1,6 +1,6 @@
 /**
- * The guard at each kind of connection that leaves the machine, with a server on loopback that must hear nothing: addresses
- * in all their forms, names that lead there, names that change, redirects and proxies.
+ * The guard at each kind of connection that leaves the machine, with a server on loopback that must hear nothing:
+ * addresses in all their forms, names that lead there, names that change, redirects and proxies.
  */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';

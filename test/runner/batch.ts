@@ -120,8 +120,8 @@ async function runProcess(
 }
 
 /**
- * The results by test file. Tests that the harness declares carry its path: theirs is the file of the tests before them,
- * since files run one after the other.
+ * The results by test file. Tests that the harness declares carry its path: theirs is the file of the tests before
+ * them, since files run one after the other.
  */
 function sortByFile(files: readonly string[], results: readonly TestResult[]): Map<string, TestResult[]> {
   const sorted = new Map<string, TestResult[]>();

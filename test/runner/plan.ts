@@ -89,8 +89,8 @@ const onPostgres: readonly {
 ];
 
 /**
- * Walks over each step of something long, thousands of hostile requests, TLS clients of many kinds, and moves, which have both
- * engines anyway: only the whole run has them on PostgreSQL.
+ * Walks over each step of something long, thousands of hostile requests, TLS clients of many kinds, and moves, which
+ * have both engines anyway: only the whole run has them on PostgreSQL.
  */
 const takesMinutes =
   /-(?:death|fleet|hostile|kill|kills|shutdown)\.test\.ts$|\/private-ca-routes(?:-company)?\.test\.ts$|\/database-copy\//;

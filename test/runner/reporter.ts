@@ -1,6 +1,6 @@
 /**
- * The reporter of each test process (test/runner/batch.ts): one line of JSON for each test, and a last one, without which the
- * process did not end by itself.
+ * The reporter of each test process (test/runner/batch.ts): one line of JSON for each test, and a last one, without
+ * which the process did not end by itself.
  */
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A vault as one finds it after a few months, for pictures. What it holds is made by the executable itself; how old it is,
- * and what a CA said, is written into its database then. Names and ages are the same in each run.
+ * A vault as one finds it after a few months, for pictures. What it holds is made by the executable itself; how old it
+ * is, and what a CA said, is written into its database then. Names and ages are the same in each run.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

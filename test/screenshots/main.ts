@@ -1,6 +1,6 @@
 /**
- * Pictures of every page of the console, in docs/screenshots: light, dark and narrow. `npm run screenshots` makes all of
- * them, and with names only those: `npm run screenshots certificates about`.
+ * Pictures of every page of the console, in docs/screenshots: light, dark and narrow. `npm run screenshots` makes all
+ * of them, and with names only those: `npm run screenshots certificates about`.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Rows that a client writes to a PostgreSQL cluster through all that happens to it, and whether those acknowledged are there. */
+/**
+ * Rows that a client writes to a PostgreSQL cluster through all that happens to it, and whether those acknowledged are
+ * there.
+ */
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -25,8 +28,8 @@ export async function query(url: string, statement: string): Promise<Record<stri
 export type Writer = { readonly acknowledged: number[]; readonly stop: () => Promise<void> };
 
 /**
- * Creates the table `kept` and inserts rows into it through the proxy, one after another, on a new connection after each
- * failure, until it is stopped or the test ends.
+ * Creates the table `kept` and inserts rows into it through the proxy, one after another, on a new connection after
+ * each failure, until it is stopped or the test ends.
  */
 export async function startWriter(t: Pick<TestContext, 'after'>, { url }: Cluster): Promise<Writer> {
   await query(url, 'create table kept (id int primary key)');

@@ -19,8 +19,8 @@ export class AuditTruth {
   }
 
   /**
-   * Verifies the whole log of the vault and returns the broken promises. With `everything` it checks all checkpoints, else
-   * only new ones, because the chain covers the older ones.
+   * Verifies the whole log of the vault and returns the broken promises. With `everything` it checks all checkpoints,
+   * else only new ones, because the chain covers the older ones.
    */
   async ofLog(
     place: Place,

@@ -1,4 +1,6 @@
-/** Tests the balancer of the chambers with several nodes of one vault: who gets a request, and what is never sent twice. */
+/**
+ * Tests the balancer of the chambers with several nodes of one vault: who gets a request, and what is never sent twice.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';

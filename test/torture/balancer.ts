@@ -1,6 +1,7 @@
 /**
- * An HTTP balancer in front of several nodes of one vault, as strict as balancers can be: each request goes to the next node,
- * also on the same connection, and a request is repeated at another node only if the first received no byte of it.
+ * An HTTP balancer in front of several nodes of one vault, as strict as balancers can be: each request goes to the next
+ * node, also on the same connection, and a request is repeated at another node only if the first received no byte of
+ * it.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
@@ -35,9 +36,9 @@ const hopByHop = new Set(['connection', 'keep-alive', 'proxy-connection', 'trans
 type Node = { readonly origin: string; readonly host: string; readonly port: number; ready: boolean };
 
 /**
- * Starts it in front of these nodes (`http://127.0.0.1:8080`), and resolves when it has asked each of them once. It responds
- * 503 if no node is ready, 502 if the node breaks off after it received the request, 504 if the node does not answer. It
- * stops when the test ends.
+ * Starts it in front of these nodes (`http://127.0.0.1:8080`), and resolves when it has asked each of them once. It
+ * responds 503 if no node is ready, 502 if the node breaks off after it received the request, 504 if the node does not
+ * answer. It stops when the test ends.
  */
 export async function startBalancer(
   t: Pick<TestContext, 'after'>,

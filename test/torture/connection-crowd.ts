@@ -1,7 +1,7 @@
 /**
- * A crowd of mostly hostile connections: they never read, pipeline thousands of requests, stop in the middle of one, read
- * slowly, or reconnect all the time. Meanwhile a well-behaved client must get responses, and the server's memory must stay
- * within its bound.
+ * A crowd of mostly hostile connections: they never read, pipeline thousands of requests, stop in the middle of one,
+ * read slowly, or reconnect all the time. Meanwhile a well-behaved client must get responses, and the server's memory
+ * must stay within its bound.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Concurrent users of a vault: clients that download, people who sign in and import, and commands that create, revoke and
- * delete. Each records request and response in the ledger, and immediately checks the result.
+ * Concurrent users of a vault: clients that download, people who sign in and import, and commands that create, revoke
+ * and delete. Each records request and response in the ledger, and immediately checks the result.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -128,7 +128,8 @@ export class Crowd {
   }
 
   /**
-   * Waits until each of these kinds got another response; users prefer these kinds. Returns early if a promise was broken.
+   * Waits until each of these kinds got another response; users prefer these kinds. Returns early if a promise was
+   * broken.
    */
   async answersOf(kinds: readonly Deed['kind'][]): Promise<void> {
     const count = (kind: Deed['kind']) => this.known().answers.get(kind) ?? 0;

@@ -24,8 +24,9 @@ export type DiskShim = {
 };
 
 /**
- * Prepares the disk for files under `root`. `scratch` is a folder outside of it for the compiled shim and its control file.
- * With `log`, a file outside of `root`, all changes are recorded there; with `seen`, what was done with which file.
+ * Prepares the disk for files under `root`. `scratch` is a folder outside of it for the compiled shim and its control
+ * file. With `log`, a file outside of `root`, all changes are recorded there; with `seen`, what was done with which
+ * file.
  */
 export function diskShim(
   scratch: string,

@@ -1,6 +1,6 @@
 /**
- * A vault during a fault and its users: clients that download, poll and use invalid keys, and commands that create keys.
- * Every response is checked against what the vault may answer during a fault.
+ * A vault during a fault and its users: clients that download, poll and use invalid keys, and commands that create
+ * keys. Every response is checked against what the vault may answer during a fault.
  */
 
 import assert from 'node:assert/strict';

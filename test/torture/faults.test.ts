@@ -1,4 +1,6 @@
-/** The short form of the faults, six in each commit: one begins while the executable serves, lasts a second and ends. */
+/**
+ * The short form of the faults, six in each commit: one begins while the executable serves, lasts a second and ends.
+ */
 import { test } from 'node:test';
 import { needs } from '../harness/processes/missing-program.ts';
 import { inTurn } from '../harness/slice.ts';

@@ -1,6 +1,6 @@
 /**
- * Faults of the machine that begin while the executable serves, last a while, and end. During a fault all responses must be
- * correct. After it the same process must serve again, and its records must be complete.
+ * Faults of the machine that begin while the executable serves, last a while, and end. During a fault all responses
+ * must be correct. After it the same process must serve again, and its records must be complete.
  */
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';

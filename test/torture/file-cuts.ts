@@ -1,7 +1,7 @@
 /**
  * Power cuts while files are created and replaced: the first start, backups, restores to the same and to another
- * directory, and a migration. Each is recorded, and the power is cut at many moments: every file is complete or missing,
- * and everything that was reported as done is done.
+ * directory, and a migration. Each is recorded, and the power is cut at many moments: every file is complete or
+ * missing, and everything that was reported as done is done.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -171,8 +171,8 @@ async function record(
 }
 
 /**
- * Moments of the log, and whether everything non-durable is lost: after each step, and after each sync of one of the two
- * folders in which a database and its master key must appear together.
+ * Moments of the log, and whether everything non-durable is lost: after each step, and after each sync of one of the
+ * two folders in which a database and its master key must appear together.
  */
 function choose(log: string, cuts: number, { chance }: Order): ReadonlyMap<number, boolean> {
   const hard: number[] = [];

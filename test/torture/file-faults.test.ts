@@ -1,4 +1,7 @@
-/** The short form of the faults of single files: what a server touches is found, and a few faults, others in each commit. */
+/**
+ * The short form of the faults of single files: what a server touches is found, and a few faults, others in each
+ * commit.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needs } from '../harness/processes/missing-program.ts';

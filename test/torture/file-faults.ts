@@ -1,10 +1,11 @@
 /**
- * Faults of every file and directory that a running server touches, one by one: each operation that it does there fails, hangs or
- * takes long, and each file is gone for a while. What it touches is what the failing disk has seen, so that a new file is in the
- * table by itself.
+ * Faults of every file and directory that a running server touches, one by one: each operation that it does there
+ * fails, hangs or takes long, and each file is gone for a while. What it touches is what the failing disk has seen, so
+ * that a new file is in the table by itself.
  *
- * During each fault clients download and poll. Where the database is not concerned, each answer is right and fast. Afterwards the
- * vault serves as before, by itself or after the start that its last line asks for, and each download is in the audit log.
+ * During each fault clients download and poll. Where the database is not concerned, each answer is right and fast.
+ * Afterwards the vault serves as before, by itself or after the start that its last line asks for, and each download is
+ * in the audit log.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -68,7 +69,10 @@ export function touchedIn(lines: readonly string[]): Touched[] {
   );
 }
 
-/** What a server that makes a backup, hands out and reads its settings touches: a busy machine needs its time for all of it. */
+/**
+ * What a server that makes a backup, hands out and reads its settings touches: a busy machine needs its time for all of
+ * it.
+ */
 const usedByAll = ['backups/', 'data/vault.db-wal', 'data/vault.lock', 'data/vault.yaml', 'logs/audit.jsonl'];
 const learningMs = 120_000;
 

@@ -1,6 +1,7 @@
 /**
- * The chamber of many certificates: a fleet over four CAs and six DNS providers, with a share of it broken for ever, one CA
- * down for a day and one DNS provider for two. Every healthy certificate must be renewed in time, and no limit be met.
+ * The chamber of many certificates: a fleet over four CAs and six DNS providers, with a share of it broken for ever,
+ * one CA down for a day and one DNS provider for two. Every healthy certificate must be renewed in time, and no limit
+ * be met.
  */
 import assert from 'node:assert/strict';
 import { day, hour, minute, second } from '../../src/base/duration.ts';

@@ -1,6 +1,6 @@
 /**
- * kill -9 of the executable and of some commands, at random moments under full load. After each kill it starts again, and
- * every response that it gave must still hold.
+ * kill -9 of the executable and of some commands, at random moments under full load. After each kill it starts again,
+ * and every response that it gave must still hold.
  */
 
 import assert from 'node:assert/strict';

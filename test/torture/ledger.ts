@@ -1,6 +1,6 @@
 /**
- * Records the requests to a vault and their responses in order, and derives the possible states of the vault. A response
- * narrows the possible states; a request without a response widens them.
+ * Records the requests to a vault and their responses in order, and derives the possible states of the vault. A
+ * response narrows the possible states; a request without a response widens them.
  */
 
 /** A request. Names are never reused, so that each response is about one object. */

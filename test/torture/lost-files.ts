@@ -1,7 +1,7 @@
 /**
  * Files that are lost or emptied at random moments: the database is moved away while a server and commands run, emptied
- * beside its write-ahead log, or copied without it. Everything that was reported as done is there once the file is back,
- * and no command mistakes the rest for a new vault.
+ * beside its write-ahead log, or copied without it. Everything that was reported as done is there once the file is
+ * back, and no command mistakes the rest for a new vault.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
  * `npm run torture` runs the chambers against dist/vault, or only those named as arguments. Amounts are options
- * (`--kills 200`, `--minutes 30`), `--seed` repeats a run, `--program` selects another executable. Prints a table of the
- * findings at the end.
+ * (`--kills 200`, `--minutes 30`), `--seed` repeats a run, `--program` selects another executable. Prints a table of
+ * the findings at the end.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

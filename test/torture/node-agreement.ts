@@ -50,8 +50,8 @@ export class NodeAgreement {
   }
 
   /**
-   * What each node says, all of it about one state of the vault: a renewal that was accepted before may still end, and a node
-   * that is asked later then truly says something else.
+   * What each node says, all of it about one state of the vault: a renewal that was accepted before may still end, and
+   * a node that is asked later then truly says something else.
    */
   async #said(raw: string): Promise<Map<string, string>[]> {
     for (let tries = 1; ; tries += 1) {

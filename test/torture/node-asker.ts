@@ -1,6 +1,6 @@
 /**
- * How users of several nodes ask: through the balancer, with each deed in the ledger, and at every node at once, also at those
- * that are paused and answer when they go on.
+ * How users of several nodes ask: through the balancer, with each deed in the ledger, and at every node at once, also
+ * at those that are paused and answer when they go on.
  */
 import * as http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 /**
- * Commands on the hosts of the nodes, which work in the database themselves: what one of them has done counts at the very next
- * request to any node. Some are killed at any moment.
+ * Commands on the hosts of the nodes, which work in the database themselves: what one of them has done counts at the
+ * very next request to any node. Some are killed at any moment.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

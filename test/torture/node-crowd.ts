@@ -1,6 +1,6 @@
 /**
- * Users of a vault that several nodes serve: downloads, the lives of keys and sessions, imports and renewals. What one node
- * has acknowledged must hold at the next request to any node.
+ * Users of a vault that several nodes serve: downloads, the lives of keys and sessions, imports and renewals. What one
+ * node has acknowledged must hold at the next request to any node.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PrivateChain } from '../harness/ca/private-chain.ts';

@@ -1,6 +1,6 @@
 /**
- * Downloads and polls at several nodes. What a node answers is never older than what any node has answered before, and a
- * poll is answered with 304 only if nothing has replaced what the client has.
+ * Downloads and polls at several nodes. What a node answers is never older than what any node has answered before, and
+ * a poll is answered with 304 only if nothing has replaced what the client has.
  */
 import type { NodeAsker } from './node-asker.ts';
 

@@ -28,7 +28,8 @@ export type Stage = {
 export type Happened = Map<string, number>;
 
 /**
- * Lets some things happen, several at the same time; resolves with their names when they are over and all is whole again.
+ * Lets some things happen, several at the same time; resolves with their names when they are over and all is whole
+ * again.
  */
 export async function torment(stage: Stage, chance: Chance, happened: Happened): Promise<readonly string[]> {
   const { nodes, database, troubles } = stage;

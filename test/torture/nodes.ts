@@ -1,6 +1,6 @@
 /**
- * Several nodes on one database, tormented: nodes are killed and paused, the database crashes or fails over, under load. After
- * each round all is mended, and every response that any node gave must still hold at all of them.
+ * Several nodes on one database, tormented: nodes are killed and paused, the database crashes or fails over, under
+ * load. After each round all is mended, and every response that any node gave must still hold at all of them.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,8 +51,8 @@ export type NodesOptions = {
 type Ending = { readonly after: (end: () => unknown) => void };
 
 /**
- * The full form: `--rounds N` (50), on a Patroni cluster where its programs are installed, with clocks that differ. With
- * `--proxy 0` the nodes know both servers instead of a proxy that leads to the primary.
+ * The full form: `--rounds N` (50), on a Patroni cluster where its programs are installed, with clocks that differ.
+ * With `--proxy 0` the nodes know both servers instead of a proxy that leads to the primary.
  */
 export async function tortureNodes(order: Order): Promise<readonly Finding[]> {
   const { skip: withoutCluster } = needsPatroni();
@@ -206,8 +206,8 @@ function firstOf([first]: readonly TormentedNode[]): TormentedNode {
 }
 
 /**
- * Waits until each kind of deed and each command has succeeded, and a poll was answered with 304, which takes long on a busy
- * machine. Returns early if a promise was broken.
+ * Waits until each kind of deed and each command has succeeded, and a poll was answered with 304, which takes long on a
+ * busy machine. Returns early if a promise was broken.
  */
 async function eachKind(asker: NodeAsker, { succeeded }: NodeCommands): Promise<void> {
   const deadline = performance.now() + 60_000;

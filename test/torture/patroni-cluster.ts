@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL cluster for tests as operators run it: two servers with synchronous replication, Patroni beside each of them,
- * one etcd, and a proxy in front that leads to the primary. All of it on loopback, gone when the test ends.
+ * A PostgreSQL cluster for tests as operators run it: two servers with synchronous replication, Patroni beside each of
+ * them, one etcd, and a proxy in front that leads to the primary. All of it on loopback, gone when the test ends.
  */
 import { chmodSync } from 'node:fs';
 import type { TestContext } from 'node:test';
@@ -17,8 +17,8 @@ const patience = 90_000;
 const interval = 50;
 
 /**
- * Starts a cluster with both members in sync, and the role `vault` that owns the database `vault`. It ends with the test.
- * Rejects with the logs of the members if they do not get that far.
+ * Starts a cluster with both members in sync, and the role `vault` that owns the database `vault`. It ends with the
+ * test. Rejects with the logs of the members if they do not get that far.
  */
 export async function startCluster(t: Pick<TestContext, 'after'>, mode: SyncMode = 'lone'): Promise<Cluster> {
   const members: PatroniMember[] = [];
@@ -66,7 +66,9 @@ async function stopAll(members: readonly PatroniMember[]): Promise<void> {
 
 type Row = Record<string, unknown>;
 
-/** A standby says so each five seconds if its primary does not have the segment after its last: pg_rewind removes some. */
+/**
+ * A standby says so each five seconds if its primary does not have the segment after its last: pg_rewind removes some.
+ */
 const lacking =
   /could not receive data from WAL stream: ERROR: +requested WAL segment \w+ has already been removed/g;
 
@@ -99,15 +101,18 @@ export class Cluster {
     return this.#member(name).log;
   }
 
-  /** Waits until there is a primary that the proxy leads to; resolves with its name. A paused one stays it until another is promoted. */
+  /**
+   * Waits until there is a primary that the proxy leads to; resolves with its name. A paused one stays it until another
+   * is promoted.
+   */
   async primary(): Promise<string> {
     await this.#until('a primary', () => this.#proxy.target() !== undefined);
     return this.#proxy.target() ?? this.primary();
   }
 
   /**
-   * Waits until a member other than this one is primary and writes; resolves with its name. Patroni names it primary a moment
-   * before: until then it still receives what the former one commits, and clients get errors 25006 (read only).
+   * Waits until a member other than this one is primary and writes; resolves with its name. Patroni names it primary a
+   * moment before: until then it still receives what the former one commits, and clients get errors 25006 (read only).
    */
   async primaryOtherThan(former: string): Promise<string> {
     const recovery = 'select pg_is_in_recovery() as remains';
@@ -139,7 +144,9 @@ export class Cluster {
     return name;
   }
 
-  /** Freezes the primary and its Patroni, for so many milliseconds or until `resume` or `heal`; resolves with its name. */
+  /**
+   * Freezes the primary and its Patroni, for so many milliseconds or until `resume` or `heal`; resolves with its name.
+   */
   async pausePrimary(ms?: number): Promise<string> {
     const name = await this.primary();
     this.#member(name).pause();
@@ -179,7 +186,10 @@ export class Cluster {
     this.copiedAgain += 1;
   }
 
-  /** Waits until the standby shows all that was committed before this call; a commit waits only until it has been received. */
+  /**
+   * Waits until the standby shows all that was committed before this call; a commit waits only until it has been
+   * received.
+   */
   async caughtUp(): Promise<void> {
     const primary = this.#member(await this.primary());
     const [now] = await query(primary.url('postgres', 'postgres'), 'select pg_current_wal_lsn() as lsn');

@@ -1,6 +1,6 @@
 /**
- * One member of a Patroni cluster: Patroni, and the PostgreSQL server that it runs. Both can be killed, paused and started
- * again. They run as an unprivileged user, and end with the test process, however that ends.
+ * One member of a Patroni cluster: Patroni, and the PostgreSQL server that it runs. Both can be killed, paused and
+ * started again. They run as an unprivileged user, and end with the test process, however that ends.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chownSync, globSync, mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,9 +51,9 @@ const agreed = {
 export type MemberPorts = { readonly sql: number; readonly rest: number; readonly etcd: number };
 
 /**
- * `lone` members write while the other one is away. What they confirm then is on one server only: Patroni 3.0.2 gives the role
- * back to a former primary that stood still until after its lease, and what the new one has confirmed meanwhile is lost. A
- * `strict` member lets commits wait for the other one.
+ * `lone` members write while the other one is away. What they confirm then is on one server only: Patroni 3.0.2 gives
+ * the role back to a former primary that stood still until after its lease, and what the new one has confirmed
+ * meanwhile is lost. A `strict` member lets commits wait for the other one.
  */
 export type SyncMode = 'lone' | 'strict';
 
@@ -166,7 +166,10 @@ export class PatroniMember {
     return [this.#patroni?.pid, this.#serverPid()].filter((pid) => pid !== undefined);
   }
 
-  /** The server's first process, which Patroni detaches from itself. Its working directory tells it from one that has its number by now. */
+  /**
+   * The server's first process, which Patroni detaches from itself. Its working directory tells it from one that has
+   * its number by now.
+   */
   #serverPid(): number | undefined {
     try {
       const [pid] = readFileSync(join(this.data, 'postmaster.pid'), 'utf8').split('\n');
@@ -177,7 +180,10 @@ export class PatroniMember {
     }
   }
 
-  /** A shell whose input closes with this process, also when that is killed. It then does what `#atExit` would have done. */
+  /**
+   * A shell whose input closes with this process, also when that is killed. It then does what `#atExit` would have
+   * done.
+   */
   #startGuard(patroni: number): void {
     this.#guard?.kill('SIGKILL');
     this.#guard = spawn('sh', ['-c', guard, 'guard', String(patroni), this.data], {

@@ -1,6 +1,7 @@
 /**
- * Power cuts: one run under full load on a recording disk, whose power is then cut at many moments, each time with another
- * loss of non-durable data. The vault must start on what is left, and every response before the cut must still hold.
+ * Power cuts: one run under full load on a recording disk, whose power is then cut at many moments, each time with
+ * another loss of non-durable data. The vault must start on what is left, and every response before the cut must still
+ * hold.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';

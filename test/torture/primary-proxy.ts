@@ -1,6 +1,6 @@
 /**
- * A TCP proxy in the test process in front of a Patroni cluster: one port, behind which is the primary. It asks the REST API
- * of each member which one that is, as HAProxy does in many installations.
+ * A TCP proxy in the test process in front of a Patroni cluster: one port, behind which is the primary. It asks the
+ * REST API of each member which one that is, as HAProxy does in many installations.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -28,9 +28,9 @@ const silence = 1000;
 type Claim = number | undefined;
 
 /**
- * Starts the proxy; it ends when the test ends. When the role moves, or when the primary gives it up or refuses connections,
- * it resets all connections to the former primary; without a primary it resets new ones. A member that is only silent, as a
- * frozen machine, keeps its connections until another is primary, so that clients see them hang.
+ * Starts the proxy; it ends when the test ends. When the role moves, or when the primary gives it up or refuses
+ * connections, it resets all connections to the former primary; without a primary it resets new ones. A member that is
+ * only silent, as a frozen machine, keeps its connections until another is primary, so that clients see them hang.
  */
 export async function primaryProxy(
   t: Pick<TestContext, 'after'>,

@@ -1,6 +1,6 @@
 /**
- * Real file systems that are small or read-only under the real executable, mounted in a private namespace. Here the kernel
- * returns the errors that other tests simulate.
+ * Real file systems that are small or read-only under the real executable, mounted in a private namespace. Here the
+ * kernel returns the errors that other tests simulate.
  */
 
 import assert from 'node:assert/strict';
@@ -24,7 +24,9 @@ const small = 'mount -t tmpfs -o size=6m,mode=700 tmpfs "$DIR"';
 const failing = `truncate -s 32M "$DIR.img" && mkfs.ext4 -q "$DIR.img" && mount -o loop,errors=remount-ro "$DIR.img" "$DIR"
   chmod 700 "$DIR"`;
 
-/** A shell script that runs each input line where the file system is mounted, and prints the exit code after its output. */
+/**
+ * A shell script that runs each input line where the file system is mounted, and prints the exit code after its output.
+ */
 const script = `
   { eval "$MOUNT"; } >&2 || exit 99
   vault() { verb="$1"; shift; timeout 60 "$VAULT" $verb --data-dir "$DIR/data" "$@"; }

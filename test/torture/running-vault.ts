@@ -22,7 +22,9 @@ export type Server = {
 };
 
 export type Started = {
-  /** Resolves when the server listens, or to undefined if it was killed before. Rejects with its output if it exited. */
+  /**
+   * Resolves when the server listens, or to undefined if it was killed before. Rejects with its output if it exited.
+   */
   readonly listening: Promise<Server | undefined>;
   /** Stops it and returns how it exited. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<string>;

@@ -1,6 +1,6 @@
 /**
- * A year that passes as fast as the vault can work: the clock jumps from one due time to the next, and stands still until
- * the jobs of the vault and the clients have finished their work at that time.
+ * A year that passes as fast as the vault can work: the clock jumps from one due time to the next, and stands still
+ * until the jobs of the vault and the clients have finished their work at that time.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
- * The mixed load of a soak test over HTTPS: clients that poll and download, callers with invalid keys, people who sign in,
- * listen for events and create keys, renewals, and short connections. Each counts its responses for the comparison at the
- * end.
+ * The mixed load of a soak test over HTTPS: clients that poll and download, callers with invalid keys, people who sign
+ * in, listen for events and create keys, renewals, and short connections. Each counts its responses for the comparison
+ * at the end.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -225,7 +225,9 @@ export class SoakLoad {
     this.books.signOuts += 1;
   }
 
-  /** Opens a stream of events over a new connection; `changed` resolves at the first, and rejects when the stream ends. */
+  /**
+   * Opens a stream of events over a new connection; `changed` resolves at the first, and rejects when the stream ends.
+   */
   async #listen(
     session: Readonly<Record<string, string>>,
   ): Promise<{ readonly changed: Promise<void>; readonly destroy: () => void }> {

@@ -1,6 +1,6 @@
 /**
- * Checks whether a series of measurements is flat, with a linear fit of its second part. The first part is ignored, because
- * caches fill and the runtime allocates memory that it keeps.
+ * Checks whether a series of measurements is flat, with a linear fit of its second part. The first part is ignored,
+ * because caches fill and the runtime allocates memory that it keeps.
  */
 
 export type Sample = {

@@ -1,6 +1,6 @@
 /**
- * A mixed load at half of the maximum rate for half an hour: memory, descriptors, log size and response times must be flat,
- * and at the end the audit log must match all responses.
+ * A mixed load at half of the maximum rate for half an hour: memory, descriptors, log size and response times must be
+ * flat, and at the end the audit log must match all responses.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';

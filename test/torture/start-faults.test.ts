@@ -1,4 +1,7 @@
-/** The short form of the chamber of failing starts: six faults in each commit, and a disk that starts to fail during a start. */
+/**
+ * The short form of the chamber of failing starts: six faults in each commit, and a disk that starts to fail during a
+ * start.
+ */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

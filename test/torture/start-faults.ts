@@ -1,6 +1,6 @@
 /**
- * Starts with a fault: a disk that fails once or from some operation on, missing descriptors, a missing key, or a lock. The
- * executable either serves correct responses or fails with one error message. After the fault it starts normally.
+ * Starts with a fault: a disk that fails once or from some operation on, missing descriptors, a missing key, or a lock.
+ * The executable either serves correct responses or fails with one error message. After the fault it starts normally.
  */
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

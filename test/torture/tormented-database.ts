@@ -1,6 +1,6 @@
 /**
- * The database under the nodes, and what happens to it: a Patroni cluster with synchronous replication that fails over, or one
- * server that crashes and starts again.
+ * The database under the nodes, and what happens to it: a Patroni cluster with synchronous replication that fails over,
+ * or one server that crashes and starts again.
  */
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';

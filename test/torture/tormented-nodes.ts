@@ -1,4 +1,7 @@
-/** Vault nodes of one database: the executable with a data directory, a port and perhaps a clock of its own for each of them. */
+/**
+ * Vault nodes of one database: the executable with a data directory, a port and perhaps a clock of its own for each of
+ * them.
+ */
 import { copyFileSync, globSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -38,8 +41,8 @@ export class TormentedNode {
   }
 
   /**
-   * Starts it unless it runs, again and again as a service manager does, until it listens. Rejects with the last error after
-   * `longest` milliseconds; it is not running then.
+   * Starts it unless it runs, again and again as a service manager does, until it listens. Rejects with the last error
+   * after `longest` milliseconds; it is not running then.
    */
   async start(longest: number = patience): Promise<void> {
     const deadline = performance.now() + longest;

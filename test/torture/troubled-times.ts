@@ -1,6 +1,6 @@
 /**
- * Requests with the times at which they were sent and answered, and the times at which something was broken: only then may a
- * request fail.
+ * Requests with the times at which they were sent and answered, and the times at which something was broken: only then
+ * may a request fail.
  */
 import { type Answer, ask, type Question } from './running-vault.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Checks that a vault matches every response it gave and has no incomplete objects, with the database file and a server on
- * it. Uncertain states are accepted as found.
+ * Checks that a vault matches every response it gave and has no incomplete objects, with the database file and a server
+ * on it. Uncertain states are accepted as found.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -23,8 +23,8 @@ export class Truths {
   readonly doubts = { done: 0, undone: 0 };
 
   /**
-   * Runs all checks on the database and returns the broken promises. With `settle`, an uncertain state becomes certain as
-   * found, for a vault that continues to run.
+   * Runs all checks on the database and returns the broken promises. With `settle`, an uncertain state becomes certain
+   * as found, for a vault that continues to run.
    */
   ofDatabase(data: string, facts: Facts, { settle }: { readonly settle: boolean }): string[] {
     const database = new BetterSqlite3(join(data, 'vault.db'), { readonly: true });

@@ -1,5 +1,6 @@
 /**
- * Watches memory and descriptors of a vault during a long fault, because a leak would do more damage than the fault itself.
+ * Watches memory and descriptors of a vault during a long fault, because a leak would do more damage than the fault
+ * itself.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Selects the kinds of responses to wait for before the next kill, each in turn, so that a run covers all of them even on a
- * busy machine. Some rounds wait for none, so that the kill comes at a random moment.
+ * Selects the kinds of responses to wait for before the next kill, each in turn, so that a run covers all of them even
+ * on a busy machine. Some rounds wait for none, so that the kill comes at a random moment.
  */
 import type { Chance } from './chamber.ts';
 import { type Deed, deedKinds } from './ledger.ts';

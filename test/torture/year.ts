@@ -1,6 +1,6 @@
 /**
- * A year of a fleet in minutes: clients that poll once a day like the installer, the real server, the real renewal engine
- * and a fast clock. At the end the records of clients, server and database must match.
+ * A year of a fleet in minutes: clients that poll once a day like the installer, the real server, the real renewal
+ * engine and a fast clock. At the end the records of clients, server and database must match.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';

@@ -16,7 +16,10 @@ export type Life = {
 };
 
 export type Row = Life & {
-  /** The number of certificates in the row. In a group, `to` is the first expiry, `last` the last, and `renewAt` the first renewal. */
+  /**
+   * The number of certificates in the row. In a group, `to` is the first expiry, `last` the last, and `renewAt` the
+   * first renewal.
+   */
   readonly count: number;
   readonly last: number;
 };

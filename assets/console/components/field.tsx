@@ -59,7 +59,9 @@ type TextProps = FieldProps & {
     | 'onFocus'
   >;
 
-/** A text input. Autocomplete and spell checking are off by default, because browsers have nothing useful to suggest. */
+/**
+ * A text input. Autocomplete and spell checking are off by default, because browsers have nothing useful to suggest.
+ */
 export function TextField({
   label,
   hint,

@@ -6,7 +6,10 @@ export type Person = { readonly name: string; readonly created_at: string; reado
 /** `undefined` until it is known; `null` if no one is signed in. */
 export type Session = Person | null | undefined;
 
-/** Set while someone is signed in here. Without it the console does not ask for the session, which would log a 401 in the browser. */
+/**
+ * Set while someone is signed in here. Without it the console does not ask for the session, which would log a 401 in
+ * the browser.
+ */
 const hintKey = 'vault-signed-in';
 
 const listeners = new Set<(session: Session) => void>();

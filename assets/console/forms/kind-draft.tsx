@@ -1,4 +1,6 @@
-/** The shared part of the forms for DNS providers and notification channels: type, name, and the settings of the type. */
+/**
+ * The shared part of the forms for DNS providers and notification channels: type, name, and the settings of the type.
+ */
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';

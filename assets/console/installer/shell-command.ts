@@ -87,7 +87,9 @@ export function installerCommand(choices: InstallerChoices, key: string | undefi
   ].join(' \\\n  ');
 }
 
-/** The curl command. With a pin or a root file it follows no redirects, so that the script comes only from the vault. */
+/**
+ * The curl command. With a pin or a root file it follows no redirects, so that the script comes only from the vault.
+ */
 function curlCommand({ trust, pin, caFile }: InstallerChoices): string {
   // curl then checks only the pinned key, as the installer does.
   if (trust === 'pin') return `curl -fsS --insecure --pinnedpubkey ${shellQuoted(pin)}`;

@@ -1,4 +1,7 @@
-/** How to set up a program as an ACME client that exists: the lines, without the HMAC key, which the vault does not show again. */
+/**
+ * How to set up a program as an ACME client that exists: the lines, without the HMAC key, which the vault does not show
+ * again.
+ */
 import { acmeDirectoryUrl } from '../../../src/base/acme-recipes.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { Problem } from '../components/notice.tsx';

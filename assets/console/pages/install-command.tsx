@@ -1,4 +1,7 @@
-/** The installer command for an existing API key. The key itself is not included, because the vault stores only its hash. */
+/**
+ * The installer command for an existing API key. The key itself is not included, because the vault stores only its
+ * hash.
+ */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';

@@ -1,4 +1,6 @@
-/** The form that creates a certificate. It then opens the page of the certificate, which shows the order in progress. */
+/**
+ * The form that creates a certificate. It then opens the page of the certificate, which shows the order in progress.
+ */
 import { useState } from 'preact/hooks';
 import { type CertificateDraft, checkCertificate } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';

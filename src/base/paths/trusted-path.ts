@@ -1,6 +1,6 @@
 /**
- * Decides whether a path of the settings can be trusted. Others who can write to a directory on it, or own a link on it,
- * decide which program runs and where a file goes.
+ * Decides whether a path of the settings can be trusted. Others who can write to a directory on it, or own a link on
+ * it, decide which program runs and where a file goes.
  */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { OperatorError } from '../operator-error.ts';
@@ -12,8 +12,8 @@ export type TrustedUse = {
   /** Begins the message: `the master key command`. */
   readonly what: string;
   /**
-   * What a group may write to: `nothing`, the directories `above` the target, or `all`. Everyone may write to nothing, and
-   * other users own nothing.
+   * What a group may write to: `nothing`, the directories `above` the target, or `all`. Everyone may write to nothing,
+   * and other users own nothing.
    */
   readonly groups: 'nothing' | 'above' | 'all';
   /** A directory that was checked already (see `walk`). */
@@ -51,8 +51,8 @@ export async function refuseUntrusted(path: string, use: TrustedUse): Promise<Wa
 }
 
 /**
- * Opens the file that a walk found, to read it; undefined if the walk found none. What was checked is what is open: throws
- * OperatorError if another file is there by now.
+ * Opens the file that a walk found, to read it; undefined if the walk found none. What was checked is what is open:
+ * throws OperatorError if another file is there by now.
  */
 export async function openWalked({ real, target }: Walk): Promise<FileHandle | undefined> {
   if (target?.isFile() !== true) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Follows a path one component at a time, as the kernel does, and reports each directory, link and file on it that another
- * user could change: who can write to a directory on the way decides which file is behind the path.
+ * Follows a path one component at a time, as the kernel does, and reports each directory, link and file on it that
+ * another user could change: who can write to a directory on the way decides which file is behind the path.
  */
 import type { Stats } from 'node:fs';
 import { lstat, readlink, realpath } from 'node:fs/promises';
@@ -33,9 +33,10 @@ export type Walk = {
 const maxLinks = 40;
 
 /**
- * Walks an absolute path as the user `uid`. Root and this user may own components, others may not. Others can create entries
- * in a sticky directory such as /tmp, but not replace those of root and of this user, so only what lies in it must be right.
- * Components up to `trusted`, a directory that the caller has checked, are not checked again: `path` begins with it.
+ * Walks an absolute path as the user `uid`. Root and this user may own components, others may not. Others can create
+ * entries in a sticky directory such as /tmp, but not replace those of root and of this user, so only what lies in it
+ * must be right. Components up to `trusted`, a directory that the caller has checked, are not checked again: `path`
+ * begins with it.
  */
 export async function walk(
   path: string,

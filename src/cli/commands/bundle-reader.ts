@@ -1,4 +1,7 @@
-/** The child processes that parse files of others: one request on stdin, one answer on stdout (src/net/bundle-process.ts). */
+/**
+ * The child processes that parse files of others: one request on stdin, one answer on stdout
+ * (src/net/bundle-process.ts).
+ */
 import { text } from 'node:stream/consumers';
 import { bundleAnswer } from '../../crypto/bundles/bundle-transfer.ts';
 import { inspectionAnswer } from '../../crypto/bundles/inspection-transfer.ts';

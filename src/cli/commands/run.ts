@@ -59,7 +59,9 @@ type CommandMatch = {
   readonly rest: readonly string[];
 };
 
-/** Runs the command line `argv` (without the program's name) and returns its exit code: 0 done, 1 refused, 2 misused. */
+/**
+ * Runs the command line `argv` (without the program's name) and returns its exit code: 0 done, 1 refused, 2 misused.
+ */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
     if (argv[0] === '--version') {

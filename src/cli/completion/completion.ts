@@ -70,7 +70,10 @@ export function completionCommand(root: () => CommandDef): VaultCommand {
   });
 }
 
-/** The script for the program under its name; its functions are renamed, because a script for another vault may be loaded, too. */
+/**
+ * The script for the program under its name; its functions are renamed, because a script for another vault may be
+ * loaded, too.
+ */
 function underOwnName(script: string): string {
   const name = programName();
   if (name === 'vault') return script;

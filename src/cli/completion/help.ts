@@ -1,4 +1,6 @@
-/** The output of `--help`: the commands in groups for the program itself, otherwise citty's usage followed by examples. */
+/**
+ * The output of `--help`: the commands in groups for the program itself, otherwise citty's usage followed by examples.
+ */
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
 import type { VaultCommand } from '../runtime/command.ts';

@@ -1,6 +1,6 @@
 /**
- * The vault of `vault demo`: four months in which certificates were created, imported, renewed, disabled and deleted. Each step
- * is an ordinary operation, with the clock set back to its day.
+ * The vault of `vault demo`: four months in which certificates were created, imported, renewed, disabled and deleted.
+ * Each step is an ordinary operation, with the clock set back to its day.
  */
 import { day } from '../../base/duration.ts';
 import { silentLog } from '../../base/log.ts';

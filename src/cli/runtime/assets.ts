@@ -1,4 +1,6 @@
-/** Reads the files of assets/ and the built console: embedded in the executable, or from disk when running from source. */
+/**
+ * Reads the files of assets/ and the built console: embedded in the executable, or from disk when running from source.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
@@ -12,8 +14,8 @@ export function readAsset(path: string): string {
 }
 
 /**
- * The client installer: each part in the place of the line of assets/install.sh that reads it, without the comments of that
- * file. Throws like `readAsset`.
+ * The client installer: each part in the place of the line of assets/install.sh that reads it, without the comments of
+ * that file. Throws like `readAsset`.
  */
 export function readInstaller(): string {
   const source = readAsset('install.sh').replaceAll(/^# .*\n/gm, '');

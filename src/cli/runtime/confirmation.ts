@@ -1,4 +1,7 @@
-/** Asks before a command loses something: on a terminal always, elsewhere `--yes` is needed where nothing brings it back. */
+/**
+ * Asks before a command loses something: on a terminal always, elsewhere `--yes` is needed where nothing brings it
+ * back.
+ */
 import { OperatorError } from '../../base/operator-error.ts';
 import { askYes } from '../terminal/prompt.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -1,6 +1,6 @@
 /**
- * Keeps secrets out of core dumps. Otherwise a crash would write the memory of the process, with keys and passwords, to a
- * file or a crash reporter.
+ * Keeps secrets out of core dumps. Otherwise a crash would write the memory of the process, with keys and passwords, to
+ * a file or a crash reporter.
  */
 import { writeFileSync } from 'node:fs';
 

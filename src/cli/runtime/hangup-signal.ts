@@ -11,7 +11,10 @@ export type Hangups = {
   readonly onReload: (reload: () => Promise<void>) => void;
 };
 
-/** Catches SIGHUP from now on. If it means that the terminal of the process was closed, the process ends as without this. */
+/**
+ * Catches SIGHUP from now on. If it means that the terminal of the process was closed, the process ends as without
+ * this.
+ */
 export function catchHangups(): Hangups {
   const hadTerminal = isatty(stderr);
   let isAsked = false;

@@ -1,6 +1,6 @@
 /**
- * Reads the master key from a program, such as a client of a KMS, HSM, TPM or password manager, so that no disk holds it.
- * The program runs without a shell and with a time limit, and its output is never shown.
+ * Reads the master key from a program, such as a client of a KMS, HSM, TPM or password manager, so that no disk holds
+ * it. The program runs without a shell and with a time limit, and its output is never shown.
  */
 import { access, type FileHandle } from 'node:fs/promises';
 import { second } from '../../base/duration.ts';
@@ -84,9 +84,9 @@ function isText(bytes: Buffer): boolean {
 const commandUse = { what: 'the master key command', groups: 'nothing' } as const;
 
 /**
- * The program, checked and opened once, to be run by its descriptor; undefined if it has to run by its path. A script does: an
- * interpreter opens it by name, and scripts find the files that belong to them by $0. Throws OperatorError if other users can
- * change the program or its path.
+ * The program, checked and opened once, to be run by its descriptor; undefined if it has to run by its path. A script
+ * does: an interpreter opens it by name, and scripts find the files that belong to them by $0. Throws OperatorError if
+ * other users can change the program or its path.
  */
 async function openedProgram(program: string): Promise<FileHandle | undefined> {
   refuseForeignProgram(program);

@@ -1,6 +1,6 @@
 /**
- * Loads the master keys of a process from the key file and the files beside it. Sealed files are unlocked with a passphrase
- * from a file, a systemd credential or a prompt.
+ * Loads the master keys of a process from the key file and the files beside it. Sealed files are unlocked with a
+ * passphrase from a file, a systemd credential or a prompt.
  */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -87,8 +87,8 @@ export class Unlocking {
 }
 
 /**
- * The existing keys; undefined if there is no key file. Throws OperatorError if the key file cannot be opened or the command
- * prints no key.
+ * The existing keys; undefined if there is no key file. Throws OperatorError if the key file cannot be opened or the
+ * command prints no key.
  */
 export async function openKeyring(
   settings: Pick<Settings, 'masterKeyFile' | 'masterKeyCommand' | 'credentialsDir'>,

@@ -61,10 +61,10 @@ export type OpenVaultOptions = Omit<StoreOptions, 'whenMissing'> & {
 };
 
 /**
- * Opens the vault in the data directory. In an empty directory, `whenMissing: 'create'` creates a vault and `'refuse'` fails.
- * `ask` prompts for the passphrase of the master key if no file holds it; `options` as in `vaultStore`;
- * `databaseNow` asks a database that several nodes share what time it is. Throws OperatorError, without any change, if the
- * vault cannot be opened.
+ * Opens the vault in the data directory. In an empty directory, `whenMissing: 'create'` creates a vault and `'refuse'`
+ * fails. `ask` prompts for the passphrase of the master key if no file holds it; `options` as in `vaultStore`;
+ * `databaseNow` asks a database that several nodes share what time it is. Throws OperatorError, without any change, if
+ * the vault cannot be opened.
  */
 export async function openVault(
   settings: Settings,
@@ -230,7 +230,9 @@ async function refuseWrongKey(parts: SecretsContext, settings: Settings): Promis
   }
 }
 
-/** Ends validations, waits until challenge records are removed and pending events recorded, then closes the database. */
+/**
+ * Ends validations, waits until challenge records are removed and pending events recorded, then closes the database.
+ */
 async function close(vault: Vault): Promise<void> {
   const { audit, refusals, keyUse, db, log, removals, owners, validations } = vault;
   await validations.end();

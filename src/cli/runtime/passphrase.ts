@@ -1,4 +1,6 @@
-/** Reads a passphrase from a file, standard input or the terminal; never from an argument, which other users can see. */
+/**
+ * Reads a passphrase from a file, standard input or the terminal; never from an argument, which other users can see.
+ */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import { readInput } from '../terminal/input-file.ts';

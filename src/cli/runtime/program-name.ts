@@ -1,6 +1,6 @@
 /**
- * The name of this program: `vault`, or `certificate-vault` on machines where another program is called `vault`. Sources say
- * `vault`; what people read gets the name here, when it is printed.
+ * The name of this program: `vault`, or `certificate-vault` on machines where another program is called `vault`.
+ * Sources say `vault`; what people read gets the name here, when it is printed.
  */
 import { accessSync, constants, realpathSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, join, resolve } from 'node:path';
@@ -41,8 +41,8 @@ export function nameProcess(name: string): void {
 const nameFile = '/proc/self/comm';
 
 /**
- * `vault` before the first word of a command; a test compares these with the commands. A man page writes hyphens as \-, and
- * help on a terminal begins with a color.
+ * `vault` before the first word of a command; a test compares these with the commands. A man page writes hyphens as \-,
+ * and help on a terminal begins with a color.
  */
 const commandLine =
   /(?<=^|[\s"'`(;|]|\[\d{1,2}m)vault(?= (?:(?:serve|demo|systemd\\?-unit|doctor|certificate|inspect|renewals|api\\?-key|acme\\?-client|admin|issuer|ca|acme\\?-account|dns\\?-provider|notification|audit|backup|restore|database|master\\?-key|apply|export|completion|man|licenses|version|help)(?![\w-])|COMMAND|--))/gm;
@@ -66,8 +66,8 @@ export function nameOutput(stream: NodeJS.WriteStream): void {
 }
 
 /**
- * The path to start this program by again under its name: `executable`, or the link to it that `argv0` names, by its path or in
- * a directory of PATH.
+ * The path to start this program by again under its name: `executable`, or the link to it that `argv0` names, by its
+ * path or in a directory of PATH.
  */
 export function invokedPath(argv0: string, executable: string, { PATH }: Environment): string {
   if (basename(argv0) === basename(executable)) return executable;

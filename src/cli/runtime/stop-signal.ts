@@ -12,8 +12,8 @@ export function stopSignal(): AbortSignal {
 }
 
 /**
- * Aborts at the first SIGTERM, SIGINT or SIGHUP; a second one ends the process immediately. `cleanUp` runs when the process
- * exits, however it does, except by SIGKILL.
+ * Aborts at the first SIGTERM, SIGINT or SIGHUP; a second one ends the process immediately. `cleanUp` runs when the
+ * process exits, however it does, except by SIGKILL.
  */
 export function stopAndCleanUp(cleanUp: () => void): AbortSignal {
   const stop = new AbortController();

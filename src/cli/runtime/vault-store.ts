@@ -52,7 +52,9 @@ export type StoreOptions = {
   readonly onUpgraded?: ((copy: string) => void) | undefined;
 };
 
-/** The store that the settings name. Throws OperatorError or StorageError if there is no vault, or none may be created. */
+/**
+ * The store that the settings name. Throws OperatorError or StorageError if there is no vault, or none may be created.
+ */
 export async function vaultStore(
   settings: Settings,
   world: World,

@@ -4,8 +4,8 @@ import { getRawAsset, isSea } from 'node:sea';
 import { Worker } from 'node:worker_threads';
 
 /**
- * The thread. In the executable it loads SQLite from the path `library`. Closing the database ends it; an error that ends it
- * is an uncaught exception of this process. Undefined where a thread cannot load that library.
+ * The thread. In the executable it loads SQLite from the path `library`. Closing the database ends it; an error that
+ * ends it is an uncaught exception of this process. Undefined where a thread cannot load that library.
  */
 export function startWriterThread(library?: string): Worker | undefined {
   // Outside Linux, the library was loaded from a file that is gone; another copy would drop the file locks of this one.

@@ -1,6 +1,6 @@
 /**
- * Scheduled backups run in a child process of this executable: a disk that is slow or hangs holds up neither requests nor the
- * end of the server.
+ * Scheduled backups run in a child process of this executable: a disk that is slow or hangs holds up neither requests
+ * nor the end of the server.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,8 +43,8 @@ export class BackupProcess {
   }
 
   /**
-   * As `backUpByPlan`; `signal` ends it. Throws OperatorError with the message of the child process, or if that takes longer
-   * than an hour or a previous one still hangs.
+   * As `backUpByPlan`; `signal` ends it. Throws OperatorError with the message of the child process, or if that takes
+   * longer than an hour or a previous one still hangs.
    */
   async run(signal: AbortSignal): Promise<PlanOutcome> {
     const { backups } = this.#settings;

@@ -1,4 +1,6 @@
-/** What a running server does at SIGHUP: reads its settings again, applies what it can, and names what needs a restart. */
+/**
+ * What a running server does at SIGHUP: reads its settings again, applies what it can, and names what needs a restart.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { minute } from '../../base/duration.ts';
 import { logLevels } from '../../base/log.ts';
@@ -75,8 +77,8 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
 };
 
 /**
- * Throws OperatorError if a server with these settings must not start. A server that runs with `running` does not look at the
- * backup directory that it uses: where its disk hangs, neither the reload nor the process would end.
+ * Throws OperatorError if a server with these settings must not start. A server that runs with `running` does not look
+ * at the backup directory that it uses: where its disk hangs, neither the reload nor the process would end.
  */
 export async function refuseUnusable(settings: Settings, running?: Settings): Promise<void> {
   refuseInsecureSettings(settings);
@@ -86,8 +88,8 @@ export async function refuseUnusable(settings: Settings, running?: Settings): Pr
 }
 
 /**
- * Reads the settings again and hands those in use from now on to `adopt`: `running` with what can be reloaded. Logs what
- * changed, which changes need a restart, and an error in the settings, which changes nothing.
+ * Reads the settings again and hands those in use from now on to `adopt`: `running` with what can be reloaded. Logs
+ * what changed, which changes need a restart, and an error in the settings, which changes nothing.
  */
 export async function reload(
   running: Settings,

@@ -69,8 +69,8 @@ export type RunningVault = {
   /** Adopts what a reload may change. */
   readonly adopt: (settings: Settings) => void;
   /**
-   * After `stop`: ends listeners and jobs, and `others`, which began beside them. What remains is to close the vault, which ends
-   * validations and writes what is counted.
+   * After `stop`: ends listeners and jobs, and `others`, which began beside them. What remains is to close the vault,
+   * which ends validations and writes what is counted.
    */
   readonly shutDown: (others?: readonly Promise<unknown>[]) => Promise<void>;
 };
@@ -137,8 +137,8 @@ function ownJobs(vault: Vault, stop: AbortSignal): Promise<void>[] {
 }
 
 /**
- * Starts the jobs that one node runs for all; they run until `stop` is aborted. Where nodes share the database, they run
- * on one node at a time, and `recorded` is what the others see of this one.
+ * Starts the jobs that one node runs for all; they run until `stop` is aborted. Where nodes share the database, they
+ * run on one node at a time, and `recorded` is what the others see of this one.
  */
 export function sharedJobs(
   vault: Vault,
@@ -196,8 +196,8 @@ function leadingJobs(
 }
 
 /**
- * Prints how to create the first administrator. On a terminal it prints the setup link. Otherwise stderr goes to a journal
- * that others can read, so it prints the command that creates a link.
+ * Prints how to create the first administrator. On a terminal it prints the setup link. Otherwise stderr goes to a
+ * journal that others can read, so it prints the command that creates a link.
  */
 export async function announceSetup(
   vault: Vault,

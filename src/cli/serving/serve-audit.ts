@@ -26,7 +26,9 @@ export function auditJobs(
   return jobs;
 }
 
-/** Reads the trusted certificates with the first events: a file that is gone by then is retried like a server that is. */
+/**
+ * Reads the trusted certificates with the first events: a file that is gone by then is retried like a server that is.
+ */
 function syslogSink(world: World, syslog: SyslogTarget, caFile: string | undefined): AuditSink {
   let sink: AuditSink | undefined;
   return {

@@ -1,6 +1,6 @@
 /**
- * Notifies systemd about the state of the vault (sd_notify(3)). Node has no unix datagram sockets, so systemd-notify sends
- * each message. Without systemd, or without that program, the vault runs without notifications.
+ * Notifies systemd about the state of the vault (sd_notify(3)). Node has no unix datagram sockets, so systemd-notify
+ * sends each message. Without systemd, or without that program, the vault runs without notifications.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,10 @@ const maxSend = 10 * second;
 export type Supervisor = {
   /** The watchdog interval in milliseconds; undefined without a watchdog. */
   readonly watchdogInterval: number | undefined;
-  /** Sends assignments such as READY=1, after earlier ones. Never rejects, because a failed notification must not stop the vault. */
+  /**
+   * Sends assignments such as READY=1, after earlier ones. Never rejects, because a failed notification must not stop
+   * the vault.
+   */
   readonly notify: (...assignments: readonly string[]) => Promise<void>;
 };
 

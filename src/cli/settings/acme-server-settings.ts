@@ -1,4 +1,6 @@
-/** The settings of the ACME server: where it validates challenges, which CAA records permit it to issue, and its terms. */
+/**
+ * The settings of the ACME server: where it validates challenges, which CAA records permit it to issue, and its terms.
+ */
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { ipNetworkRule, parseIpNetwork } from '../../net/ip-network.ts';

@@ -38,7 +38,9 @@ export function backupPlan(
   return directory === undefined ? undefined : { directory: resolve(directory.value), every, keep };
 }
 
-/** Throws OperatorError if this process cannot write backups to the directory of the plan, or other users can change it. */
+/**
+ * Throws OperatorError if this process cannot write backups to the directory of the plan, or other users can change it.
+ */
 export async function refuseUnusableBackups(plan: BackupPlan | undefined): Promise<void> {
   if (plan === undefined) return;
   const { directory } = plan;

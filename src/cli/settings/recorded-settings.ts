@@ -9,8 +9,8 @@ import type { Settings } from './settings.ts';
 import type { TlsSettings } from './tls-settings.ts';
 
 /**
- * What the server `instance` with these master keys records. `url` has the port that it listens on, even if the settings leave
- * the choice open.
+ * What the server `instance` with these master keys records. `url` has the port that it listens on, even if the
+ * settings leave the choice open.
  */
 export function recordedSettings(
   settings: Settings,
@@ -40,8 +40,8 @@ function readsKeysOnlyAtStart({ masterKeyFile, masterKeyCommand, credentialsDir 
 }
 
 /**
- * The settings of this command, with those of the running server in place of its own: of the one on this host, where several
- * nodes share the database.
+ * The settings of this command, with those of the running server in place of its own: of the one on this host, where
+ * several nodes share the database.
  */
 export async function settingsInUse(vault: DatabaseContext, settings: Settings): Promise<Settings> {
   const servers = await servingServers(vault.db.reader);

@@ -1,11 +1,15 @@
 /**
- * The environment variables of settings: CERTVAULT_…, and VAULT_…, which HashiCorp's vault on the same machine uses, too.
+ * The environment variables of settings: CERTVAULT_…, and VAULT_…, which HashiCorp's vault on the same machine uses,
+ * too.
  */
 import { logLevels } from '../../base/log.ts';
 import type { Environment } from '../terminal/terminal.ts';
 import type { Found } from './setting-values.ts';
 
-/** The settings with a VAULT_ variable that HashiCorp's vault also reads, and which of its values are meant for this one. */
+/**
+ * The settings with a VAULT_ variable that HashiCorp's vault also reads, and which of its values are meant for this
+ * one.
+ */
 const shared: Readonly<Record<string, (value: string) => boolean>> = {
   'log-level': (value) => logLevels.some((level) => level === value),
 };

@@ -9,8 +9,8 @@ import { sections } from '../../domain/desired-state/desired-sections.ts';
 import { refuseForeignSettings } from '../terminal/private-files.ts';
 
 /**
- * The values in the file by key; none if the file does not exist and `mustExist` is false. Throws OperatorError for a file
- * that cannot be read, is not YAML, or has a key that is not in `known`.
+ * The values in the file by key; none if the file does not exist and `mustExist` is false. Throws OperatorError for a
+ * file that cannot be read, is not YAML, or has a key that is not in `known`.
  */
 export async function readSettingsFile(
   path: string,
@@ -70,7 +70,9 @@ export async function readSettingsFile(
   return { path, values };
 }
 
-/** Rejects with the error of the system if its disk fails. The file of another user's vault does not exist for this one. */
+/**
+ * Rejects with the error of the system if its disk fails. The file of another user's vault does not exist for this one.
+ */
 async function mayExist(path: string): Promise<boolean> {
   try {
     await stat(path);

@@ -1,6 +1,6 @@
 /**
- * The table of settings, the source of flags, environment variables, settings file keys and defaults. A flag overrides the
- * environment, which overrides the settings file, which overrides the default.
+ * The table of settings, the source of flags, environment variables, settings file keys and defaults. A flag overrides
+ * the environment, which overrides the settings file, which overrides the default.
  */
 
 import { isIP } from 'node:net';
@@ -157,7 +157,9 @@ export type Settings = MasterKeySettings &
 
 const names = [...Object.keys(commonOptions), ...Object.keys(serveOptions)] as SettingName[];
 
-/** Reads the settings from flags, environment and settings file. Throws OperatorError that names the invalid setting. */
+/**
+ * Reads the settings from flags, environment and settings file. Throws OperatorError that names the invalid setting.
+ */
 export async function readSettings(flags: Flags, environment: Environment): Promise<Settings> {
   const flag = (name: SettingName) => found(text(flags[name]), `--${name}`);
   const inEnvironment = (name: SettingName) => settingInEnvironment(name, environment);

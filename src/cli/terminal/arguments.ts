@@ -13,7 +13,10 @@ export type OptionSpec = {
   readonly required?: boolean;
   /** May be repeated; all values are kept. */
   readonly multiple?: boolean;
-  /** A positional argument; they are filled in the order of the table. With `or-flag` it may be given as an option instead. */
+  /**
+   * A positional argument; they are filled in the order of the table. With `or-flag` it may be given as an option
+   * instead.
+   */
   readonly positional?: true | 'or-flag';
   /** The one-letter form. */
   readonly short?: string;

@@ -8,7 +8,10 @@ import type { Terminal } from './terminal.ts';
 /** Certificates and keys are small; a larger file is the wrong one. */
 export const largestInput = 1024 * 1024;
 
-/** The bytes of the file. Throws OperatorError if it cannot be read and `payload_too_large` if it exceeds `largest` bytes. */
+/**
+ * The bytes of the file. Throws OperatorError if it cannot be read and `payload_too_large` if it exceeds `largest`
+ * bytes.
+ */
 export async function readInput(
   path: string,
   terminal: Pick<Terminal, 'stdin'>,

@@ -6,8 +6,9 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { describeSystemError } from '../../base/system-error.ts';
 
 /**
- * Writes the content with mode 0600 and returns what the file has then. Throws OperatorError if the file exists or cannot be
- * written; no part of it stays behind. No draft is used, because memory sticks have file systems without links.
+ * Writes the content with mode 0600 and returns what the file has then. Throws OperatorError if the file exists or
+ * cannot be written; no part of it stays behind. No draft is used, because memory sticks have file systems without
+ * links.
  */
 export function writeNewPrivateFile(path: string, content: string): Buffer {
   const file = created(path);

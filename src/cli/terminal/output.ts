@@ -13,7 +13,9 @@ export function jsonText(value: unknown): string {
   return `${escapedJson(JSON.stringify(value, null, 2))}\n`;
 }
 
-/** The output of `jsonText` for all pages as one array, in pieces, so that printing starts before all pages are read. */
+/**
+ * The output of `jsonText` for all pages as one array, in pieces, so that printing starts before all pages are read.
+ */
 export async function* jsonPieces(pages: AsyncIterable<readonly unknown[]>): AsyncGenerator<string> {
   let before = '[';
   for await (const page of pages) {

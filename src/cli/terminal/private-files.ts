@@ -1,6 +1,6 @@
 /**
- * Checks owner and mode of everything that holds secrets: a directory, key or database that other users own, or can read or
- * write, is refused with the command that fixes it. Windows has other permissions and is not checked.
+ * Checks owner and mode of everything that holds secrets: a directory, key or database that other users own, or can
+ * read or write, is refused with the command that fixes it. Windows has other permissions and is not checked.
  */
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -70,8 +70,8 @@ export function refuseExposedVault(places: PrivatePlaces, whenMissing: 'create' 
 }
 
 /**
- * Throws OperatorError if other users can read or write a key file that the vault reads. Root may own the file and share it
- * with the vault's user through a group, as Debian does with `ssl-cert`.
+ * Throws OperatorError if other users can read or write a key file that the vault reads. Root may own the file and
+ * share it with the vault's user through a group, as Debian does with `ssl-cert`.
  */
 export function refuseExposedKeyFile(path: string): void {
   const caller = callerOf();
@@ -81,8 +81,9 @@ export function refuseExposedKeyFile(path: string): void {
 }
 
 /**
- * Throws OperatorError if other users can change the settings file. They may read it, and root may own it. Who runs a command
- * of another user's vault is told to run it as that user: a file that changed its owner would lock the service out.
+ * Throws OperatorError if other users can change the settings file. They may read it, and root may own it. Who runs a
+ * command of another user's vault is told to run it as that user: a file that changed its owner would lock the service
+ * out.
  */
 export async function refuseForeignSettings(path: string, dataDir: string): Promise<void> {
   const caller = callerOf();

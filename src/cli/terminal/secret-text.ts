@@ -1,6 +1,6 @@
 /**
- * Reads passwords and passphrases from files. Some editors add a byte order mark, some write UTF-16, and most end the line
- * with a line break.
+ * Reads passwords and passphrases from files. Some editors add a byte order mark, some write UTF-16, and most end the
+ * line with a line break.
  */
 import { Secret } from '../../base/secret.ts';
 
@@ -19,8 +19,8 @@ function textOf(content: Buffer): string {
 }
 
 /**
- * The text, and with a byte order mark also the text that versions up to 0.1.0 read, so that what they sealed still opens.
- * Undefined for an empty file.
+ * The text, and with a byte order mark also the text that versions up to 0.1.0 read, so that what they sealed still
+ * opens. Undefined for an empty file.
  */
 export function secretReadings(content: Buffer): Readings | undefined {
   const text = textOf(content);

@@ -1,6 +1,7 @@
 /**
- * The tables of all lists. On a terminal a table fits its width: lists are shortened, times lose their seconds, texts are
- * cut. Elsewhere nothing is cut and lists are separated by spaces, for grep, awk and `less -S`. A row is always one line.
+ * The tables of all lists. On a terminal a table fits its width: lists are shortened, times lose their seconds, texts
+ * are cut. Elsewhere nothing is cut and lists are separated by spaces, for grep, awk and `less -S`. A row is always one
+ * line.
  */
 import { printable } from '../../base/printable-text.ts';
 import { jsonText } from './output.ts';
@@ -65,7 +66,10 @@ export function printTable(
   stdout.write(table(columns, rows, width));
 }
 
-/** A table with a header, columns two spaces apart, at most `width` columns wide. Unprintable characters are shown as `?`. */
+/**
+ * A table with a header, columns two spaces apart, at most `width` columns wide. Unprintable characters are shown as
+ * `?`.
+ */
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],

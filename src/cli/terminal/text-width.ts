@@ -1,4 +1,7 @@
-/** How many columns of a terminal a text takes, and texts cut to fit: wide characters take two columns, combining ones none. */
+/**
+ * How many columns of a terminal a text takes, and texts cut to fit: wide characters take two columns, combining ones
+ * none.
+ */
 
 /** Text in which each character takes one column; most cells are, and need no segmentation. */
 const plain = /^[\u0020-\u007e]*$/;

@@ -1,6 +1,6 @@
 /**
- * Private keys as encrypted PKCS#8 (RFC 5958 §3), which OpenSSL and others read without the vault. Node encrypts with 2,048
- * rounds of PBKDF2 and cannot be given more, so the file is encoded here.
+ * Private keys as encrypted PKCS#8 (RFC 5958 §3), which OpenSSL and others read without the vault. Node encrypts with
+ * 2,048 rounds of PBKDF2 and cannot be given more, so the file is encoded here.
  */
 import { createCipheriv, createPrivateKey, type KeyObject, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -9,7 +9,10 @@ import type { World } from '../../base/world.ts';
 import { integer, nothing, objectIdentifier, octetString, sequence } from '../der.ts';
 import { encodePem, pemText, readPemBlocks } from '../pem.ts';
 
-/** About a second for each guess on one core. Argon2id and scrypt resist better, but many programs do not read them here. */
+/**
+ * About a second for each guess on one core. Argon2id and scrypt resist better, but many programs do not read them
+ * here.
+ */
 const rounds = 2_000_000;
 
 const label = 'ENCRYPTED PRIVATE KEY';
@@ -43,8 +46,8 @@ export async function encryptedKeyPem(
 export type EncryptedKeyError = 'not-encrypted' | 'no-key' | 'wrong-passphrase';
 
 /**
- * The private key in a PEM file that any of the passphrases opens, or why there is none. OpenSSL reports a wrong passphrase and a
- * damaged file alike. The key derivation runs on the calling thread, so only commands may call this.
+ * The private key in a PEM file that any of the passphrases opens, or why there is none. OpenSSL reports a wrong
+ * passphrase and a damaged file alike. The key derivation runs on the calling thread, so only commands may call this.
  */
 export function openEncryptedKey(
   file: Buffer,

@@ -42,7 +42,9 @@ const understood =
 
 const alternativeNames = '2.5.29.17';
 
-/** The objects in order. Throws `invalid_request` for a damaged or unknown file and `payload_too_large` for too many. */
+/**
+ * The objects in order. Throws `invalid_request` for a damaged or unknown file and `payload_too_large` for too many.
+ */
 export async function inspectedObjects(
   { name, bytes }: BundleSource,
   password: Secret<string> | undefined,

@@ -52,8 +52,8 @@ export type InspectionInput = {
 };
 
 /**
- * Describes the file. No part of a private key is in the result. Throws as `inspectedObjects`; the file determines how long
- * this takes, so read untrusted files through `inspectApart`.
+ * Describes the file. No part of a private key is in the result. Throws as `inspectedObjects`; the file determines how
+ * long this takes, so read untrusted files through `inspectApart`.
  */
 export async function inspect({ source, password, host, now }: InspectionInput): Promise<Inspection> {
   const objects = await inspectedObjects({ ...source, name: printable(source.name) }, password);

@@ -1,6 +1,6 @@
 /**
- * The key derivation of PKCS#12 (RFC 7292 §B.2), which node:crypto does not have: for the MAC of every file, and for the
- * encryption of legacy ones.
+ * The key derivation of PKCS#12 (RFC 7292 §B.2), which node:crypto does not have: for the MAC of every file, and for
+ * the encryption of legacy ones.
  */
 import { hash } from 'node:crypto';
 import type { Secret } from '../../base/secret.ts';

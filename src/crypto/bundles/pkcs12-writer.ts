@@ -1,6 +1,6 @@
 /**
- * Writes PKCS#12 files (RFC 7292) with a certificate, its chain and its private key. The same contents and password give
- * the same bytes: salts and initialization vectors are derived from the private key instead of drawn at random.
+ * Writes PKCS#12 files (RFC 7292) with a certificate, its chain and its private key. The same contents and password
+ * give the same bytes: salts and initialization vectors are derived from the private key instead of drawn at random.
  */
 import { createCipheriv, createHash, createHmac, hkdf, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -21,8 +21,8 @@ import {
 import { pkcs12Key } from './pkcs12-key.ts';
 
 /**
- * `aes256`: AES-256-CBC with PBKDF2 and HMAC-SHA-256, and an SHA-256 MAC; the form of OpenSSL 3. `legacy`: triple DES and
- * an SHA-1 MAC, for programs that read nothing newer.
+ * `aes256`: AES-256-CBC with PBKDF2 and HMAC-SHA-256, and an SHA-256 MAC; the form of OpenSSL 3. `legacy`: triple DES
+ * and an SHA-1 MAC, for programs that read nothing newer.
  */
 export const keystoreEncryptions = ['aes256', 'legacy'] as const;
 export type KeystoreEncryption = (typeof keystoreEncryptions)[number];
@@ -71,8 +71,8 @@ type Sealing = {
 type Salts = { readonly take: (size: number) => Buffer };
 
 /**
- * The file. The password has at least one character. The key derivation runs on libuv's threads, and in slices of half a
- * millisecond on the event loop; it takes about 20 ms.
+ * The file. The password has at least one character. The key derivation runs on libuv's threads, and in slices of half
+ * a millisecond on the event loop; it takes about 20 ms.
  */
 export async function writePkcs12(
   world: Pick<World, 'turn'>,
@@ -99,8 +99,8 @@ export async function writePkcs12(
 }
 
 /**
- * Salts from a function of the private key and everything that shapes the file, so that no two different files share one.
- * To people without the private key they look random: they can neither predict them nor test a password with them.
+ * Salts from a function of the private key and everything that shapes the file, so that no two different files share
+ * one. To people without the private key they look random: they can neither predict them nor test a password with them.
  */
 async function saltsFor(
   { name, certificates, privateKey }: KeystoreContents,
@@ -190,7 +190,9 @@ function keyBag({ name, certificates: [leaf], privateKey }: KeystoreContents, se
   return sequence(oids.shroudedKeyBag, explicit(0, value), namesOf(name, leaf));
 }
 
-/** The attributes that tie key and leaf together: both have the same id, which is the SHA-1 of the leaf by convention. */
+/**
+ * The attributes that tie key and leaf together: both have the same id, which is the SHA-1 of the leaf by convention.
+ */
 function namesOf(name: string, leaf: Buffer): Buffer {
   const id = createHash('sha1').update(leaf).digest();
   return setOf(

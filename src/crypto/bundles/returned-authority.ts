@@ -1,6 +1,7 @@
 /**
  * Reads what a company's CA sends back for a request of the vault: the certificate of the vault's key, the company's
- * intermediates and its root, in one PEM file in any order. The cost is bounded by the size of the file and by ten certificates.
+ * intermediates and its root, in one PEM file in any order. The cost is bounded by the size of the file and by ten
+ * certificates.
  */
 import { day } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
@@ -29,8 +30,8 @@ export type ReturnedAuthority = {
 };
 
 /**
- * The chain in the file for this key (SPKI DER), which is valid at `now` (UTC milliseconds). Throws `invalid_request` that says
- * what is wrong and what to do.
+ * The chain in the file for this key (SPKI DER), which is valid at `now` (UTC milliseconds). Throws `invalid_request`
+ * that says what is wrong and what to do.
  */
 export function readReturnedAuthority(file: Buffer, publicKey: Buffer, now: number): ReturnedAuthority {
   const certificates = certificatesIn(file);
@@ -110,7 +111,9 @@ function noCertificate(file: Buffer, label: string | undefined): Problem {
 
 type IsIssuedBy = (one: AuthorityCertificate, other: AuthorityCertificate) => boolean;
 
-/** Whether names and signature match (RFC 5280 §6.1.3). Each pair is verified once, however many ways lead through it. */
+/**
+ * Whether names and signature match (RFC 5280 §6.1.3). Each pair is verified once, however many ways lead through it.
+ */
 function issuing(certificates: readonly AuthorityCertificate[]): IsIssuedBy {
   const known = new Map<string, boolean>();
   return (one, other) => {

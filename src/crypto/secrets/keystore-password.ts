@@ -6,8 +6,9 @@ import { Secret } from '../../base/secret.ts';
 const maxCharacters = 128;
 
 /**
- * The password. Throws `invalid_request` if it is empty, which programs encode in two different ways, too long, or contains
- * control characters, which people cannot enter again. Nothing is normalized: programs that read the file don't do it either.
+ * The password. Throws `invalid_request` if it is empty, which programs encode in two different ways, too long, or
+ * contains control characters, which people cannot enter again. Nothing is normalized: programs that read the file
+ * don't do it either.
  */
 export function keystorePassword(text: string): Secret<string> {
   const hint = `Use 1 to ${maxCharacters} characters.`;

@@ -1,4 +1,6 @@
-/** Checks the certificate that a server presents for a tls-alpn-01 challenge (RFC 8737 §3, for addresses RFC 8738 §6). */
+/**
+ * Checks the certificate that a server presents for a tls-alpn-01 challenge (RFC 8737 §3, for addresses RFC 8738 §6).
+ */
 import { hash } from 'node:crypto';
 import type { Identifier } from '../../base/identifier.ts';
 import { DerError, DerReader, derTags } from '../der-reader.ts';

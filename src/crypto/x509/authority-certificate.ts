@@ -1,6 +1,6 @@
 /**
- * Reads the certificate of a CA that someone else sent, as strictly as verifiers do, in time linear in its bytes: its key and
- * its signature are checked before OpenSSL sees them.
+ * Reads the certificate of a CA that someone else sent, as strictly as verifiers do, in time linear in its bytes: its
+ * key and its signature are checked before OpenSSL sees them.
  */
 import type { X509Certificate } from 'node:crypto';
 import { DerError, DerReader, derTags, dottedIdentifier } from '../der-reader.ts';
@@ -36,7 +36,10 @@ const keyUsage = '551d0f';
 const extendedKeyUsage = '551d25';
 const nameConstraints = '551d1e';
 const policyConstraints = '551d24';
-/** Of critical extensions, those that are read here, and those of policies, which the certificates of the vault do not have. */
+/**
+ * Of critical extensions, those that are read here, and those of policies, which the certificates of the vault do not
+ * have.
+ */
 const known = new Set([
   ...[basicConstraints, keyUsage, extendedKeyUsage, nameConstraints, policyConstraints],
   ...['551d0e', '551d11', '551d1f', '551d20', '551d21', '551d23', '551d36'],

@@ -13,8 +13,8 @@ export type AuthorityRequest = {
 };
 
 /**
- * A request (DER) for a CA certificate that signs certificates and CRLs. CAs that copy the extensions of requests need nothing
- * else; others have a template for subordinate CAs.
+ * A request (DER) for a CA certificate that signs certificates and CRLs. CAs that copy the extensions of requests need
+ * nothing else; others have a template for subordinate CAs.
  */
 export async function authorityRequest({
   commonName,

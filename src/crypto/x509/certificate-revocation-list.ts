@@ -1,13 +1,16 @@
 /**
- * Certificate revocation lists (RFC 5280 §5), encoded here: the library builds an object for each part of each entry, which
- * takes seconds for 100,000 entries and cannot be done in portions.
+ * Certificate revocation lists (RFC 5280 §5), encoded here: the library builds an object for each part of each entry,
+ * which takes seconds for 100,000 entries and cannot be done in portions.
  */
 import { explicit, fromHex, implicit, integer, sequence, tagged } from '../der.ts';
 import { opened, type SigningAuthority } from './signing-authority.ts';
 import type { X509Issuer } from './x509-issuance.ts';
 import { extension, time } from './x509-values.ts';
 
-/** A revoked certificate: its serial number in hexadecimal, a reason of §5.3.1, and when it was revoked (UTC milliseconds). */
+/**
+ * A revoked certificate: its serial number in hexadecimal, a reason of §5.3.1, and when it was revoked (UTC
+ * milliseconds).
+ */
 export type CrlEntry = { readonly serial: string; readonly reason: number; readonly revokedAt: number };
 
 export type CrlTerms = {
@@ -24,8 +27,8 @@ const crlNumber = Buffer.from('0603551d14', 'hex');
 const reasonCode = Buffer.from('0603551d15', 'hex');
 
 /**
- * The DER of a list that the issuer signs; `entries` are encoded with `crlEntry`. The signature is computed on libuv's threads.
- * Throws a plain error if the issuer's key has an unsupported type or is not that of its certificate.
+ * The DER of a list that the issuer signs; `entries` are encoded with `crlEntry`. The signature is computed on libuv's
+ * threads. Throws a plain error if the issuer's key has an unsupported type or is not that of its certificate.
  */
 export async function issueCrl(
   issuer: SigningAuthority | X509Issuer,

@@ -1,6 +1,7 @@
 /**
- * Reads the names to which a CA certificate confines what is issued below it (RFC 5280 §4.2.1.10). Kinds of names that no
- * certificate of the vault has are left out; constraints on subjects and constraints that cannot be understood are refused.
+ * Reads the names to which a CA certificate confines what is issued below it (RFC 5280 §4.2.1.10). Kinds of names that
+ * no certificate of the vault has are left out; constraints on subjects and constraints that cannot be understood are
+ * refused.
  */
 import { DerError, DerReader, derTags } from '../der-reader.ts';
 import { RequestRefused } from './request-refused.ts';

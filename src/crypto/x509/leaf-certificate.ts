@@ -64,7 +64,9 @@ const sides = { server: [serverAuth], client: [clientAuth], both: [serverAuth, c
 
 const rsaEncryption = objectIdentifier('1.2.840.113549.1.1.1');
 
-/** KeyUsage as a BIT STRING without its trailing zeros: digitalSignature, with or without keyEncipherment (§4.2.1.3). */
+/**
+ * KeyUsage as a BIT STRING without its trailing zeros: digitalSignature, with or without keyEncipherment (§4.2.1.3).
+ */
 const signs = tagged(0x03, Buffer.of(7, 0x80));
 const signsAndEnciphers = tagged(0x03, Buffer.of(5, 0xa0));
 
@@ -81,8 +83,9 @@ const version = explicit(0, integer(2));
 const basicConstraints = criticalExtension(extensions.basicConstraints, sequence());
 
 /**
- * A leaf (DER) with these names. If no DNS name fits into a common name and no subject is given, the subject is empty and the
- * names are critical (RFC 5280 §4.2.1.6). Throws a plain error if it would outlive its issuer, and as `SigningAuthority`.
+ * A leaf (DER) with these names. If no DNS name fits into a common name and no subject is given, the subject is empty
+ * and the names are critical (RFC 5280 §4.2.1.6). Throws a plain error if it would outlive its issuer, and as
+ * `SigningAuthority`.
  */
 export async function issueLeaf(request: LeafRequest): Promise<Buffer> {
   const { publicKey, serial, notBefore, notAfter } = request;

@@ -1,6 +1,6 @@
 /**
- * The extension that confines a CA to names (RFC 5280 §4.2.1.10). What is permitted neither as a domain nor as a network is
- * excluded, so that a CA for domains issues for no IP address, and a CA for networks for no domain.
+ * The extension that confines a CA to names (RFC 5280 §4.2.1.10). What is permitted neither as a domain nor as a
+ * network is excluded, so that a CA for domains issues for no IP address, and a CA for networks for no domain.
  */
 import { implicit, sequence, tagged } from '../der.ts';
 
@@ -24,7 +24,10 @@ const ip = 7;
 /** All IPv4 and all IPv6 addresses. */
 const anyAddress = [4, 16].map((size) => ({ bytes: Array<number>(size).fill(0), length: 0 }));
 
-/** A top-level domain that never exists (RFC 6761 §6.4): there is no other way to permit no name that all verifiers know. */
+/**
+ * A top-level domain that never exists (RFC 6761 §6.4): there is no other way to permit no name that all verifiers
+ * know.
+ */
 const noDomain = ['invalid'];
 
 /** The DER of the extension's value. */

@@ -17,8 +17,8 @@ export function isPubliclyTrusted(
 }
 
 /**
- * The name of one of the roots (PEM) that signed the leaf, through the intermediates, and all of them are valid at `now` (UTC
- * milliseconds). The roots are those built into Node, which come from Mozilla, never those of this host.
+ * The name of one of the roots (PEM) that signed the leaf, through the intermediates, and all of them are valid at
+ * `now` (UTC milliseconds). The roots are those built into Node, which come from Mozilla, never those of this host.
  */
 export function publicRootOf(
   leaf: X509Certificate,

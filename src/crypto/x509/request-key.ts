@@ -1,6 +1,6 @@
 /**
- * Which keys and signatures a certificate signing request may have. Compared as bytes before OpenSSL sees them: an RSA key with a
- * huge exponent or a curve with parameters of its own would keep it busy.
+ * Which keys and signatures a certificate signing request may have. Compared as bytes before OpenSSL sees them: an RSA
+ * key with a huge exponent or a curve with parameters of its own would keep it busy.
  */
 import { DerError, DerReader, derTags, dottedIdentifier } from '../der-reader.ts';
 import { RequestRefused } from './request-refused.ts';
@@ -82,7 +82,9 @@ export function signatureHash(algorithm: Buffer, publicKey: Buffer): string | nu
   return found.hash;
 }
 
-/** Throws RequestRefused for a signature (AlgorithmIdentifier as DER) with a broken hash, or of an unknown algorithm. */
+/**
+ * Throws RequestRefused for a signature (AlgorithmIdentifier as DER) with a broken hash, or of an unknown algorithm.
+ */
 export function refuseWeakSignature(algorithm: Buffer): void {
   acceptedSignature(algorithm);
 }

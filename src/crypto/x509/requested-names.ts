@@ -1,6 +1,6 @@
 /**
- * The names that a certificate signing request asks for (RFC 2985 §5.4.2, RFC 5280 §4.2.1.6): those of its subjectAltName, and
- * its common name if that is a host name. Other requested extensions are the CA's to decide.
+ * The names that a certificate signing request asks for (RFC 2985 §5.4.2, RFC 5280 §4.2.1.6): those of its
+ * subjectAltName, and its common name if that is a host name. Other requested extensions are the CA's to decide.
  */
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { parseEmail, parseUri } from '../../base/leaf-names.ts';
@@ -40,7 +40,10 @@ const otherNames: Readonly<Record<number, string>> = {
   136: 'another type (registeredID)',
 };
 
-/** Reads the subject and the attributes. Throws RequestRefused for names and extensions that no CA here can issue, and DerError. */
+/**
+ * Reads the subject and the attributes. Throws RequestRefused for names and extensions that no CA here can issue, and
+ * DerError.
+ */
 export function requestedNames(subject: DerReader, attributes: DerReader | undefined): RequestedNames {
   const commonName = commonNameIn(subject);
   const names = { domains: [] as Identifier[], uris: [] as string[], emails: [] as string[] };

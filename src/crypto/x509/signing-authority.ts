@@ -55,7 +55,10 @@ export class SigningAuthority {
     return this.#algorithm.identifier;
   }
 
-  /** What is signed (DER), with algorithm and signature behind it. Signatures that take long are computed on libuv's threads. */
+  /**
+   * What is signed (DER), with algorithm and signature behind it. Signatures that take long are computed on libuv's
+   * threads.
+   */
   async signed(content: Buffer): Promise<Buffer> {
     const { identifier, digest } = this.#algorithm;
     const signature = this.#isQuick

@@ -1,6 +1,6 @@
 /**
- * Reads certificate signing requests (PKCS#10, RFC 2986) of strangers: their proof of possession, their key and the names they
- * ask for. The cost is bounded by the size: the key is checked before OpenSSL verifies a signature with it.
+ * Reads certificate signing requests (PKCS#10, RFC 2986) of strangers: their proof of possession, their key and the
+ * names they ask for. The cost is bounded by the size: the key is checked before OpenSSL verifies a signature with it.
  */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
@@ -130,7 +130,10 @@ function opened(publicKey: Buffer): KeyObject {
   }
 }
 
-/** Whether two accepted requests (PEM; null for none) ask for the same key, names and common name, so that either will do. */
+/**
+ * Whether two accepted requests (PEM; null for none) ask for the same key, names and common name, so that either will
+ * do.
+ */
 export function isSameRequest(one: string | null, other: string | null): boolean {
   if (one === other) return true;
   if (one === null || other === null) return false;

@@ -47,8 +47,8 @@ export async function issueRoot(request: RootRequest): Promise<Buffer> {
 }
 
 /**
- * An intermediate (DER) that may sign only leaves, unless its path length is given. Throws a plain error if it would outlive its issuer, or if the
- * issuer's key does not match its certificate.
+ * An intermediate (DER) that may sign only leaves, unless its path length is given. Throws a plain error if it would
+ * outlive its issuer, or if the issuer's key does not match its certificate.
  */
 export async function issueIntermediate(request: IntermediateRequest): Promise<Buffer> {
   const { commonName, publicKey, issuer, pathLength = 0, permitted, ...terms } = request;
@@ -65,7 +65,8 @@ export type CrossRequest = X509Terms &
   };
 
 /**
- * The certificate (DER) of a root by another root, for clients that trust only that one. Throws like `issueIntermediate`.
+ * The certificate (DER) of a root by another root, for clients that trust only that one. Throws like
+ * `issueIntermediate`.
  */
 export async function issueCrossCertificate(request: CrossRequest): Promise<Buffer> {
   const { root, issuer, pathLength, permitted, ...terms } = request;
@@ -111,7 +112,9 @@ async function signAs(x509: X509Library, issuer: X509Issuer, draft: X509Draft): 
   return sign(x509, { ...draft, extensions }, certificate.subjectName, issuer.privateKey);
 }
 
-/** The identifier that the issuer's certificate gives its key (RFC 5280 §4.2.1.1); other CAs compute it in other ways. */
+/**
+ * The identifier that the issuer's certificate gives its key (RFC 5280 §4.2.1.1); other CAs compute it in other ways.
+ */
 async function authorityKeyIdentifier(
   x509: X509Library,
   issuer: InstanceType<X509Library['X509Certificate']>,

@@ -1,6 +1,6 @@
 /**
- * Tags on the accounts of ACME clients, as those on API keys (row-tags.ts): an account with the key of a stranger could order what its
- * client may order.
+ * Tags on the accounts of ACME clients, as those on API keys (row-tags.ts): an account with the key of a stranger could
+ * order what its client may order.
  */
 import type { Integrity } from '../../base/integrity.ts';
 import { requireIntegrity } from '../../base/integrity.ts';

@@ -57,7 +57,10 @@ export function hashIn(link: Buffer): Buffer {
   return link.length > hashSize ? link.subarray(0, hashSize) : link;
 }
 
-/** The stored link for a hash: the hash, the tag over it and over the tag of the row that the event records, and that tag. */
+/**
+ * The stored link for a hash: the hash, the tag over it and over the tag of the row that the event records, and that
+ * tag.
+ */
 export function taggedLink(integrity: Integrity, hash: Buffer, row: Buffer = noRow): Buffer {
   return Buffer.concat([hash, integrity.tag('audit event', tagText(hash, row)), row]);
 }

@@ -35,8 +35,8 @@ function insertionOf(count: number) {
 }
 
 /**
- * Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. Returns the new end;
- * `known` is an event that the log must still have (`chainEnd`).
+ * Adds events in order, each chained to its predecessor and tagged, and updates the sealed end of the log. Returns the
+ * new end; `known` is an event that the log must still have (`chainEnd`).
  */
 export async function insertAuditEvents(
   writer: EventWriter,
@@ -50,8 +50,8 @@ export async function insertAuditEvents(
 }
 
 /**
- * The same where `before`, the end of the log, is known: gives all statements to the connection, which executes them in this
- * order, before the first has ended.
+ * The same where `before`, the end of the log, is known: gives all statements to the connection, which executes them in
+ * this order, before the first has ended.
  */
 export function sendAuditEvents(
   writer: EventWriter,
@@ -95,8 +95,8 @@ export function sendAuditEvents(
 const recordAction = 'integrity.row';
 
 /**
- * The events of a transaction with the tags of the rows that it wrote: each goes to the last event that names its row, or to an
- * event of its own before them. Throws if there is no event at all, which is a bug.
+ * The events of a transaction with the tags of the rows that it wrote: each goes to the last event that names its row,
+ * or to an event of its own before them. Throws if there is no event at all, which is a bug.
  */
 export function withRows(
   events: readonly NewAuditEvent[],

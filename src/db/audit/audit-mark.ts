@@ -25,8 +25,8 @@ export async function readMark(reader: QueryRunner, integrity: Integrity): Promi
 
 /**
  * Where the next event goes; call it in the transaction that adds the event. The id is greater than all existing ids
- * and that of the mark, and the event is chained to the event of the mark. If the log has stepped back behind `known`, the
- * event is chained to that one instead, so that the gap stays visible.
+ * and that of the mark, and the event is chained to the event of the mark. If the log has stepped back behind `known`,
+ * the event is chained to that one instead, so that the gap stays visible.
  */
 export async function chainEnd(
   writer: QueryRunner,

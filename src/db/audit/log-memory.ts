@@ -1,6 +1,6 @@
 /**
- * The end of the audit log as this process last saw it. The sealed mark is a row of the database: an attacker can save it, and
- * put it back after deleting the events above it. A process that remembers a later end notices that.
+ * The end of the audit log as this process last saw it. The sealed mark is a row of the database: an attacker can save
+ * it, and put it back after deleting the events above it. A process that remembers a later end notices that.
  */
 import type { ChainEnd } from './audit-chain.ts';
 

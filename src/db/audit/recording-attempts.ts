@@ -30,8 +30,8 @@ export class RecordingAttempts {
   }
 
   /**
-   * Rejects with the error of an attempt if the last events could not be recorded, and a write still fails. A failed attempt
-   * counts for a second.
+   * Rejects with the error of an attempt if the last events could not be recorded, and a write still fails. A failed
+   * attempt counts for a second.
    */
   async require({ elapsed }: Pick<World, 'elapsed'>): Promise<void> {
     if (this.#canRecord) return;

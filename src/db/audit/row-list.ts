@@ -1,4 +1,7 @@
-/** All rows that grant rights, with what their tags and the audit log say of them, for `vault audit verify` and `vault doctor`. */
+/**
+ * All rows that grant rights, with what their tags and the audit log say of them, for `vault audit verify` and `vault
+ * doctor`.
+ */
 import { sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { Reader } from '../database.ts';
@@ -19,7 +22,9 @@ export type ListedRow = {
   /** How people name it, such as `API key 3 (web)`. */
   readonly label: string;
   readonly tag: Buffer | null;
-  /** `forged`: the tag is not that of the row; `old`: the log records another state; `unrecorded`: the log records none. */
+  /**
+   * `forged`: the tag is not that of the row; `old`: the log records another state; `unrecorded`: the log records none.
+   */
   readonly state: 'current' | 'forged' | 'old' | 'unrecorded';
   /** The current secret of a key or client that is not revoked. */
   readonly secret?: string | undefined;

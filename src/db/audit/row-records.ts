@@ -1,8 +1,8 @@
 /**
- * How the audit log records the rows that grant rights: the link of the event that tells of a change of such a row carries the
- * row's new tag. A row with another tag than that of the newest such event is refused, so an older row that is put back is of no use as
- * long as the log stands. A row that no event records still counts, because a lost log must not stop all clients; `vault audit verify`
- * names it.
+ * How the audit log records the rows that grant rights: the link of the event that tells of a change of such a row
+ * carries the row's new tag. A row with another tag than that of the newest such event is refused, so an older row that
+ * is put back is of no use as long as the log stands. A row that no event records still counts, because a lost log must
+ * not stop all clients; `vault audit verify` names it.
  */
 import { type AliasedRawBuilder, type Expression, sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
@@ -32,8 +32,8 @@ export function recordedLink<Alias extends string = 'recorded'>(
 export type RowState = Recorded & { readonly tag: Buffer | null | undefined };
 
 /**
- * Whether the log records a row in this state last (`current`), in another one (`old`), or in none: its events were removed, or
- * not written by the vault.
+ * Whether the log records a row in this state last (`current`), in another one (`old`), or in none: its events were
+ * removed, or not written by the vault.
  */
 export function recordState(
   integrity: Integrity,
@@ -44,8 +44,8 @@ export function recordState(
 }
 
 /**
- * Whether the log records the row as it is, in a transaction that may have changed it: its own events come into the log at its
- * end.
+ * Whether the log records the row as it is, in a transaction that may have changed it: its own events come into the log
+ * at its end.
  */
 export function isRecorded(writer: Writer, integrity: Integrity, resource: string, row: RowState): boolean {
   const own = writer.rows.get(resource);
@@ -62,7 +62,10 @@ const newest = compiledQuery((db, resource: Expression<string>) =>
     .limit(sql.lit(1)),
 );
 
-/** The newest event that records the row of this name, and the tag in it; undefined if there is none that the vault wrote. */
+/**
+ * The newest event that records the row of this name, and the tag in it; undefined if there is none that the vault
+ * wrote.
+ */
 export async function newestRecord(
   reader: Reader,
   integrity: Integrity,

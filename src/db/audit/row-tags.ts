@@ -1,7 +1,7 @@
 /**
- * Tags on API keys with their allowlists, ACME clients, administrators and sessions. A row is valid only with a tag over all fields
- * that grant rights; creating a tag requires the integrity key, so rows that were added or changed in the database file
- * are rejected. The audit log records each tag (row-records.ts), so older rows are rejected, too.
+ * Tags on API keys with their allowlists, ACME clients, administrators and sessions. A row is valid only with a tag
+ * over all fields that grant rights; creating a tag requires the integrity key, so rows that were added or changed in
+ * the database file are rejected. The audit log records each tag (row-records.ts), so older rows are rejected, too.
  */
 import type { Kysely, Selectable } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
@@ -23,7 +23,9 @@ type SessionRow = Selectable<SessionsTable>;
 /** The fields of a key that grant rights. Its creation and last-use times grant none. */
 export type TaggedApiKey = Omit<Selectable<ApiKeysTable>, 'created_at' | 'last_used_at' | 'last_used_ip'>;
 
-/** The fields of an ACME client that grant rights. Its key is sealed for its row, and a master key rotation reseals it. */
+/**
+ * The fields of an ACME client that grant rights. Its key is sealed for its row, and a master key rotation reseals it.
+ */
 export type TaggedAcmeClient = Omit<
   Selectable<AcmeClientsTable>,
   'sealed_hmac_key' | 'created_at' | 'last_used_at' | 'last_used_ip'
@@ -175,8 +177,8 @@ export function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): st
 }
 
 /**
- * Empty for a key without a previous secret, so that tags from before rotations existed stay valid. Its first part is no id,
- * so that it cannot be read as a part of the allowlist.
+ * Empty for a key without a previous secret, so that tags from before rotations existed stay valid. Its first part is
+ * no id, so that it cannot be read as a part of the allowlist.
  */
 function previousText(row: TaggedApiKey): string {
   const { previous_prefix: prefix, previous_hash: hash, previous_expires_at: expiresAt } = row;

@@ -1,6 +1,6 @@
 /**
- * Audit events of requests on a server: those that wait while a transaction of this node is on its way share the next one.
- * It holds nothing but the end of the log, which all nodes lock as late as possible.
+ * Audit events of requests on a server: those that wait while a transaction of this node is on its way share the next
+ * one. It holds nothing but the end of the log, which all nodes lock as late as possible.
  */
 import { type Kysely, sql } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';

@@ -1,6 +1,6 @@
 /**
- * Opens a connection to the first of the URL's hosts that takes writes. A silent host delays the others only for a moment;
- * standbys are passed over.
+ * Opens a connection to the first of the URL's hosts that takes writes. A silent host delays the others only for a
+ * moment; standbys are passed over.
  */
 import type { Client } from 'pg';
 import { StorageError } from '../../base/storage-error.ts';

@@ -1,6 +1,6 @@
 /**
- * The vault's connections to PostgreSQL: opened when needed, up to a number, again and again after the server was gone. Who
- * waits longer than a few seconds for one gets a StorageError; a dead server is asked ever more rarely.
+ * The vault's connections to PostgreSQL: opened when needed, up to a number, again and again after the server was gone.
+ * Who waits longer than a few seconds for one gets a StorageError; a dead server is asked ever more rarely.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { StorageError } from '../../base/storage-error.ts';
@@ -74,8 +74,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Executes one statement that only reads, outside of transactions; once more if the connection turns out to be dead. Rejects
-   * with StorageError, OperatorError if that needs a person, or the error itself if it is a bug.
+   * Executes one statement that only reads, outside of transactions; once more if the connection turns out to be dead.
+   * Rejects with StorageError, OperatorError if that needs a person, or the error itself if it is a bug.
    */
   read(sql: string, values: readonly unknown[] = []): Promise<StatementResult> {
     return this.onLiving(async (connection) => {
@@ -86,8 +86,8 @@ export class ConnectionPool {
   }
 
   /**
-   * A connection on which a transaction has begun; hand it back with `release` after its commit or rollback. Rejects like
-   * `read`. A statement of it may take `statementMs` instead of the usual time.
+   * A connection on which a transaction has begun; hand it back with `release` after its commit or rollback. Rejects
+   * like `read`. A statement of it may take `statementMs` instead of the usual time.
    */
   begin(kind: TransactionKind = 'write', statementMs?: number): Promise<PostgresConnection> {
     return this.onLiving(async (connection) => {
@@ -120,8 +120,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Works with a connection, once more if it turns out to be dead: then its neighbors may be, too, and all are replaced.
-   * `work` hands it back with `release`, or to the caller; where it fails, the pool has it.
+   * Works with a connection, once more if it turns out to be dead: then its neighbors may be, too, and all are
+   * replaced. `work` hands it back with `release`, or to the caller; where it fails, the pool has it.
    */
   async onLiving<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {

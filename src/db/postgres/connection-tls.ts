@@ -10,8 +10,8 @@ import type { ConnectionUrl, SslMode } from './connection-url.ts';
 export type Encryption = ConnectionOptions | false;
 
 /**
- * What to try, in this order, while the server refuses how the one before was encrypted. Files are read each time, so that
- * renewed certificates need no restart. Rejects with OperatorError if a file cannot be read.
+ * What to try, in this order, while the server refuses how the one before was encrypted. Files are read each time, so
+ * that renewed certificates need no restart. Rejects with OperatorError if a file cannot be read.
  */
 export async function encryptionsFor(url: ConnectionUrl, mode: SslMode): Promise<readonly Encryption[]> {
   if (mode === 'disable') return [false];

@@ -1,6 +1,6 @@
 /**
- * Where PostgreSQL is and how to connect, from a URL and the environment variables that libpq reads too. Beyond this machine
- * the server must prove its identity, unless the URL itself says otherwise.
+ * Where PostgreSQL is and how to connect, from a URL and the environment variables that libpq reads too. Beyond this
+ * machine the server must prove its identity, unless the URL itself says otherwise.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';

@@ -17,8 +17,8 @@ export class DatabaseLook {
   }
 
   /**
-   * A number that is another one whenever something was committed since the last call, and on each new connection: another
-   * server may answer there, which has lost what the one before had confirmed. Rejects with StorageError.
+   * A number that is another one whenever something was committed since the last call, and on each new connection:
+   * another server may answer there, which has lost what the one before had confirmed. Rejects with StorageError.
    */
   async generation(): Promise<number> {
     const { rows } = await this.#pool.read(lookUpGeneration);

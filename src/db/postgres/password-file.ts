@@ -6,8 +6,8 @@ import { describeSystemError } from '../../base/system-error.ts';
 import { type ConnectionUrl, type Host, isSocket } from './connection-url.ts';
 
 /**
- * The password for this host: the URL's own, else the first that fits in the file; undefined if there is none. The file is
- * read each time, so that a new password needs no restart. Rejects with OperatorError if other users can read it.
+ * The password for this host: the URL's own, else the first that fits in the file; undefined if there is none. The file
+ * is read each time, so that a new password needs no restart. Rejects with OperatorError if other users can read it.
  */
 export async function passwordFor(url: ConnectionUrl, host: Host): Promise<string | undefined> {
   if (url.password !== undefined) return url.password.expose();

@@ -1,6 +1,7 @@
 /**
- * One connection to a PostgreSQL server that takes writes. Behind a pooler that hands out sessions by transaction (PgBouncer),
- * nothing is relied on that outlives a transaction; a session of our own keeps its settings and prepared statements.
+ * One connection to a PostgreSQL server that takes writes. Behind a pooler that hands out sessions by transaction
+ * (PgBouncer), nothing is relied on that outlives a transaction; a session of our own keeps its settings and prepared
+ * statements.
  */
 import type { Client, QueryResult } from 'pg';
 import { StorageError } from '../../base/storage-error.ts';
@@ -106,7 +107,10 @@ export class PostgresConnection {
     return this.#isUsable && !this.#isInTransaction;
   }
 
-  /** Executes one statement outside of transactions, which only reads. Rejects with StorageError, or the error itself if it is a bug. */
+  /**
+   * Executes one statement outside of transactions, which only reads. Rejects with StorageError, or the error itself if
+   * it is a bug.
+   */
   async read(sql: string, values: readonly unknown[]): Promise<StatementResult> {
     return this.#watched(async () => {
       if (!this.facts.isPooled) return this.#send(sql, values);
@@ -141,8 +145,8 @@ export class PostgresConnection {
   }
 
   /**
-   * Resolves once the transaction is durable, on the standbys too where the server waits for them. Rejects with StorageError if
-   * that is unknown: then it may be durable or not.
+   * Resolves once the transaction is durable, on the standbys too where the server waits for them. Rejects with
+   * StorageError if that is unknown: then it may be durable or not.
    */
   async commit(): Promise<void> {
     this.#isWarned = false;

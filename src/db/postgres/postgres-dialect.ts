@@ -1,6 +1,6 @@
 /**
- * Kysely on a PostgreSQL server, with the behavior that the vault needs: transactions begin with the lock of their kind, and
- * those of one process queue here and not at the server, where waiting has an end.
+ * Kysely on a PostgreSQL server, with the behavior that the vault needs: transactions begin with the lock of their
+ * kind, and those of one process queue here and not at the server, where waiting has an end.
  */
 import {
   type CompiledQuery,

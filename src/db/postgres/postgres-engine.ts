@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server as an engine of the store. Transactions of all nodes take turns, as on SQLite: each locks the row of the
- * generation when it begins. Audit events of requests need only the end of the log, and have a connection of their own.
+ * A PostgreSQL server as an engine of the store. Transactions of all nodes take turns, as on SQLite: each locks the row
+ * of the generation when it begins. Audit events of requests need only the end of the log, and have a connection of
+ * their own.
  */
 import { type Dialect, Kysely, sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';

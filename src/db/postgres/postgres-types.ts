@@ -1,6 +1,6 @@
 /**
- * How values of PostgreSQL become those of JavaScript: the same that SQLite returns, so that queries need not know. What is
- * not listed stays text, also JSON.
+ * How values of PostgreSQL become those of JavaScript: the same that SQLite returns, so that queries need not know.
+ * What is not listed stays text, also JSON.
  */
 
 type Parser = (text: string) => unknown;

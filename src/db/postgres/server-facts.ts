@@ -1,4 +1,7 @@
-/** What `vault doctor` wants to know of a PostgreSQL server: how safe its commits are, who else may, and what time it has. */
+/**
+ * What `vault doctor` wants to know of a PostgreSQL server: how safe its commits are, who else may, and what time it
+ * has.
+ */
 import type { World } from '../../base/world.ts';
 import type { ServerFacts } from '../engine.ts';
 import type { ConnectionPool } from './connection-pool.ts';

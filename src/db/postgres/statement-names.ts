@@ -1,7 +1,8 @@
 /**
- * Which statements of a session are prepared on the server: those that come again, and not more than it may remember. Lists
- * of values of all lengths make texts that come only once. A prepared statement that returns all columns of a table fails once a
- * migration has added one, in the middle of a transaction perhaps: nodes of an older release must not notice.
+ * Which statements of a session are prepared on the server: those that come again, and not more than it may remember.
+ * Lists of values of all lengths make texts that come only once. A prepared statement that returns all columns of a
+ * table fails once a migration has added one, in the middle of a transaction perhaps: nodes of an older release must
+ * not notice.
  */
 
 const prepareAt = 3;

@@ -134,8 +134,8 @@ const untrusted = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_|INVALID_
 const prepared = /cached plan must not change result type/;
 
 /**
- * A StorageError for what reports on the surroundings of the database, an OperatorError where no retry helps; other errors are
- * bugs or violated constraints, and returned unchanged. `place` is the server, for people.
+ * A StorageError for what reports on the surroundings of the database, an OperatorError where no retry helps; other
+ * errors are bugs or violated constraints, and returned unchanged. `place` is the server, for people.
  */
 export function storageErrorFrom(error: unknown, place: string): unknown {
   if (error instanceof OperatorError || !(error instanceof Error)) return error;

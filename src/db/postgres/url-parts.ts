@@ -1,6 +1,6 @@
 /**
- * The grammar of PostgreSQL's connection URLs, as libpq has it: several hosts, percent-encoding, parameters that stand for
- * parts. `URL` cannot read them. No message repeats what stands in the URL: it may be a part of the password.
+ * The grammar of PostgreSQL's connection URLs, as libpq has it: several hosts, percent-encoding, parameters that stand
+ * for parts. `URL` cannot read them. No message repeats what stands in the URL: it may be a part of the password.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 

@@ -1,4 +1,7 @@
-/** The tables of the nodes that serve one database. Empty where only one machine can use it. Times are those of the database's clock. */
+/**
+ * The tables of the nodes that serve one database. Empty where only one machine can use it. Times are those of the
+ * database's clock.
+ */
 
 export type NodesTable = {
   /** Random, from the start of the server; the same until it stops. */

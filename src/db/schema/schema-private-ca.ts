@@ -45,7 +45,10 @@ export type RevokedCertificatesTable = {
 
 export type CrlsTable = {
   ca_certificate_id: number;
-  /** How many certificates were ever revoked; each revocation increments it, so that those of several nodes follow each other. */
+  /**
+   * How many certificates were ever revoked; each revocation increments it, so that those of several nodes follow each
+   * other.
+   */
   revocations: number;
   /** `revocations` when the signed CRL was begun: it has those and maybe later ones. */
   covered: number;

@@ -1,6 +1,7 @@
 /**
- * All tables with their primary keys and the kinds of their columns, for what works on a database as a whole. A table stands
- * after those that its rows refer to. test/db/schema/table-list.test.ts compares it with the schema of each engine.
+ * All tables with their primary keys and the kinds of their columns, for what works on a database as a whole. A table
+ * stands after those that its rows refer to. test/db/schema/table-list.test.ts compares it with the schema of each
+ * engine.
  */
 import type { Schema } from './schema.ts';
 

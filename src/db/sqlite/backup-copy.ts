@@ -27,8 +27,9 @@ export type CopyFacts = {
 const cannotWrite = /^SQLITE_(FULL|READONLY|PERM|CANTOPEN|IOERR_(WRITE|FSYNC|TRUNCATE|DIR_FSYNC))/;
 
 /**
- * Copies the committed state of the database at `path` into the empty file `copy`, a few pages at a time. Writers are not blocked: the copy is a
- * snapshot and never restarts. Throws CopyError or StorageError, or the system's error if the directory cannot be reached.
+ * Copies the committed state of the database at `path` into the empty file `copy`, a few pages at a time. Writers are
+ * not blocked: the copy is a snapshot and never restarts. Throws CopyError or StorageError, or the system's error if
+ * the directory cannot be reached.
  */
 export async function copyDatabase(path: string, copy: string): Promise<void> {
   // better-sqlite3 would call every error here a directory that does not exist.
@@ -124,7 +125,10 @@ function factsOf(database: BetterSqlite3.Database): CopyFacts {
   };
 }
 
-/** Runs `work` on the copy at `path`. Throws CopyError if that cannot be written or a disk has an error, otherwise StorageError. */
+/**
+ * Runs `work` on the copy at `path`. Throws CopyError if that cannot be written or a disk has an error, otherwise
+ * StorageError.
+ */
 export async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -45,8 +45,8 @@ export function examineDatabase(path: string): DatabaseFacts {
 const checkedSize = 64 * 1024 * 1024;
 
 /**
- * Reads a file of up to 64 MiB, but not what rows and indexes say of each other. Throws StorageError, or OperatorError if a
- * page, an index or a table is damaged.
+ * Reads a file of up to 64 MiB, but not what rows and indexes say of each other. Throws StorageError, or OperatorError
+ * if a page, an index or a table is damaged.
  */
 export function checkQuickly(database: BetterSqlite3.Database): void {
   const path = database.name;

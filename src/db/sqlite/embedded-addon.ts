@@ -44,8 +44,8 @@ export function loadEmbeddedAddon(bytes: Uint8Array): unknown {
 }
 
 /**
- * From where the addon was loaded; undefined if it was not. The file no longer exists, but the system gives a thread that
- * loads the same path the same library, and must: two copies of SQLite would drop each other's file locks.
+ * From where the addon was loaded; undefined if it was not. The file no longer exists, but the system gives a thread
+ * that loads the same path the same library, and must: two copies of SQLite would drop each other's file locks.
  */
 export function loadedAddonPath(): string | undefined {
   return loadedFrom;

@@ -1,7 +1,8 @@
 /**
- * Checks whether an open database is still the files at its path. SQLite continues in files that were moved, replaced or
- * deleted, and what it commits there is lost to the next process that opens the path; so nothing may be read from it
- * either. The files are three: two processes with different shared memory do not see each other's locks, and both write.
+ * Checks whether an open database is still the files at its path. SQLite continues in files that were moved, replaced
+ * or deleted, and what it commits there is lost to the next process that opens the path; so nothing may be read from it
+ * either. The files are three: two processes with different shared memory do not see each other's locks, and both
+ * write.
  */
 
 import { realpathSync, type Stats, statSync } from 'node:fs';

@@ -10,8 +10,9 @@ import { wholeSqlite } from './whole-database.ts';
 import { openForWriting } from './write-connection.ts';
 
 /**
- * Turns the empty file at `path` into a database, and fills it in one transaction. The caller makes it durable, and removes it
- * after a failure: there is no journal, which would take as much space again. Throws CopyError or StorageError.
+ * Turns the empty file at `path` into a database, and fills it in one transaction. The caller makes it durable, and
+ * removes it after a failure: there is no journal, which would take as much space again. Throws CopyError or
+ * StorageError.
  */
 export async function fillNewFile(
   path: string,

@@ -1,10 +1,13 @@
 /**
- * A change to the file itself that a power failure interrupted: entering or leaving the mode with a write-ahead log. Its
- * journal is rolled back before anything is read, which a connection that only reads cannot do.
+ * A change to the file itself that a power failure interrupted: entering or leaving the mode with a write-ahead log.
+ * Its journal is rolled back before anything is read, which a connection that only reads cannot do.
  */
 import { openForWriting } from './write-connection.ts';
 
-/** Runs `read`, which opens the database at `path` for reading only; again, if an interrupted change had to be undone first. */
+/**
+ * Runs `read`, which opens the database at `path` for reading only; again, if an interrupted change had to be undone
+ * first.
+ */
 export function afterInterruptedChange<T>(path: string, read: () => T): T {
   try {
     return read();

@@ -1,6 +1,6 @@
 /**
- * A write-ahead log, or its shared memory, that was removed while the database is open. SQLite does not notice: it continues
- * in files without a name, and the next process to open the database makes new ones, with locks of its own.
+ * A write-ahead log, or its shared memory, that was removed while the database is open. SQLite does not notice: it
+ * continues in files without a name, and the next process to open the database makes new ones, with locks of its own.
  */
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -40,9 +40,9 @@ const maxTries = 100;
 const pauseMs = 20;
 
 /**
- * Saves what was committed to a lost log, through the descriptors that `database` still has: into the database file, or into a
- * copy of it if another program has written meanwhile. Returns the error for everything that follows; it says where the data
- * is. Throws StorageError if the disk refuses it.
+ * Saves what was committed to a lost log, through the descriptors that `database` still has: into the database file, or
+ * into a copy of it if another program has written meanwhile. Returns the error for everything that follows; it says
+ * where the data is. Throws StorageError if the disk refuses it.
  */
 export async function saveLostLog(
   database: BetterSqlite3.Database,
@@ -105,8 +105,8 @@ function saveCopy(database: BetterSqlite3.Database, copy: string): string {
 }
 
 /**
- * Throws OperatorError if the log or the shared memory of the database at `path` is missing although a server has it open: to
- * open it would make new ones. A server that stops releases its lock before SQLite removes both.
+ * Throws OperatorError if the log or the shared memory of the database at `path` is missing although a server has it
+ * open: to open it would make new ones. A server that stops releases its lock before SQLite removes both.
  */
 export function refuseLostLog(path: string): void {
   if (basename(path) !== databaseName || !existsSync(path)) return;

@@ -103,8 +103,8 @@ export async function createDatabase(
 const draftPrefix = (path: string) => `${basename(path)}.creating-`;
 
 /**
- * Removes the drafts of the created database at `path`, its second names included, where the disk allows it. Nothing uses
- * them after the creation; those of killed processes were never used.
+ * Removes the drafts of the created database at `path`, its second names included, where the disk allows it. Nothing
+ * uses them after the creation; those of killed processes were never used.
  */
 export function removeDrafts(path: string): void {
   const directory = dirname(path);

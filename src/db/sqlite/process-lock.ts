@@ -1,7 +1,7 @@
 /**
- * Locks that say whether a process still runs: an empty file in the data directory that a process keeps locked, through SQLite,
- * until it ends. The kernel releases the lock even after kill -9, and shows it to every container on the machine. It is the
- * kind of lock that protects the database: where one fails, so does the other.
+ * Locks that say whether a process still runs: an empty file in the data directory that a process keeps locked, through
+ * SQLite, until it ends. The kernel releases the lock even after kill -9, and shows it to every container on the
+ * machine. It is the kind of lock that protects the database: where one fails, so does the other.
  */
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +50,9 @@ export function heldLocks(directory: string): string[] {
     .filter((name) => !abandoned.includes(name));
 }
 
-/** The locks that no process holds. One whose file was just created may be among them: its process is about to take it. */
+/**
+ * The locks that no process holds. One whose file was just created may be among them: its process is about to take it.
+ */
 export function abandonedLocks(directory: string): string[] {
   return filesIn(directory)
     .filter((file) => file.startsWith(prefix) && isAbandoned(join(directory, file)))

@@ -108,8 +108,8 @@ class Connection implements DatabaseConnection {
 }
 
 const engine: EngineSql = {
-  // The same value as a bare `?`, for which SQLite would prepare the plan of a query with left joins again each time it is
-  // bound. That takes thirty times as long as the result.
+  // The same value as a bare `?`, for which SQLite would prepare the plan of a query with left joins again each time it
+  // is bound. That takes thirty times as long as the result.
   steadyValue: ['+', ''],
   // The planner uses no index for an expression that is not a bare column.
   withoutIndex: ['+', ''],

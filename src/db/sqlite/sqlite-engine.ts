@@ -1,6 +1,6 @@
 /**
- * SQLite as an engine of the store: one connection that writes, in this thread or on one of its own, and one that only reads.
- * Opening creates a missing database and migrates an older one.
+ * SQLite as an engine of the store: one connection that writes, in this thread or on one of its own, and one that only
+ * reads. Opening creates a missing database and migrates an older one.
  */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -41,7 +41,9 @@ import {
 export type OpenOptions = {
   /** Only tests have others. */
   readonly migrations?: Migrations | undefined;
-  /** Starts the thread that writes, which loads SQLite from `library`. Without one, writes run in the calling thread. */
+  /**
+   * Starts the thread that writes, which loads SQLite from `library`. Without one, writes run in the calling thread.
+   */
   readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
   /** Called after an upgrade with the path of the copy from before. */
   readonly onUpgraded?: ((copy: string) => void) | undefined;

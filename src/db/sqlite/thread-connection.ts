@@ -1,6 +1,6 @@
 /**
- * The connection that writes, on a thread of its own: no commit, however slow the disk is, holds up the event loop. What
- * is said in one turn of the loop goes over in one message.
+ * The connection that writes, on a thread of its own: no commit, however slow the disk is, holds up the event loop.
+ * What is said in one turn of the loop goes over in one message.
  */
 import type { Worker } from 'node:worker_threads';
 import type { Integrity } from '../../base/integrity.ts';

@@ -60,8 +60,7 @@ export class TransactionGuard {
     while (this.#isOpen && !this.#closing.signal.aborted) {
       const before = this.#requests;
       // In two halves: the first one may have passed while the whole process was suspended.
-      for (let half = 0; half < 2; half += 1)
-        await this.#world.sleep(maxSilenceMs / 2, this.#closing.signal);
+      for (let half = 0; half < 2; half += 1) await this.#world.sleep(maxSilenceMs / 2, this.#closing.signal);
       // A request may have arrived meanwhile, and is handled first.
       await this.#world.turn();
       if (this.#requests !== before || !this.#isOpen) continue;

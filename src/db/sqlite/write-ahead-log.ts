@@ -4,8 +4,8 @@ import type { World } from '../../base/world.ts';
 import { isBusy } from './storage-error.ts';
 
 /**
- * Enters WAL mode, waiting up to `patienceMs` for locks of other processes: if another process enters it at the same moment,
- * SQLite fails immediately, regardless of the timeout. Throws the error of SQLite.
+ * Enters WAL mode, waiting up to `patienceMs` for locks of other processes: if another process enters it at the same
+ * moment, SQLite fails immediately, regardless of the timeout. Throws the error of SQLite.
  */
 export async function enterWal(
   writing: BetterSqlite3.Database,

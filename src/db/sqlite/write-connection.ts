@@ -24,8 +24,9 @@ export type WriteConnection = {
   /** Does nothing if SQLite has rolled back already. */
   readonly rollback: () => Promise<void>;
   /**
-   * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable. Where
-   * it is missing, a transaction does it. Returns the end of the log; `known` is an event that it must still have.
+   * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable.
+   * Where it is missing, a transaction does it. Returns the end of the log; `known` is an event that it must still
+   * have.
    */
   readonly append?: (
     events: readonly NewAuditEvent[],
@@ -36,7 +37,9 @@ export type WriteConnection = {
   readonly requireWritable: () => Promise<void>;
   /** Moves the write-ahead log into the file; returns whether nothing of it is left. */
   readonly checkpoint: () => Promise<boolean>;
-  /** How long the oldest request has been without an answer, in milliseconds; missing where each is answered at once. */
+  /**
+   * How long the oldest request has been without an answer, in milliseconds; missing where each is answered at once.
+   */
   readonly waiting?: () => number;
   readonly close: () => Promise<void>;
 };
@@ -118,8 +121,8 @@ export class DirectConnection implements WriteConnection {
   }
 
   /**
-   * Rejects with StorageError if the file is no longer in place. If only its log is lost, saves that first, and rejects with
-   * LostLogError from then on.
+   * Rejects with StorageError if the file is no longer in place. If only its log is lost, saves that first, and rejects
+   * with LostLogError from then on.
    */
   async requireInPlace(): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost;

@@ -5,7 +5,9 @@ import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { LogEnd } from '../audit/audit-mark.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 
-/** What the thread is asked to do. Messages are handled in order, except that events wait for the end of a transaction. */
+/**
+ * What the thread is asked to do. Messages are handled in order, except that events wait for the end of a transaction.
+ */
 export type WriteOrder =
   | { readonly do: 'open'; readonly path: string }
   | { readonly do: 'begin' | 'commit' | 'rollback' | 'probe' | 'checkpoint' | 'close' }

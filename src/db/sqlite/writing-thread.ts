@@ -92,7 +92,10 @@ export class WritingThread {
     this.#isRunning = false;
   }
 
-  /** Lets events join the next commit: those that have arrived, and after a slow commit those of clients that come again. */
+  /**
+   * Lets events join the next commit: those that have arrived, and after a slow commit those of clients that come
+   * again.
+   */
   async #gather(commitMs: number): Promise<void> {
     this.#isQuick = commitMs < slowCommitMs;
     await this.#world.turn();
@@ -188,8 +191,8 @@ export class WritingThread {
   }
 
   /**
-   * Takes the appends behind one of `count` events that share its commit: all, but on a fast disk only half of what waits. The
-   * loop responds to these while the rest is committed.
+   * Takes the appends behind one of `count` events that share its commit: all, but on a fast disk only half of what
+   * waits. The loop responds to these while the rest is committed.
    */
   #takeSome(count: number): AppendRequest[] {
     const end = this.#queue.findIndex((request) => request.do !== 'append');

@@ -1,14 +1,14 @@
 /**
  * All columns with sealed blobs, and how to iterate over them during a master key rotation. A blob reveals its key
- * without being opened: one format byte is followed by eight bytes with the id of the key. An empty one stands for a secret
- * that the vault does not hold.
+ * without being opened: one format byte is followed by eight bytes with the id of the key. An empty one stands for a
+ * secret that the vault does not hold.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 
 /**
- * `id` is the primary key of the table, and `record` the SQL of the owner of the blob (`BlobOwner.record`); binary ones stand
- * for their hexadecimal text. Every new `sealed_…` column belongs here.
+ * `id` is the primary key of the table, and `record` the SQL of the owner of the blob (`BlobOwner.record`); binary ones
+ * stand for their hexadecimal text. Every new `sealed_…` column belongs here.
  */
 export const sealedPlaces = {
   'certificate_versions.sealed_private_key': {

@@ -1,6 +1,6 @@
 /**
- * Provider `acme-sh`: a script of acme.sh's dnsapi. The scripts need functions of acme.sh, which is therefore installed beside
- * the vault; it is read for its functions, and keeps nothing: the vault has the credentials.
+ * Provider `acme-sh`: a script of acme.sh's dnsapi. The scripts need functions of acme.sh, which is therefore installed
+ * beside the vault; it is read for its functions, and keeps nothing: the vault has the credentials.
  */
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { z } from 'zod';
@@ -38,8 +38,8 @@ export const acmeSh: DnsProviderType<AcmeShConfig> = {
 };
 
 /**
- * Reads acme.sh, which without arguments only prints its help, then the script, and calls its function. What acme.sh would
- * write to its configuration, credentials among it, is dropped; its working directory is a temporary one.
+ * Reads acme.sh, which without arguments only prints its help, then the script, and calls its function. What acme.sh
+ * would write to its configuration, credentials among it, is dropped; its working directory is a temporary one.
  */
 const shellScript = `
 vault_acme_sh=$1 vault_script=$2 vault_function=$3 vault_name=$4 vault_value=$5

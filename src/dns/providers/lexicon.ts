@@ -9,7 +9,10 @@ const config = z.strictObject({
   ...hookSettings,
 });
 
-/** `environment` has the credentials: `LEXICON_`, the provider and the option in capitals, as in LEXICON_GANDI_AUTH_TOKEN. */
+/**
+ * `environment` has the credentials: `LEXICON_`, the provider and the option in capitals, as in
+ * LEXICON_GANDI_AUTH_TOKEN.
+ */
 export type LexiconConfig = z.output<typeof config>;
 
 export const lexicon: DnsProviderType<LexiconConfig> = {

@@ -1,4 +1,7 @@
-/** Creates, lists and deletes administrators, and resets passwords. Every change shares a transaction with its audit event. */
+/**
+ * Creates, lists and deletes administrators, and resets passwords. Every change shares a transaction with its audit
+ * event.
+ */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -84,8 +87,8 @@ export async function viewAdministrators({ db }: DatabaseContext): Promise<Admin
 }
 
 /**
- * Sets a new password without asking for the old one, and ends all sessions of the administrator. Returns how many. Throws
- * `administrator_not_found`, and `invalid_request` for a bad password.
+ * Sets a new password without asking for the old one, and ends all sessions of the administrator. Returns how many.
+ * Throws `administrator_not_found`, and `invalid_request` for a bad password.
  */
 export async function resetPassword(
   { db, world }: TimedContext,
@@ -101,7 +104,10 @@ export async function resetPassword(
   });
 }
 
-/** Stores the hash, ends the other sessions and records it, in the caller's transaction. Returns how many sessions ended. */
+/**
+ * Stores the hash, ends the other sessions and records it, in the caller's transaction. Returns how many sessions
+ * ended.
+ */
 export async function replacePassword(
   writer: Writer,
   actor: Actor,
@@ -121,9 +127,9 @@ export async function replacePassword(
 }
 
 /**
- * Deletes an administrator and ends their sessions. Returns whether it was the last one. `theLast` says whether the last one
- * may be deleted: the command line can create another, but the console could not. Throws `administrator_not_found` and
- * `last_administrator`.
+ * Deletes an administrator and ends their sessions. Returns whether it was the last one. `theLast` says whether the
+ * last one may be deleted: the command line can create another, but the console could not. Throws
+ * `administrator_not_found` and `last_administrator`.
  */
 export async function deleteAdministrator(
   { db, world }: TimedContext,

@@ -50,8 +50,9 @@ export type ApiKeyView = {
 };
 
 /**
- * Creates a key and returns its raw value, which cannot be shown again. Throws `api_key_exists` if a key that is not revoked has
- * the name, and `invalid_request` if the expiry is not in the future or an allowed certificate does not exist.
+ * Creates a key and returns its raw value, which cannot be shown again. Throws `api_key_exists` if a key that is not
+ * revoked has the name, and `invalid_request` if the expiry is not in the future or an allowed certificate does not
+ * exist.
  */
 export async function createApiKey(
   vault: TimedContext,

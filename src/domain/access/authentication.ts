@@ -52,8 +52,9 @@ export class Authenticator {
   }
 
   /**
-   * The key of a raw value, or undefined if there is none; synchronous if cached. The first refusal of a prefix costs one
-   * database query even if the key is cached, and later ones cost none, so that timing does not reveal whether a key exists.
+   * The key of a raw value, or undefined if there is none; synchronous if cached. The first refusal of a prefix costs
+   * one database query even if the key is cached, and later ones cost none, so that timing does not reveal whether a
+   * key exists.
    */
   authenticate(raw: string): Authentication | undefined | Promise<Authentication | undefined> {
     const token = readToken(raw);

@@ -18,7 +18,9 @@ export class HourlyCounts {
     this.#windows = new LRUCache({ max: most });
   }
 
-  /** Counts one event. Returns 0 if it is among the first of its hour, otherwise the milliseconds until the next hour. */
+  /**
+   * Counts one event. Returns 0 if it is among the first of its hour, otherwise the milliseconds until the next hour.
+   */
   take(name: string): number {
     const { since, count } = this.#add(name);
     return count <= this.#first ? 0 : since + hour - this.#world.now();

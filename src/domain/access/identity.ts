@@ -42,8 +42,9 @@ export type SessionFacts = {
 export type Identity = ApiKeyIdentity | AdministratorIdentity;
 
 /**
- * Whether the identity has this scope for the certificate `name`, or without a name, for any certificate. The name may be any
- * text from a request: a certificate that does not exist is in no allowlist. Administrators may do everything that keys can.
+ * Whether the identity has this scope for the certificate `name`, or without a name, for any certificate. The name may
+ * be any text from a request: a certificate that does not exist is in no allowlist. Administrators may do everything
+ * that keys can.
  */
 export function allows(identity: Identity, scope: Scope, name?: string): boolean {
   if (identity.kind === 'administrator') return true;

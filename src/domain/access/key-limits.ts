@@ -1,6 +1,6 @@
 /**
- * Rate limits for API keys and ACME clients. Failures never block a valid key, not even one from the same address: only requests that failed
- * anyway are answered with a pause.
+ * Rate limits for API keys and ACME clients. Failures never block a valid key, not even one from the same address: only
+ * requests that failed anyway are answered with a pause.
  */
 import { second } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
@@ -25,15 +25,18 @@ type KeyCount =
   | 'recordedRefusals';
 
 /**
- * The default rate of recorded requests per key: 100 per second, far more than a fleet needs, but it keeps a stolen key from
- * filling the disk.
+ * The default rate of recorded requests per key: 100 per second, far more than a fleet needs, but it keeps a stolen key
+ * from filling the disk.
  */
 export const recordPace: Pace = { burst: 10_000, perMinute: 6000 };
 
 /** The default rate of pages of lists per key: each costs milliseconds of the event loop, however much it changed. */
 export const pagePace: Pace = { burst: 1000, perMinute: 600 };
 
-/** Renewals of one certificate per key and hour: each adds a version, which is kept, and makes all clients of the certificate install it. */
+/**
+ * Renewals of one certificate per key and hour: each adds a version, which is kept, and makes all clients of the
+ * certificate install it.
+ */
 export const renewalsPerHour = 10;
 
 /** Refusals per caller, kind and hour that are recorded in full; further ones are only counted. */
@@ -45,8 +48,9 @@ export class KeyLimits {
   readonly #buckets: Readonly<Record<KeyCount, Counter | undefined>>;
 
   /**
-   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by `recordPace`, and
-   * pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and what an ACME client changes by `recordPace`.
+   * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by
+   * `recordPace`, and pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and
+   * what an ACME client changes by `recordPace`.
    */
   constructor(world: World, perMinute: number | undefined) {
     this.#buckets = {
@@ -69,7 +73,8 @@ export class KeyLimits {
   }
 
   /**
-   * Counts a failure of a known key before it is recorded. Throws `rate_limited` if enough failures were recorded lately.
+   * Counts a failure of a known key before it is recorded. Throws `rate_limited` if enough failures were recorded
+   * lately.
    */
   failKnown(id: number, address: string | undefined): void {
     const wait = this.#take('recordedFailures', `${id} ${networkOf(address)}`);

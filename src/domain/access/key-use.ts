@@ -1,4 +1,7 @@
-/** Records when and from where each API key and ACME client was last used, in the background and at most once a minute each. */
+/**
+ * Records when and from where each API key and ACME client was last used, in the background and at most once a minute
+ * each.
+ */
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Database, Writer } from '../../db/database.ts';

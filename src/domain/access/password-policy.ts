@@ -15,7 +15,8 @@ const commonWords: ReadonlySet<string> = new Set(common.words.split(' '));
 export function passwordIssue(name: string, password: string): string | undefined {
   const characters = [...password.normalize('NFC')];
   if (characters.length < shortest) return `a password has at least ${shortest} characters`;
-  if (Buffer.byteLength(password) > maxPasswordLength) return `a password has at most ${maxPasswordLength} bytes`;
+  if (Buffer.byteLength(password) > maxPasswordLength)
+    return `a password has at most ${maxPasswordLength} bytes`;
   const lower = password.normalize('NFC').toLowerCase();
   const unpadded = withoutPadding(lower);
   const own = name.toLowerCase();

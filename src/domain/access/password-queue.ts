@@ -1,6 +1,6 @@
 /**
- * The order in which passwords are hashed: a few at a time, known callers first, and the others fairly by network, so that
- * strangers cannot keep administrators from signing in.
+ * The order in which passwords are hashed: a few at a time, known callers first, and the others fairly by network, so
+ * that strangers cannot keep administrators from signing in.
  */
 
 import { Problem } from '../../base/problem.ts';

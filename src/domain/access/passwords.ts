@@ -1,6 +1,6 @@
 /**
- * Hashes passwords, a few at a time. Each takes 64 MiB and a quarter of a second, so callers wait or are refused instead of
- * overloading the server.
+ * Hashes passwords, a few at a time. Each takes 64 MiB and a quarter of a second, so callers wait or are refused
+ * instead of overloading the server.
  */
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -29,7 +29,8 @@ export class Passwords {
   }
 
   /**
-   * The hash of a new password for this name. Throws `invalid_request` if it violates the password policy, and `rate_limited`.
+   * The hash of a new password for this name. Throws `invalid_request` if it violates the password policy, and
+   * `rate_limited`.
    */
   async choose(name: string, password: Secret<string>, path = 'password'): Promise<string> {
     const message = passwordIssue(name, password.expose());
@@ -45,8 +46,8 @@ export class Passwords {
   }
 
   /**
-   * Whether the password matches the hash. Without a hash it returns false after the same time. Throws `rate_limited` if too
-   * many are waiting.
+   * Whether the password matches the hash. Without a hash it returns false after the same time. Throws `rate_limited`
+   * if too many are waiting.
    */
   async matches(password: Secret<string>, hash: string | undefined, origin: Origin): Promise<boolean> {
     const known = hash ?? this.#dummyHash;

@@ -1,6 +1,6 @@
 /**
- * Confinement to profiles of private CAs: who is confined may have certificates issued only with one of the profiles in its list.
- * API keys use it for the scope `certificates:sign`.
+ * Confinement to profiles of private CAs: who is confined may have certificates issued only with one of the profiles in
+ * its list. API keys use it for the scope `certificates:sign`.
  */
 import { type Json, parseJson, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';

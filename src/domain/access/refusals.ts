@@ -1,6 +1,7 @@
 /**
- * Refusals in the audit log: recorded in full, or counted and recorded as one event per hour, so that a caller who is refused a
- * thousand times a second cannot fill the disk. Counts are written when their hour is over and at an orderly stop.
+ * Refusals in the audit log: recorded in full, or counted and recorded as one event per hour, so that a caller who is
+ * refused a thousand times a second cannot fill the disk. Counts are written when their hour is over and at an orderly
+ * stop.
  */
 import { hour } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -14,7 +15,10 @@ export type Refusal = {
   readonly action: Extract<AuditAction, 'access.refuse' | 'session.refuse'>;
   /** The resource of an event in full: method and path, or the same as `subject`. */
   readonly target: string;
-  /** The resource of an event with a count: the refused caller (`api-key:3`), or the administrator that a password was tried for. */
+  /**
+   * The resource of an event with a count: the refused caller (`api-key:3`), or the administrator that a password was
+   * tried for.
+   */
   readonly subject: string;
   /** What refusals of one kind have in common: code, scope, reason. */
   readonly detail: Readonly<Record<string, string>>;
@@ -48,8 +52,8 @@ export class Refusals {
   }
 
   /**
-   * Resolves when the refusal is durable, or immediately if it is only counted: because it is not among the first of its hour,
-   * or because disk space is critical. Rejects with a StorageError.
+   * Resolves when the refusal is durable, or immediately if it is only counted: because it is not among the first of
+   * its hour, or because disk space is critical. Rejects with a StorageError.
    */
   async record(refusal: Refusal, counts: RefusalCounts): Promise<void> {
     const kind = kindOf(refusal);
@@ -115,8 +119,8 @@ export class Refusals {
 }
 
 /**
- * What is counted together: no part of it can be chosen by a caller without credentials, and the address is not in it, so that
- * more addresses give no more events.
+ * What is counted together: no part of it can be chosen by a caller without credentials, and the address is not in it,
+ * so that more addresses give no more events.
  */
 function kindOf({ actor, action, subject, detail }: Refusal): string {
   return `${actor.name} ${action} ${subject} ${JSON.stringify(detail)}`;

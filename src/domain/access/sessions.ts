@@ -69,7 +69,10 @@ export class Sessions {
     this.limits = limits;
   }
 
-  /** Creates a session in the transaction of the sign-in and records it. `createToken` was loaded before the transaction. */
+  /**
+   * Creates a session in the transaction of the sign-in and records it. `createToken` was loaded before the
+   * transaction.
+   */
   async begin(
     writer: Writer,
     { id: administratorId, name }: AdministratorRow,
@@ -104,7 +107,9 @@ export class Sessions {
     return { identity, token };
   }
 
-  /** The administrator of this session token, and notes the use; undefined if the session has ended or never existed. */
+  /**
+   * The administrator of this session token, and notes the use; undefined if the session has ended or never existed.
+   */
   async find(token: string): Promise<AdministratorIdentity | undefined> {
     const { db, world } = this.#vault;
     const now = world.now();

@@ -56,8 +56,8 @@ export async function offerSetup(
 }
 
 /**
- * Creates the first administrator and signs them in. Throws `forbidden`, the same for wrong, expired, replaced and used tokens;
- * `invalid_request` for a bad password, and `rate_limited`.
+ * Creates the first administrator and signs them in. Throws `forbidden`, the same for wrong, expired, replaced and used
+ * tokens; `invalid_request` for a bad password, and `rate_limited`.
  */
 export async function completeSetup(
   { db, world, meter }: SignInContext,
@@ -65,7 +65,8 @@ export async function completeSetup(
   { token, name, password }: SetupInput,
   visitor: Visitor,
 ): Promise<SignedIn> {
-  // Once setup is over, an attempt can succeed no more: it is neither recorded nor counted, because anyone can make thousands.
+  // Once setup is over, an attempt can succeed no more: it is neither recorded nor counted, because anyone can make
+  // thousands.
   if (await hasAdministrators(db.reader)) {
     meter.authenticationFailed('setup_link');
     throw notValid();

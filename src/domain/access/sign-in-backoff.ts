@@ -1,7 +1,7 @@
 /**
- * Limits sign-in attempts: a few are free, then pauses grow, counted by name and by address. Every pause ends, so no account is
- * locked permanently. An administrator at an address from which they have signed in before has a separate count, so that
- * attackers cannot cause pauses for them.
+ * Limits sign-in attempts: a few are free, then pauses grow, counted by name and by address. Every pause ends, so no
+ * account is locked permanently. An administrator at an address from which they have signed in before has a separate
+ * count, so that attackers cannot cause pauses for them.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -58,8 +58,8 @@ export class SignInBackoff {
   }
 
   /**
-   * Starts an attempt and counts it immediately, so that parallel attempts get no advantage. Throws `rate_limited` with the time
-   * to wait; such an attempt does not count.
+   * Starts an attempt and counts it immediately, so that parallel attempts get no advantage. Throws `rate_limited` with
+   * the time to wait; such an attempt does not count.
    */
   begin(name: string | undefined, address: string | undefined, standing: AddressStanding): Attempt {
     const place = address === undefined ? 'unknown' : neighborhood(address);

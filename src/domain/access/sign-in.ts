@@ -94,8 +94,8 @@ export class SignIn {
   }
 
   /**
-   * Changes the administrator's own password and ends their other sessions. Throws `invalid_request` if the current password
-   * is wrong or the new one is not acceptable, and `rate_limited`.
+   * Changes the administrator's own password and ends their other sessions. Throws `invalid_request` if the current
+   * password is wrong or the new one is not acceptable, and `rate_limited`.
    */
   async changePassword(
     actor: Actor,
@@ -153,7 +153,10 @@ export class SignIn {
     throw refusal();
   }
 
-  /** Records a failed attempt, or counts it after the first hundred of its kind in an hour. `subject` is nothing that was typed. */
+  /**
+   * Records a failed attempt, or counts it after the first hundred of its kind in an hour. `subject` is nothing that
+   * was typed.
+   */
   async recordRefusal(actor: Actor, subject: string, reason: string): Promise<void> {
     const refusal = {
       actor,

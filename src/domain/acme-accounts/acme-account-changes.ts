@@ -18,9 +18,9 @@ import { nextAccountKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
 import { adoptKey, ownAccount, settleRollover } from './acme-account.ts';
 
 /**
- * Changes the key of an account. The new key is stored before the request, so that after a crash the next use finds out which
- * key the CA has. A rollover that may still be running is repeated with the same new key, so that two concurrent ones agree.
- * Throws `acme_account_not_found` and AcmeError.
+ * Changes the key of an account. The new key is stored before the request, so that after a crash the next use finds out
+ * which key the CA has. A rollover that may still be running is repeated with the same new key, so that two concurrent
+ * ones agree. Throws `acme_account_not_found` and AcmeError.
  */
 export async function rolloverAccount(
   vault: SecretsContext & CaContext,

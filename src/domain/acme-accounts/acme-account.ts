@@ -1,6 +1,6 @@
 /**
- * The ACME account of an issuer. It is registered on first use; its key is stored before the request, so that after a crash the
- * same account is found again.
+ * The ACME account of an issuer. It is registered on first use; its key is stored before the request, so that after a
+ * crash the same account is found again.
  */
 import { findAccount, registerAccount, updateContact } from '../../acme/accounts.ts';
 import type { AcmeClient } from '../../acme/acme-client.ts';
@@ -51,8 +51,8 @@ export async function requireAcmeIssuer({ db }: DatabaseContext, issuer: IssuerR
 }
 
 /**
- * The issuer's account with the issuer's contact; registers one if there is none. Runs one at a time per issuer, so that a
- * hundred concurrent renewals register once. Throws AcmeError.
+ * The issuer's account with the issuer's contact; registers one if there is none. Runs one at a time per issuer, so
+ * that a hundred concurrent renewals register once. Throws AcmeError.
  */
 export async function ensureAccount(
   vault: AccountContext,
@@ -139,8 +139,8 @@ export function ownAccount(vault: KeyringContext, row: AcmeAccountRow): OwnAccou
 }
 
 /**
- * Whether the key of the account changed since it was opened, so that its signatures are invalid. Queries the CA if a rollover
- * may be running.
+ * Whether the key of the account changed since it was opened, so that its signatures are invalid. Queries the CA if a
+ * rollover may be running.
  */
 export async function hasOtherKey(
   vault: SecretsContext,
@@ -161,14 +161,15 @@ export async function hasOtherKey(
 }
 
 /**
- * A rollover that started less than this ago may still reach the CA from some process. Its key is kept that long, because
- * dropping it could lose the account.
+ * A rollover that started less than this ago may still reach the CA from some process. Its key is kept that long,
+ * because dropping it could lose the account.
  */
 const rolloverTimeout = hour;
 
 /**
- * Settles an unfinished rollover and returns the row with the key that the CA has. If the CA knows the new key, it becomes the
- * account's key. If not, it is dropped after an hour; until then both keys stay and the row is returned unchanged.
+ * Settles an unfinished rollover and returns the row with the key that the CA has. If the CA knows the new key, it
+ * becomes the account's key. If not, it is dropped after an hour; until then both keys stay and the row is returned
+ * unchanged.
  */
 export async function settleRollover(
   vault: SecretsContext,

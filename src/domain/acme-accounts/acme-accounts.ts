@@ -47,8 +47,8 @@ export function acmeAccountView(account: AcmeAccountWithIssuers): AcmeAccountVie
 }
 
 /**
- * Deletes an account and its key in the vault, but not at the CA. Throws `acme_account_not_found`, also for an invalid id, and
- * `acme_account_current` while an issuer uses it.
+ * Deletes an account and its key in the vault, but not at the CA. Throws `acme_account_not_found`, also for an invalid
+ * id, and `acme_account_current` while an issuer uses it.
  */
 export async function deleteAccount({ db, world }: TimedContext, actor: Actor, id: string): Promise<void> {
   await db.write(async (writer) => {

@@ -58,7 +58,9 @@ export class AuditBatch {
   }
 }
 
-/** Resolves when all requests that can go on without new input have gone on: those that have an event have appended it. */
+/**
+ * Resolves when all requests that can go on without new input have gone on: those that have an event have appended it.
+ */
 function settled(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.nextTick(resolve);

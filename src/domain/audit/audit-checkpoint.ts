@@ -27,8 +27,8 @@ const form = new RegExp(
 );
 
 /**
- * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest event
- * was not written by this vault.
+ * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest
+ * event was not written by this vault.
  */
 export async function makeCheckpoint(vault: SecretsContext, actor: Actor): Promise<string> {
   const { sealed, publicKey } = await signingKey(vault, actor);
@@ -51,8 +51,8 @@ export async function makeCheckpoint(vault: SecretsContext, actor: Actor): Promi
 }
 
 /**
- * What a checkpoint says, once one of this vault's keys has signed it. Throws OperatorError; `name` is what the checkpoint is
- * called then.
+ * What a checkpoint says, once one of this vault's keys has signed it. Throws OperatorError; `name` is what the
+ * checkpoint is called then.
  */
 export async function readCheckpoint(
   { db }: DatabaseContext,

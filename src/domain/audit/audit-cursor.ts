@@ -1,4 +1,6 @@
-/** How far the audit log was delivered to a collector: the id of the last event, kept in the database across restarts. */
+/**
+ * How far the audit log was delivered to a collector: the id of the last event, kept in the database across restarts.
+ */
 import { listChainedEvents } from '../../db/audit/audit-events.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { DatabaseContext } from '../contexts.ts';

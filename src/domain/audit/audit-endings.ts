@@ -1,6 +1,6 @@
 /**
- * What an audit event ended permanently: an older row of it that is put back into the database still has its valid tag. Of
- * the log itself, that is its beginning.
+ * What an audit event ended permanently: an older row of it that is put back into the database still has its valid tag.
+ * Of the log itself, that is its beginning.
  */
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 

@@ -34,7 +34,10 @@ export const auditFormats = ['csv', 'jsonl'] as const;
 
 export type AuditFormat = (typeof auditFormats)[number];
 
-/** `hash` is the event's hash in the chain, in hexadecimal: a copy elsewhere shows what was changed here. The tag stays here. */
+/**
+ * `hash` is the event's hash in the chain, in hexadecimal: a copy elsewhere shows what was changed here. The tag stays
+ * here.
+ */
 const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id', 'hash'] as const;
 
 /** A page of the events that fit. */
@@ -86,8 +89,8 @@ function auditEventView({ link: _, at, detail, ...others }: RecordedEvent): Audi
 }
 
 /**
- * An event as one line of JSON, as files and programs that collect events get it. What a terminal would act on is escaped,
- * because callers choose names and paths in the log.
+ * An event as one line of JSON, as files and programs that collect events get it. What a terminal would act on is
+ * escaped, because callers choose names and paths in the log.
  */
 export function jsonLine(row: RecordedEvent): string {
   return escapedJson(plainJsonLine(row));
@@ -105,8 +108,9 @@ function csvLine(row: RecordedEvent): string {
 }
 
 /**
- * A cell as RFC 4180 §2 has it. Callers choose names and paths in the log: an apostrophe makes text of what spreadsheets would
- * run as a formula, and what a terminal would act on is escaped as in JSON, except tabs and line feeds.
+ * A cell as RFC 4180 §2 has it. Callers choose names and paths in the log: an apostrophe makes text of what
+ * spreadsheets would run as a formula, and what a terminal would act on is escaped as in JSON, except tabs and line
+ * feeds.
  */
 function csvCell(value: string | number | null): string {
   const text = value === null ? '' : String(value);

@@ -1,6 +1,6 @@
 /**
- * How long the audit log is kept: what is older goes from its beginning, in short transactions between which others write. First
- * an event says up to where, so that what is missing was announced by the chain itself.
+ * How long the audit log is kept: what is older goes from its beginning, in short transactions between which others
+ * write. First an event says up to where, so that what is missing was announced by the chain itself.
  */
 
 import { day } from '../../base/duration.ts';
@@ -62,8 +62,8 @@ export async function pruneAuditLog(
 }
 
 /**
- * Records the rows again whose records are about to go: a row without one is refused. The newest record is repeated, not what
- * stands in the row.
+ * Records the rows again whose records are about to go: a row without one is refused. The newest record is repeated,
+ * not what stands in the row.
  */
 async function recordRowsAgain({ db, world }: TimedContext, through: number): Promise<void> {
   const integrity = requireIntegrity(db);

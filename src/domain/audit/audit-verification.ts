@@ -1,6 +1,7 @@
 /**
- * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is named. The
- * tags and the mark show what someone without the master key did; that an older state was put back as a whole, checkpoints show.
+ * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is
+ * named. The tags and the mark show what someone without the master key did; that an older state was put back as a
+ * whole, checkpoints show.
  */
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { type ChainEnd, chainBeginning, hashIn, linkOf, tagState } from '../../db/audit/audit-chain.ts';
@@ -48,7 +49,10 @@ const olderVersion = 'an older version of the vault may have written it';
 /** Rows may change while they are read, and are read again then. */
 const rowPasses = 10;
 
-/** Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile are no faults. */
+/**
+ * Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile
+ * are no faults.
+ */
 export async function verifyChain(
   { db }: { readonly db: Pick<Database, 'reader' | 'integrity'> },
   checkpoints: readonly Checkpoint[] = [],
@@ -173,7 +177,9 @@ export class ChainWalk {
     this.end = { id, link: next };
   }
 
-  /** Without a tag are the events from before there were tags, and then those of a vault of that time that still runs. */
+  /**
+   * Without a tag are the events from before there were tags, and then those of a vault of that time that still runs.
+   */
   #isForged({ link }: AuditEventRow): boolean {
     if (this.#integrity === undefined) return false;
     const state = tagState(this.#integrity, link);

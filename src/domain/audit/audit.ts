@@ -1,4 +1,6 @@
-/** The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of. */
+/**
+ * The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of.
+ */
 import type { NewAuditEvent } from '../../db/audit/audit-insertion.ts';
 import type { Writer } from '../../db/database.ts';
 

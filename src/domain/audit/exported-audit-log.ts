@@ -1,6 +1,7 @@
 /**
- * Whether a copy of the audit log is what was recorded, without the vault: lines of JSON as an export and the audit file have
- * them. A copy begins and ends anywhere; what crashes do to an audit file, an event twice or half a line, is no fault.
+ * Whether a copy of the audit log is what was recorded, without the vault: lines of JSON as an export and the audit
+ * file have them. A copy begins and ends anywhere; what crashes do to an audit file, an event twice or half a line, is
+ * no fault.
  */
 import { z } from 'zod';
 import { escapedJson } from '../../base/printable-text.ts';

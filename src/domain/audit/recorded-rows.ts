@@ -1,4 +1,6 @@
-/** What the events of the audit log say of the rows that grant rights, and whether a row of the database is as they say. */
+/**
+ * What the events of the audit log say of the rows that grant rights, and whether a row of the database is as they say.
+ */
 import { rowTagIn } from '../../db/audit/audit-chain.ts';
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 import type { ListedRow } from '../../db/audit/row-list.ts';
@@ -35,7 +37,10 @@ export class RecordedRows {
     return this.#records.get(resource);
   }
 
-  /** The rows that are not in the state that the log recorded last, such as an older one that was put back with its own tag. */
+  /**
+   * The rows that are not in the state that the log recorded last, such as an older one that was put back with its own
+   * tag.
+   */
   faultsOf(rows: readonly ListedRow[]): RowFault[] {
     return rows.map((row) => this.#faultOf(row)).filter((fault) => fault !== undefined);
   }

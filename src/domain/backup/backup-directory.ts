@@ -1,6 +1,6 @@
 /**
- * What lies in a directory of scheduled backups, read from the files themselves: a directory that was emptied, mounted or
- * shared with another vault needs no bookkeeping.
+ * What lies in a directory of scheduled backups, read from the files themselves: a directory that was emptied, mounted
+ * or shared with another vault needs no bookkeeping.
  */
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,8 +15,8 @@ import type { BackupAmounts, SetAside } from './backup-health.ts';
 import type { Manifest } from './backup-manifest.ts';
 
 /**
- * A backup that a schedule has made: its number, the moment (UTC milliseconds) it is of, what it holds, and the ids of its
- * master keys. Older vaults gave no numbers: these backups have 0.
+ * A backup that a schedule has made: its number, the moment (UTC milliseconds) it is of, what it holds, and the ids of
+ * its master keys. Older vaults gave no numbers: these backups have 0.
  */
 export type ScheduledBackup = {
   readonly path: string;
@@ -134,7 +134,9 @@ function isNewer(a: ScheduledBackup, b: ScheduledBackup): boolean {
   return a.number === b.number ? a.at > b.at : a.number > b.number;
 }
 
-/** The ids of the master keys that a file needs to be restored; none if it is not a backup, or has its key sealed in it. */
+/**
+ * The ids of the master keys that a file needs to be restored; none if it is not a backup, or has its key sealed in it.
+ */
 export function keysNeededBy(path: string): readonly string[] {
   const page = manifestAt(path);
   if (typeof page !== 'object' || page.manifest.sealed_master_key !== undefined) return [];

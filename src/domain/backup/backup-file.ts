@@ -1,4 +1,7 @@
-/** Backups as files: drafts under names that no backup has, the page at the end of a file, and the verification of a file. */
+/**
+ * Backups as files: drafts under names that no backup has, the page at the end of a file, and the verification of a
+ * file.
+ */
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -34,7 +37,9 @@ import {
 /** A draft, or what the engine has left beside one. */
 const draftName = /^\.vault-backup-[0-9a-f]{16}\.draft(-[a-z]+)?$/;
 
-/** An empty file of mode 0600 in the directory, and the removal of drafts that a killed process left there a day ago. */
+/**
+ * An empty file of mode 0600 in the directory, and the removal of drafts that a killed process left there a day ago.
+ */
 export function newDraft(directory: string, world: World): string {
   const isDraft = (name: string) => draftName.test(name);
   for (const stale of staleDrafts(directory, isDraft, world.now())) new DatabaseCopy(stale).remove();
@@ -112,8 +117,8 @@ export function readManifestPage(file: string): ReturnType<typeof readPage> {
 }
 
 /**
- * Reads the page of a backup and compares its checksum with the whole file. Throws OperatorError where that is no backup,
- * not whole, altered, or made by a vault that is too new.
+ * Reads the page of a backup and compares its checksum with the whole file. Throws OperatorError where that is no
+ * backup, not whole, altered, or made by a vault that is too new.
  */
 export async function readBackup(file: string): Promise<ManifestPage> {
   const page = readManifestPage(file);
@@ -142,9 +147,9 @@ export async function readBackup(file: string): Promise<ManifestPage> {
 }
 
 /**
- * Throws OperatorError unless the backup is whole, made by a vault with this master key that is not newer, and consistent in
- * itself. `name` is what it is called then. Reads everything, writes nothing. Quotes nothing that the key does not
- * authenticate: anyone can compute the checksum.
+ * Throws OperatorError unless the backup is whole, made by a vault with this master key that is not newer, and
+ * consistent in itself. `name` is what it is called then. Reads everything, writes nothing. Quotes nothing that the key
+ * does not authenticate: anyone can compute the checksum.
  */
 export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<ManifestPage> {
   const page = await readBackup(file);
@@ -172,8 +177,8 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
 }
 
 /**
- * Copies the database of a backup that was checked into a new file of mode 0600. Throws OperatorError where the file has
- * changed since.
+ * Copies the database of a backup that was checked into a new file of mode 0600. Throws OperatorError where the file
+ * has changed since.
  */
 export async function copyOut(
   file: string,

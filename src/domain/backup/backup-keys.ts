@@ -7,7 +7,10 @@ import type { DatabaseContext } from '../contexts.ts';
 import { isRotating } from '../master-key/master-key-rotation.ts';
 import { keysNeededBy } from './backup-directory.ts';
 
-/** The paths of the backups in a directory, under any name, that cannot be restored without this key. Throws the system's error. */
+/**
+ * The paths of the backups in a directory, under any name, that cannot be restored without this key. Throws the
+ * system's error.
+ */
 export function backupsNeeding(directory: string, keyId: string): string[] {
   const files = readdirSync(directory, { withFileTypes: true }).filter((entry) => !entry.isDirectory());
   return files
@@ -43,7 +46,10 @@ export function lossOf(paths: readonly string[]): string {
   return `${count} (${names.join(', ')}${paths.length > 3 ? ' …' : ''}) cannot be restored`;
 }
 
-/** Whether the vault seals with a key that no scheduled backup needs (`keysOf`): after a rotation, until the next backup. */
+/**
+ * Whether the vault seals with a key that no scheduled backup needs (`keysOf`): after a rotation, until the next
+ * backup.
+ */
 export async function isRotatedSince(vault: DatabaseContext, keys: readonly string[]): Promise<boolean> {
   if (keys.length === 0 || (await isRotating(vault))) return false;
   const current = await currentMasterKey(vault.db.reader);

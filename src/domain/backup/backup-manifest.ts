@@ -1,6 +1,7 @@
 /**
- * The page at the end of a backup. What comes before it is a plain SQLite database, which any tool opens; the page tells in
- * text what it is, and closes with a checksum of all before and a MAC by the master key. `tail -c 4096` shows it.
+ * The page at the end of a backup. What comes before it is a plain SQLite database, which any tool opens; the page
+ * tells in text what it is, and closes with a checksum of all before and a MAC by the master key. `tail -c 4096` shows
+ * it.
  */
 import { z } from 'zod';
 import type { PassphraseSealed } from '../../crypto/secrets/passphrase-key.ts';
@@ -72,8 +73,8 @@ export function pageEnd(digest: Buffer, mac: Buffer): Buffer {
 }
 
 /**
- * Reads a page. `none` where there is no such page, `newer` where a later vault wrote it in a way that is not known here,
- * `damaged` where it was one.
+ * Reads a page. `none` where there is no such page, `newer` where a later vault wrote it in a way that is not known
+ * here, `damaged` where it was one.
  */
 export function readPage(page: Buffer): ManifestPage | 'none' | 'newer' | 'damaged' {
   const begins =

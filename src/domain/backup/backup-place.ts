@@ -1,4 +1,7 @@
-/** Places where backups may go: outside of the data directory, where no other user can change them, and with room for them. */
+/**
+ * Places where backups may go: outside of the data directory, where no other user can change them, and with room for
+ * them.
+ */
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -8,8 +11,8 @@ import type { DatabaseContext } from '../contexts.ts';
 import type { DiskSpace } from '../health/disk-space.ts';
 
 /**
- * SQLite opens a draft by its path, again and again: others who can rename it would receive the copy, or have the vault write
- * elsewhere. What a group may do with the directories above is left to `vault doctor`.
+ * SQLite opens a draft by its path, again and again: others who can rename it would receive the copy, or have the vault
+ * write elsewhere. What a group may do with the directories above is left to `vault doctor`.
  */
 const use = { what: 'the backup directory', groups: 'above' } as const;
 
@@ -23,7 +26,10 @@ export function judgeBackups(directory: string): Promise<Judged> {
   return judgePath(directory, use);
 }
 
-/** Throws OperatorError for a place in the data directory: there a backup would be lost together with the vault, and could take the place of the database. */
+/**
+ * Throws OperatorError for a place in the data directory: there a backup would be lost together with the vault, and
+ * could take the place of the database.
+ */
 export function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
   const real = (directory: string) => {
     try {
@@ -39,7 +45,10 @@ export function refuseDataDirectory({ db }: DatabaseContext, path: string): void
   });
 }
 
-/** Rejects with OperatorError if a copy of the database would leave less free space in its directory than the vault warns about. */
+/**
+ * Rejects with OperatorError if a copy of the database would leave less free space in its directory than the vault
+ * warns about.
+ */
 export async function refuseFullDisk({
   db,
   disk,

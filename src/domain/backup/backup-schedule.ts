@@ -1,6 +1,6 @@
 /**
- * Backups by time: when the next is due, what it is called, and which old ones are removed. A backup that holds much less
- * than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
+ * Backups by time: when the next is due, what it is called, and which old ones are removed. A backup that holds much
+ * less than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,8 +45,8 @@ export type PlanOutcome = {
 };
 
 /**
- * Makes a backup if one is due or the master key was rotated since the last one, and removes those that are too many. Throws what `backUpInto` throws, and
- * OperatorError where the directory cannot be read.
+ * Makes a backup if one is due or the master key was rotated since the last one, and removes those that are too many.
+ * Throws what `backUpInto` throws, and OperatorError where the directory cannot be read.
  */
 export async function backUpByPlan(
   vault: SecretsContext & LogContext,
@@ -77,8 +77,8 @@ function freeName(plan: BackupPlan, now: number, nameAt: (at: number) => string)
 }
 
 /**
- * When the next backup is due: a period after the last one, at the latest now. One from the future, made while the clock was
- * ahead, does not count.
+ * When the next backup is due: a period after the last one, at the latest now. One from the future, made while the
+ * clock was ahead, does not count.
  */
 export function nextDueAt(
   own: readonly Pick<ScheduledBackup, 'at'>[],

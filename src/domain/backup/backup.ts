@@ -1,6 +1,6 @@
 /**
- * Backups of a vault that goes on working: one file of one moment, verified before it gets its name, and recorded. Private
- * keys in it stay sealed; the master key is in it only under a passphrase.
+ * Backups of a vault that goes on working: one file of one moment, verified before it gets its name, and recorded.
+ * Private keys in it stay sealed; the master key is in it only under a passphrase.
  */
 import { statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -43,8 +43,8 @@ export type BackupOrder = {
 };
 
 /**
- * Writes a backup to `file`, which appears there whole or not at all. Throws OperatorError, having changed nothing, where it
- * cannot be written, and where `existing` is `refuse` and there is one.
+ * Writes a backup to `file`, which appears there whole or not at all. Throws OperatorError, having changed nothing,
+ * where it cannot be written, and where `existing` is `refuse` and there is one.
  */
 export async function backUpTo(
   vault: SecretsContext & LogContext,
@@ -92,8 +92,8 @@ export async function backUpInto(
 }
 
 /**
- * Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. Throws OperatorError if
- * the copy would leave the vault too little space.
+ * Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. Throws
+ * OperatorError if the copy would leave the vault too little space.
  */
 export async function backUpThrough(
   vault: SecretsContext & LogContext & { readonly disk: DiskSpace },

@@ -7,8 +7,8 @@ import type { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
 
 /**
- * The file that a restore puts in the place of `path`: where a symbolic link leads, so that database and key stay on the
- * disks that were chosen for them. Throws OperatorError where the link leads nowhere.
+ * The file that a restore puts in the place of `path`: where a symbolic link leads, so that database and key stay on
+ * the disks that were chosen for them. Throws OperatorError where the link leads nowhere.
  */
 export function placeOf(path: string): string {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;

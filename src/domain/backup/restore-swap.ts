@@ -1,6 +1,7 @@
 /**
- * Replaces a vault with the restored one: database and master key together, even if the process is killed in between.
- * A note lists the moves. Without it the old vault is valid; with it, the next process that opens the vault completes them.
+ * Replaces a vault with the restored one: database and master key together, even if the process is killed in between. A
+ * note lists the moves. Without it the old vault is valid; with it, the next process that opens the vault completes
+ * them.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -47,8 +48,8 @@ type NotedMove = Note['moves'][number];
 export type Move = { readonly from: string; readonly to: string };
 
 /**
- * Keeps what has the names now under `<name>.before-restore-<stamp>`, then gives the new files their names. `held` is the
- * old database. Returns what was kept.
+ * Keeps what has the names now under `<name>.before-restore-<stamp>`, then gives the new files their names. `held` is
+ * the old database. Returns what was kept.
  */
 export function swapIn(
   dataDir: string,
@@ -76,8 +77,8 @@ export function swapIn(
 }
 
 /**
- * Keeps the log of a database that is missing or empty under a name of its own: the engine deletes what it finds beside an empty
- * file. Returns the names.
+ * Keeps the log of a database that is missing or empty under a name of its own: the engine deletes what it finds beside
+ * an empty file. Returns the names.
  */
 export function setAsideLostLog(database: DatabaseFile, stamp: string): string[] {
   if (database.hasContent() || database.leftLog() === undefined) return [];
@@ -160,8 +161,9 @@ function writeNote(dataDir: string, { moves, ...rest }: Note, stamp: string): vo
 }
 
 /**
- * Gives a new file its name, and returns whether it has it. If another process was first, it does. If the new file is nowhere, a
- * disk may be missing: then stop, or the database would be restored without its key. Throws the error of the system.
+ * Gives a new file its name, and returns whether it has it. If another process was first, it does. If the new file is
+ * nowhere, a disk may be missing: then stop, or the database would be restored without its key. Throws the error of the
+ * system.
  */
 function isDone({ from, to, sha256 }: NotedMove): boolean {
   try {

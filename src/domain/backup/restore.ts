@@ -1,6 +1,6 @@
 /**
- * Restoring: a backup is checked in every way, copied, opened as the vault would open it and bound to its master key, all
- * beside what is there. Only then does it take that place, and what was there is kept.
+ * Restoring: a backup is checked in every way, copied, opened as the vault would open it and bound to its master key,
+ * all beside what is there. Only then does it take that place, and what was there is kept.
  */
 import { closeSync, openSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -93,8 +93,8 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
 }
 
 /**
- * Checks a backup in every way and finds the master key for it, in its file or in the backup. Throws OperatorError where it
- * cannot be restored. Writes nothing.
+ * Checks a backup in every way and finds the master key for it, in its file or in the backup. Throws OperatorError
+ * where it cannot be restored. Writes nothing.
  */
 export async function checkRestorable(order: RestoreOrder): Promise<Restorable> {
   const { manifest } = await readable(order.file);
@@ -145,7 +145,9 @@ async function findKey(
   return { masterKey, keyIs: 'in the backup', keyFile: masterKeyFile };
 }
 
-/** What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded. */
+/**
+ * What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded.
+ */
 export async function openOnce(
   world: World,
   path: string,

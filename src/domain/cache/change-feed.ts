@@ -1,6 +1,6 @@
 /**
- * Reports that the vault or a renewal has changed, in any process. All watchers share one query of the database per second;
- * without watchers, there is none.
+ * Reports that the vault or a renewal has changed, in any process. All watchers share one query of the database per
+ * second; without watchers, there is none.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';

@@ -1,4 +1,6 @@
-/** Imports of certificates issued elsewhere: the first import creates the certificate, each further one adds a version. */
+/**
+ * Imports of certificates issued elsewhere: the first import creates the certificate, each further one adds a version.
+ */
 import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
 import { toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
@@ -33,8 +35,8 @@ export type ImportPreview = {
 };
 
 /**
- * Reads the files like an import, but stores nothing. Throws the same errors: `invalid_request`, `payload_too_large` and
- * `rate_limited`.
+ * Reads the files like an import, but stores nothing. Throws the same errors: `invalid_request`, `payload_too_large`
+ * and `rate_limited`.
  */
 export async function previewImport({ world }: WorldContext, files: ImportedFiles): Promise<ImportPreview> {
   const bundle = await readBundleApart(world, files);
@@ -65,9 +67,10 @@ export type ImportResult = {
 };
 
 /**
- * Stores the certificate and key of the files as the newest version, unless the current one is the same. Throws `invalid_request` or `payload_too_large` for files
- * that cannot be used, `rate_limited` during too many imports, `certificate_exists` if an issuer renews the certificate of
- * this name, and `not_renewable` if an ACME client owns it; nothing is stored then.
+ * Stores the certificate and key of the files as the newest version, unless the current one is the same. Throws
+ * `invalid_request` or `payload_too_large` for files that cannot be used, `rate_limited` during too many imports,
+ * `certificate_exists` if an issuer renews the certificate of this name, and `not_renewable` if an ACME client owns it;
+ * nothing is stored then.
  */
 export async function importCertificate(
   vault: SecretsContext,

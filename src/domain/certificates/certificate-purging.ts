@@ -51,8 +51,8 @@ export async function purgeExpired(
 }
 
 /**
- * In short transactions, the oldest versions first, so that one that is interrupted can be run again, and what is left can be
- * restored. Returns false if the certificate is gone from the deleted ones, or `signal` was aborted.
+ * In short transactions, the oldest versions first, so that one that is interrupted can be run again, and what is left
+ * can be restored. Returns false if the certificate is gone from the deleted ones, or `signal` was aborted.
  */
 async function purgeRow(
   { db, world }: TimedContext,

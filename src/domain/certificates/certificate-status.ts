@@ -16,9 +16,9 @@ export type CertificateStatus = (typeof certificateStatuses)[number];
 type Validity = { readonly not_before: number; readonly not_after: number };
 
 /**
- * `pending` without a version, `expired` from `not_after` on, `expiring` in the last quarter of the lifetime (at most 30 days):
- * after a renewal was due, so that it signals a problem, and early enough to fix it. `not_yet_valid` where the validity begins
- * later: a clock was or is wrong. `disabled` takes precedence.
+ * `pending` without a version, `expired` from `not_after` on, `expiring` in the last quarter of the lifetime (at most
+ * 30 days): after a renewal was due, so that it signals a problem, and early enough to fix it. `not_yet_valid` where
+ * the validity begins later: a clock was or is wrong. `disabled` takes precedence.
  */
 export function certificateStatus(
   current: Validity | null,

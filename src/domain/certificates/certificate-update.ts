@@ -43,9 +43,10 @@ import {
 } from './client-keys.ts';
 
 /**
- * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal. `rotate_key`
- * generates the key of the next version now; one that is scheduled already stays, because clients may know its pin. Throws
- * `certificate_not_found`, `invalid_request`, and `not_renewable` for a certificate of an ACME client, and for an imported one that gets no issuer.
+ * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal.
+ * `rotate_key` generates the key of the next version now; one that is scheduled already stays, because clients may know
+ * its pin. Throws `certificate_not_found`, `invalid_request`, and `not_renewable` for a certificate of an ACME client,
+ * and for an imported one that gets no issuer.
  */
 export async function changeCertificate(
   vault: QueueContext & SealingContext & ZoneContext,
@@ -88,7 +89,9 @@ async function refuseNewWildcards(
   await refuseWildcardsWithoutZone(vault, issuer, { domains, challenge });
 }
 
-/** A new key of the type that the certificate has after the change; undefined if the next key is scheduled and has it. */
+/**
+ * A new key of the type that the certificate has after the change; undefined if the next key is scheduled and has it.
+ */
 async function keyToSchedule(
   vault: QueueContext,
   name: string,
@@ -101,7 +104,10 @@ async function keyToSchedule(
   return isKept ? undefined : generatePrivateKey(keyType);
 }
 
-/** `changeCertificate` in the caller's transaction, without `rotate_key`; if it returns a renewal, notify `renewalQueued` after the commit. */
+/**
+ * `changeCertificate` in the caller's transaction, without `rotate_key`; if it returns a renewal, notify
+ * `renewalQueued` after the commit.
+ */
 export async function storeCertificateChange(
   vault: WorldContext,
   writer: Writer,
@@ -180,7 +186,9 @@ function askedUsage({ usage }: UpdateCertificateInput) {
   return usage === 'both' ? { usage } : {};
 }
 
-/** Throws `invalid_request` or `certificate_in_use` if the certificate cannot be issued for its CSR after the change. */
+/**
+ * Throws `invalid_request` or `certificate_in_use` if the certificate cannot be issued for its CSR after the change.
+ */
 async function refuseUnusableRequest(
   writer: Writer,
   before: CertificateRow,

@@ -25,6 +25,7 @@ import {
 } from '../inputs.ts';
 import { neededForHttps, type ServingServer, servingServers } from '../instance/served-settings.ts';
 import {
+  issuerKeyType,
   privateSettings,
   refuseProfileFallback,
   refuseSameFallback,
@@ -32,7 +33,6 @@ import {
   refuseUnsuitable,
   requireIssuer,
   sentence,
-  issuerKeyType,
 } from '../issuers/issuers.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
@@ -45,8 +45,8 @@ import { type CompleteCertificate, completeCertificate, refuseUnsuitableRequest 
 import { keepDeleted } from './deleted-certificates.ts';
 
 /**
- * Creates a certificate in one transaction. The private CA issues version 1 immediately; for an ACME CA, the first renewal is
- * queued and its id returned. Throws `certificate_exists` and `invalid_request`.
+ * Creates a certificate in one transaction. The private CA issues version 1 immediately; for an ACME CA, the first
+ * renewal is queued and its id returned. Throws `certificate_exists` and `invalid_request`.
  */
 export async function createCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
@@ -67,8 +67,8 @@ export async function createCertificate(
 }
 
 /**
- * The part of `createCertificate` that writes, in the caller's transaction. `first` is the version that the private CA issued.
- * Without it, a renewal is queued and its id returned; then notify `renewalQueued` after the commit.
+ * The part of `createCertificate` that writes, in the caller's transaction. `first` is the version that the private CA
+ * issued. Without it, a renewal is queued and its id returned; then notify `renewalQueued` after the commit.
  */
 export async function storeCertificate(
   vault: SealingContext,
@@ -143,7 +143,10 @@ async function suitableIssuers(
   return { issuer, fallback };
 }
 
-/** Throws `invalid_request` if the fallback cannot issue this key type or these names. It ignores other settings that it does not support. */
+/**
+ * Throws `invalid_request` if the fallback cannot issue this key type or these names. It ignores other settings that it
+ * does not support.
+ */
 export function refuseUnsuitableFallback(
   fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
   wanted: LeafSettings & { readonly key_type?: string | undefined },
@@ -203,8 +206,8 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
 
 /**
  * Deletes a certificate; it is kept apart until it is restored or purged (deleted-certificates.ts). Throws
- * `certificate_not_found`, and `certificate_in_use` if the running server serves HTTPS with it or the allowlist of an unrevoked
- * API key names it; with `force`, it is deleted all the same and removed from all allowlists.
+ * `certificate_not_found`, and `certificate_in_use` if the running server serves HTTPS with it or the allowlist of an
+ * unrevoked API key names it; with `force`, it is deleted all the same and removed from all allowlists.
  */
 export async function deleteCertificate(
   vault: TimedContext,

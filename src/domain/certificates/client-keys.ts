@@ -1,6 +1,6 @@
 /**
- * Certificates whose private key the client holds: they are issued for its certificate signing request (CSR), again and again,
- * until it sends another one. What a CSR determines cannot be set beside it.
+ * Certificates whose private key the client holds: they are issued for its certificate signing request (CSR), again and
+ * again, until it sends another one. What a CSR determines cannot be set beside it.
  */
 import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
@@ -24,8 +24,8 @@ export type CompleteCertificate = Omit<NewCertificate, 'key_type'> & {
 const lists = ['domains', 'uris', 'emails'] as const;
 
 /**
- * The certificate with what its CSR determines, or with the usual type of key. Throws `invalid_request` if its other settings contradict the CSR: each list of
- * names that is given must be that of the CSR, in any order.
+ * The certificate with what its CSR determines, or with the usual type of key. Throws `invalid_request` if its other
+ * settings contradict the CSR: each list of names that is given must be that of the CSR, in any order.
  */
 export function completeCertificate(input: NewCertificate, usual: KeyType): CompleteCertificate {
   if (input.csr === undefined) return { ...input, key_type: input.key_type ?? usual, request: undefined };

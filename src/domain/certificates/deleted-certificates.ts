@@ -1,7 +1,8 @@
 /**
- * Deleted certificates: kept apart from all others until they are restored or purged. Their versions stay where they are, under
- * the id of a certificate that is gone: however many there are, deleting and restoring takes a moment. Nothing reaches versions
- * but through a certificate, so they are not handed out, renewed or counted, and their names are free.
+ * Deleted certificates: kept apart from all others until they are restored or purged. Their versions stay where they
+ * are, under the id of a certificate that is gone: however many there are, deleting and restoring takes a moment.
+ * Nothing reaches versions but through a certificate, so they are not handed out, renewed or counted, and their names
+ * are free.
  */
 import { parseNewCertName } from '../../base/cert-name.ts';
 import { parseJson, toJson } from '../../base/json.ts';

@@ -1,4 +1,7 @@
-/** The versions of certificates that vaults before schema 22 deleted, and their next keys: sealed under an owner of their own. */
+/**
+ * The versions of certificates that vaults before schema 22 deleted, and their next keys: sealed under an owner of
+ * their own.
+ */
 import { parseJson } from '../../base/json.ts';
 import type { Writer } from '../../db/database.ts';
 import {

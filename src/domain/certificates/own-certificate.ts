@@ -1,6 +1,6 @@
 /**
- * The certificate that the vault serves HTTPS with. It is an ordinary certificate that can be renewed, imported and moved to
- * another issuer. If it does not exist yet, the private CA issues it.
+ * The certificate that the vault serves HTTPS with. It is an ordinary certificate that can be renewed, imported and
+ * moved to another issuer. If it does not exist yet, the private CA issues it.
  */
 import type { CertName } from '../../base/cert-name.ts';
 import type { Identifier } from '../../base/identifier.ts';
@@ -36,9 +36,9 @@ export type OwnCertificate = {
 };
 
 /**
- * Creates the certificate if it does not exist: from the private CA, for these domains, with a key that renewals keep so that
- * clients can pin it. Returns whether it was created. Throws OperatorError if `domains` is empty, or if the client holds the
- * private key.
+ * Creates the certificate if it does not exist: from the private CA, for these domains, with a key that renewals keep
+ * so that clients can pin it. Returns whether it was created. Throws OperatorError if `domains` is empty, or if the
+ * client holds the private key.
  */
 export async function ensureOwnCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
@@ -76,7 +76,10 @@ export async function ensureOwnCertificate(
   }
 }
 
-/** The current version of the certificate; undefined if nothing was issued yet, the client holds its key, or the certificate was deleted. */
+/**
+ * The current version of the certificate; undefined if nothing was issued yet, the client holds its key, or the
+ * certificate was deleted.
+ */
 export async function currentOwnCertificate(
   vault: DatabaseContext & KeyringContext,
   name: CertName,
@@ -91,8 +94,9 @@ export async function currentOwnCertificate(
 }
 
 /**
- * A temporary certificate from the private CA, with its own key, for the names of a certificate that is not available yet. It
- * keeps the vault reachable over HTTPS while a public CA issues or an administrator fixes a problem. It is not stored.
+ * A temporary certificate from the private CA, with its own key, for the names of a certificate that is not available
+ * yet. It keeps the vault reachable over HTTPS while a public CA issues or an administrator fixes a problem. It is not
+ * stored.
  */
 export async function temporaryCertificate(
   vault: SecretsContext,

@@ -1,4 +1,6 @@
-/** Issues a certificate for a CSR that its client sends: at once from the private CA, through an order from an ACME CA. */
+/**
+ * Issues a certificate for a CSR that its client sends: at once from the private CA, through an order from an ACME CA.
+ */
 import { isSameRequest, readSigningRequest } from '../../crypto/x509/signing-request.ts';
 import { findOpenRenewal } from '../../db/tables/renewals/renewals.ts';
 import { profileOf } from '../access/profile-confinement.ts';
@@ -11,11 +13,11 @@ import { storeCertificateChange } from './certificate-update.ts';
 import { refuseRevokedKey } from './client-keys.ts';
 
 /**
- * Makes the CSR (PEM) that of the certificate, and queues a renewal with it. The same one again, while that renewal is open, gets
- * the same renewal; another one ends a running renewal. Throws `certificate_not_found`, `not_renewable`, `invalid_request` if its
- * names are not those of the certificate, `certificate_in_use` if the vault serves HTTPS with the certificate, what `check` throws
- * about its profile (`issuer/profile`), and what `count` throws, which is called with the id of the certificate unless the same CSR
- * is already open.
+ * Makes the CSR (PEM) that of the certificate, and queues a renewal with it. The same one again, while that renewal is
+ * open, gets the same renewal; another one ends a running renewal. Throws `certificate_not_found`, `not_renewable`,
+ * `invalid_request` if its names are not those of the certificate, `certificate_in_use` if the vault serves HTTPS with
+ * the certificate, what `check` throws about its profile (`issuer/profile`), and what `count` throws, which is called
+ * with the id of the certificate unless the same CSR is already open.
  */
 export async function signRequest(
   vault: QueueContext & WorldContext,

@@ -1,6 +1,6 @@
 /**
- * Revokes a version. At an ACME CA (RFC 8555 §7.6): with the account that ordered it, or with its own key if the account is gone
- * or the key is compromised. One of the private CA comes onto its CRL.
+ * Revokes a version. At an ACME CA (RFC 8555 §7.6): with the account that ordered it, or with its own key if the
+ * account is gone or the key is compromised. One of the private CA comes onto its CRL.
  */
 import { X509Certificate } from 'node:crypto';
 import type { AcmeClient } from '../../acme/acme-client.ts';
@@ -38,9 +38,10 @@ export type RevocationReason = keyof typeof revocationReasons;
 
 /**
  * Revokes a version at its CA, by default the current one, and marks it as revoked. If it is the current version of a
- * certificate that renews automatically, a renewal is queued. Returns the number of the version and the id of the renewal.
- * Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` if neither an ACME CA nor the
- * private CA issued the version, OperatorError if it is revoked already or has expired, and AcmeError with the error of the CA.
+ * certificate that renews automatically, a renewal is queued. Returns the number of the version and the id of the
+ * renewal. Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` if neither an
+ * ACME CA nor the private CA issued the version, OperatorError if it is revoked already or has expired, and AcmeError
+ * with the error of the CA.
  */
 export async function revokeVersion(
   vault: SecretsContext & QueueContext & CaContext,

@@ -1,6 +1,6 @@
 /**
- * Where a vault is copied to: the database of a server, or a directory. In a directory the database has a name of its own until
- * it is complete.
+ * Where a vault is copied to: the database of a server, or a directory. In a directory the database has a name of its
+ * own until it is complete.
  */
 import { closeSync, openSync, renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';

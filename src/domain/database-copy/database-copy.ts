@@ -1,7 +1,8 @@
 /**
- * Moves a vault to another database. No other process can write to the source while it is copied, nor afterwards, so that
- * nothing that was acknowledged is missing in the target. Three commits: the copy, which cannot be served yet; the mark of the
- * source; and the end. After a kill in between, the same command continues; at most one of the two can be served.
+ * Moves a vault to another database. No other process can write to the source while it is copied, nor afterwards, so
+ * that nothing that was acknowledged is missing in the target. Three commits: the copy, which cannot be served yet; the
+ * mark of the source; and the end. After a kill in between, the same command continues; at most one of the two can be
+ * served.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { deleteSettings, putSetting } from '../../db/tables/settings.ts';
@@ -15,8 +16,8 @@ import { type CopiedVault, fillDatabase, refuseFilled } from './filled-database.
 
 /**
  * Copies the vault into the target and marks the source. Returns what was copied; undefined if an earlier call that was
- * killed had copied it already. Throws OperatorError if the target is not empty, or if the copy is not what it should be;
- * then nothing has changed.
+ * killed had copied it already. Throws OperatorError if the target is not empty, or if the copy is not what it should
+ * be; then nothing has changed.
  */
 export async function moveVault(
   source: SecretsContext,
@@ -76,7 +77,9 @@ export async function refuseServed({ db }: SecretsContext): Promise<void> {
   });
 }
 
-/** Lets a vault that was moved be served again, and returns where it had gone. Throws OperatorError if it was not moved. */
+/**
+ * Lets a vault that was moved be served again, and returns where it had gone. Throws OperatorError if it was not moved.
+ */
 export async function reopenVault({ db, world }: SecretsContext): Promise<string> {
   return db.write(async (writer) => {
     const to = await unmarkMoved(db, writer);

@@ -1,6 +1,7 @@
 /**
- * Fills an empty database with a whole vault, in one transaction of the target: a copy that is killed leaves it empty. Before
- * the end, what arrived is compared with what was read, the audit log is verified, and every sealed secret is opened.
+ * Fills an empty database with a whole vault, in one transaction of the target: a copy that is killed leaves it empty.
+ * Before the end, what arrived is compared with what was read, the audit log is verified, and every sealed secret is
+ * opened.
  */
 import type { Integrity } from '../../base/integrity.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -42,8 +43,8 @@ export async function refuseFilled(db: Pick<Database, 'reader' | 'place'>, vault
 }
 
 /**
- * Copies everything that `source` sees, which must be one state, into `target`; `settle` adds to the same transaction. Throws
- * OperatorError, having changed nothing, if the target is not empty or anything in it is not what it should be.
+ * Copies everything that `source` sees, which must be one state, into `target`; `settle` adds to the same transaction.
+ * Throws OperatorError, having changed nothing, if the target is not empty or anything in it is not what it should be.
  */
 export async function fillDatabase(
   source: SecretsContext & { readonly reader: Reader },

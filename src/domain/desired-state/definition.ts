@@ -24,7 +24,10 @@ export function privateCaDefinition(settings: CaSettings): Definition {
   };
 }
 
-/** The definition of a private CA in the document. What is set when a CA is created stays as it is without a word about it. */
+/**
+ * The definition of a private CA in the document. What is set when a CA is created stays as it is without a word about
+ * it.
+ */
 export function wantedPrivateCa(input: CreatePrivateCaInput, held: Definition = {}): Definition {
   const { common_name, path_length } = held;
   return {

@@ -1,4 +1,7 @@
-/** The outline of the document of `vault apply`, without what checks it: also for those who only have to know it by sight. */
+/**
+ * The outline of the document of `vault apply`, without what checks it: also for those who only have to know it by
+ * sight.
+ */
 
 export const documentVersion = 1;
 

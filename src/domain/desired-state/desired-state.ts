@@ -1,6 +1,7 @@
 /**
- * The desired state of a vault, as people keep it in a file next to their code: the schema of the document of `vault apply`
- * and `vault export`. It is built from the input schemas of commands and HTTP, so errors read the same everywhere.
+ * The desired state of a vault, as people keep it in a file next to their code: the schema of the document of `vault
+ * apply` and `vault export`. It is built from the input schemas of commands and HTTP, so errors read the same
+ * everywhere.
  */
 
 import { z } from 'zod';

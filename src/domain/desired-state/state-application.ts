@@ -1,7 +1,7 @@
 /**
  * Makes a vault hold what a document says. What asks a CA comes first; then the changes follow in their order, in short
- * transactions between which others get the write lock. A run that was stopped is resumed by the next one, whose plan has
- * just the changes that are missing.
+ * transactions between which others get the write lock. A run that was stopped is resumed by the next one, whose plan
+ * has just the changes that are missing.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -49,7 +49,10 @@ const changesAtOnce = 50;
 /** A transaction that held the write lock for longer is followed by a smaller one. */
 const maxHoldMs = 25;
 
-/** Between two transactions: longer than others pause between two tries to get the lock, so that each of them finds it free. */
+/**
+ * Between two transactions: longer than others pause between two tries to get the lock, so that each of them finds it
+ * free.
+ */
 const pauseMs = 45;
 
 /**

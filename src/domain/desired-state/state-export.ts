@@ -10,8 +10,8 @@ export type ExportedDocument = { readonly version: number } & Partial<
 >;
 
 /**
- * The document, with names and fields in an order that does not change. API keys that are revoked or have expired are not
- * in it.
+ * The document, with names and fields in an order that does not change. API keys that are revoked or have expired are
+ * not in it.
  */
 export function exportedDocument(state: VaultState): ExportedDocument {
   const filled = sections.map((section) => [section, exportedSection(state, section)] as const);

@@ -16,7 +16,7 @@ import { unknownProfile } from '../private-ca/profile-settings.ts';
 import { acmeClientIssues } from './acme-client-issues.ts';
 import { apiKeyIssues } from './api-key-issues.ts';
 import type { StateIssue } from './desired-state.ts';
-import { isPrivateCa, permittedBy, profilesOf, defaultKeyTypeOf } from './issuer-settings.ts';
+import { defaultKeyTypeOf, isPrivateCa, permittedBy, profilesOf } from './issuer-settings.ts';
 import type { PlanOptions } from './state-plan.ts';
 import type { VaultState } from './vault-state.ts';
 import type { WantedState } from './wanted-state.ts';
@@ -100,7 +100,10 @@ function nameIssues(state: VaultState, wanted: WantedState): StateIssue[] {
   );
 }
 
-/** Names that read like others in their section: what is new is created before anything is removed, and would be refused. */
+/**
+ * Names that read like others in their section: what is new is created before anything is removed, and would be
+ * refused.
+ */
 function alikeIssues(state: VaultState, wanted: WantedState): StateIssue[] {
   return (['issuers', 'dns_providers', 'acme_clients', 'api_keys'] as const).flatMap((section) => {
     const taken = new Map([...state[section].keys()].map((name) => [comparableLabel(name), name]));

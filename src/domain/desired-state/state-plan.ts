@@ -1,4 +1,6 @@
-/** The changes that lead from the state of a vault to the desired state, field by field in the terms of the document. */
+/**
+ * The changes that lead from the state of a vault to the desired state, field by field in the terms of the document.
+ */
 import { formatLifetime } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { encodePem } from '../../crypto/pem.ts';
@@ -33,8 +35,8 @@ export type PlanOptions = {
 };
 
 /**
- * The changes in the order in which they are made: first what is new or different, in the order of the sections, then what
- * goes, the other way round. `wanted` has passed `stateIssues`.
+ * The changes in the order in which they are made: first what is new or different, in the order of the sections, then
+ * what goes, the other way round. `wanted` has passed `stateIssues`.
  */
 export async function planChanges(
   state: VaultState,
@@ -72,7 +74,10 @@ export async function planSame(
   return same;
 }
 
-/** The keys under the names that the changes know: a key that shares its name may have become the only one, but keeps its id. */
+/**
+ * The keys under the names that the changes know: a key that shares its name may have become the only one, but keeps
+ * its id.
+ */
 function keysById(keys: VaultState['api_keys'], changes: readonly Change[]): VaultState['api_keys'] {
   const byId = new Map([...keys.values()].map((held) => [held.id, held]));
   const named = new Map(keys);

@@ -1,6 +1,6 @@
 /**
- * What is done about changes of a plan before the write lock is taken: CAs are asked, credentials checked, keys generated,
- * first versions issued.
+ * What is done about changes of a plan before the write lock is taken: CAs are asked, credentials checked, keys
+ * generated, first versions issued.
  */
 import { Secret } from '../../base/secret.ts';
 import { type ApiKeyToken, createToken } from '../../crypto/secrets/api-key-token.ts';

@@ -50,8 +50,8 @@ export type Held = {
 };
 
 /**
- * By section and name. Revoked API keys are left out; of several keys with one name, each has its id after the name, as in
- * `www (id 3)`.
+ * By section and name. Revoked API keys are left out; of several keys with one name, each has its id after the name, as
+ * in `www (id 3)`.
  */
 export type VaultState = Readonly<Record<Section, ReadonlyMap<string, Held>>>;
 

@@ -10,8 +10,9 @@ import type { DnsContext } from '../issuance-contexts.ts';
 import { zoneServers } from './dns-records.ts';
 
 /**
- * Throws OperatorError with the record to create, unless there is a record that names the account and one of the CA's issuer
- * domain names and has not expired. A wildcard record is valid for the domain itself too. Never writes or removes records.
+ * Throws OperatorError with the record to create, unless there is a record that names the account and one of the CA's
+ * issuer domain names and has not expired. A wildcard record is valid for the domain itself too. Never writes or
+ * removes records.
  */
 export async function checkPersistentRecord(
   vault: WorldContext & DnsContext,

@@ -19,8 +19,8 @@ export function dnsProviderSecret(vault: KeyringContext, { id, sealed_secret }: 
 }
 
 /**
- * Replaces type, zones and secret of a provider in the caller's transaction; call `checkDnsProvider` first. All processes
- * reopen the provider afterwards.
+ * Replaces type, zones and secret of a provider in the caller's transaction; call `checkDnsProvider` first. All
+ * processes reopen the provider afterwards.
  */
 export async function storeDnsProviderChange(
   vault: SealingContext,

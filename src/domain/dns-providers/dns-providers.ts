@@ -114,8 +114,8 @@ export async function eraseDnsProvider(
 }
 
 /**
- * Presents a record for the domain like a validation, waits until it is visible, and removes it. Reports progress to `onStep`.
- * Throws OperatorError or DnsProviderError.
+ * Presents a record for the domain like a validation, waits until it is visible, and removes it. Reports progress to
+ * `onStep`. Throws OperatorError or DnsProviderError.
  */
 export async function tryDnsProvider(
   vault: DatabaseContext & DnsChangeContext,

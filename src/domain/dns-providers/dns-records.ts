@@ -1,7 +1,7 @@
 /**
- * DNS records for validations: finds the provider of a name, and presents and removes records with it. Changes to one name
- * never overlap, because many providers replace all values of a name. Changes to different names run a few at a time, or in one
- * request if the provider supports it. Waiting for propagation blocks no other change.
+ * DNS records for validations: finds the provider of a name, and presents and removes records with it. Changes to one
+ * name never overlap, because many providers replace all values of a name. Changes to different names run a few at a
+ * time, or in one request if the provider supports it. Waiting for propagation blocks no other change.
  */
 import { mapBounded } from '../../base/bounded.ts';
 import { withDeadline } from '../../base/deadline.ts';
@@ -68,9 +68,9 @@ export function zoneServers(vault: DnsContext): ZoneServers {
 }
 
 /**
- * The place of the record that validates `domain` (without `*.`): follows CNAMEs and takes the longest zone of all providers.
- * Undefined if no provider has a zone for it. Throws DnsProviderError if a CNAME lookup fails, unless any challenge is possible
- * and no provider has the name itself, because dns-01 is unlikely then.
+ * The place of the record that validates `domain` (without `*.`): follows CNAMEs and takes the longest zone of all
+ * providers. Undefined if no provider has a zone for it. Throws DnsProviderError if a CNAME lookup fails, unless any
+ * challenge is possible and no provider has the name itself, because dns-01 is unlikely then.
  */
 export async function placeOf(
   vault: DnsLookupContext,
@@ -98,8 +98,8 @@ export async function placeOf(
 }
 
 /**
- * Presents the records and keeps other values of the same names. Resolves when the provider has them and, if it reports this,
- * its servers do. Throws DnsProviderError; some records may exist then.
+ * Presents the records and keeps other values of the same names. Resolves when the provider has them and, if it reports
+ * this, its servers do. Throws DnsProviderError; some records may exist then.
  */
 export async function presentRecords(
   vault: DnsChangeContext,
@@ -132,10 +132,10 @@ export async function removeRecords(
 export class OperationTimeout extends DnsProviderError {}
 
 /**
- * Runs `work` on all records: on one batch after the other if the provider has batches, otherwise on each record, a few at a
- * time and never two of one name; urgent work goes before what waits for the same provider. The time limit of an operation
- * starts with its turn. After an error nothing more starts, and the first error is thrown. Throws OperationTimeout, and
- * DnsProviderError if `signal` is aborted while waiting.
+ * Runs `work` on all records: on one batch after the other if the provider has batches, otherwise on each record, a few
+ * at a time and never two of one name; urgent work goes before what waits for the same provider. The time limit of an
+ * operation starts with its turn. After an error nothing more starts, and the first error is thrown. Throws
+ * OperationTimeout, and DnsProviderError if `signal` is aborted while waiting.
  */
 export async function inTurns<R extends TxtRecord>(
   vault: DnsChangeContext,
@@ -187,8 +187,8 @@ export async function inTurns<R extends TxtRecord>(
 }
 
 /**
- * Waits until the records are visible to the CA: up to a day for records created by hand, otherwise ten minutes. Throws a
- * DnsProviderError that lists what each server returns.
+ * Waits until the records are visible to the CA: up to a day for records created by hand, otherwise ten minutes. Throws
+ * a DnsProviderError that lists what each server returns.
  */
 export async function awaitVisible(
   vault: DnsProviderContext,
@@ -205,7 +205,9 @@ export async function isByHand(vault: DnsProviderContext, row: DnsProviderRow): 
   return (await openProvider(vault, row)).byHand === true;
 }
 
-/** The files of this machine that run as code for this provider. Throws DnsProviderError if its settings are invalid. */
+/**
+ * The files of this machine that run as code for this provider. Throws DnsProviderError if its settings are invalid.
+ */
 export async function programsOf(vault: DnsProviderContext, row: DnsProviderRow): Promise<readonly string[]> {
   return (await openProvider(vault, row)).programs ?? [];
 }

@@ -1,6 +1,6 @@
 /**
- * Whether the private CAs can go on issuing: a root must be replaced before it expires, and a root whose key was exported is
- * needed again before its intermediate expires.
+ * Whether the private CAs can go on issuing: a root must be replaced before it expires, and a root whose key was
+ * exported is needed again before its intermediate expires.
  */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -19,7 +19,9 @@ import type { Finding } from './finding.ts';
 const warnedBefore = 365 * day;
 const urgentBefore = 30 * day;
 
-/** One finding for each private CA whose root key is not in the vault, and one for each root that expires within a year. */
+/**
+ * One finding for each private CA whose root key is not in the vault, and one for each root that expires within a year.
+ */
 export async function authorityFindings(vault: TimedContext): Promise<Finding[]> {
   const findings = [];
   for (const ca of await listPrivateCas(vault.db.reader)) {

@@ -18,7 +18,9 @@ const maxShown = 20;
 /** Workers poll the queue every second, so a renewal that waits this long has no worker. */
 const maxQueueing = 10 * minute;
 
-/** One finding per certificate with a problem, failures first and then by name, and a last one that counts the others. */
+/**
+ * One finding per certificate with a problem, failures first and then by name, and a last one that counts the others.
+ */
 export async function certificateFindings({ db, world }: TimedContext): Promise<Finding[]> {
   const now = world.now();
   const problems: Finding[] = [];

@@ -1,4 +1,7 @@
-/** Whether private CAs under the root of a company can go on issuing: only the company's CA issues the next intermediate. */
+/**
+ * Whether private CAs under the root of a company can go on issuing: only the company's CA issues the next
+ * intermediate.
+ */
 import { day } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { longestLifetime } from '../../db/tables/certificates/certificates.ts';

@@ -1,4 +1,7 @@
-/** What `vault doctor` says about the server of a shared database: whether it keeps what it confirms, and for how many nodes. */
+/**
+ * What `vault doctor` says about the server of a shared database: whether it keeps what it confirms, and for how many
+ * nodes.
+ */
 import { second } from '../../base/duration.ts';
 import { isLoopbackHost } from '../../base/secure-url.ts';
 import type { ServerFacts } from '../../db/engine.ts';

@@ -1,4 +1,7 @@
-/** Findings about hooks that other users can change: the vault refuses to run them, and a renewal is a bad time to learn it. */
+/**
+ * Findings about hooks that other users can change: the vault refuses to run them, and a renewal is a bad time to learn
+ * it.
+ */
 import { judgePath } from '../../base/paths/trusted-path.ts';
 import { listDnsProviders } from '../../db/tables/issuance/dns-providers.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';

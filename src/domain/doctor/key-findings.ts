@@ -1,4 +1,6 @@
-/** Findings about public keys that clients may pin: scheduled rotations, and an own certificate that changes its key. */
+/**
+ * Findings about public keys that clients may pin: scheduled rotations, and an own certificate that changes its key.
+ */
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
 import { findCertificate } from '../../db/tables/certificates/certificates.ts';
@@ -42,7 +44,10 @@ export async function keyFindings({ db }: DatabaseContext, own: string | undefin
   return findings;
 }
 
-/** Whether a certificate of the private CA, which clients pin because they do not know the CA, changes its key unannounced. */
+/**
+ * Whether a certificate of the private CA, which clients pin because they do not know the CA, changes its key
+ * unannounced.
+ */
 async function changesItsKey(reader: DatabaseContext['db']['reader'], name: string): Promise<boolean> {
   const row = await findCertificate(reader, name);
   if (row === undefined || row.reuse_key === 1 || row.current_version === null) return false;

@@ -1,4 +1,7 @@
-/** Findings about the nodes of a shared database: which run, their versions, clocks and settings, and which runs the jobs. */
+/**
+ * Findings about the nodes of a shared database: which run, their versions, clocks and settings, and which runs the
+ * jobs.
+ */
 import { second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { DatabaseContext } from '../contexts.ts';

@@ -1,6 +1,7 @@
 /**
- * Whether http-01 validation can reach the vault: requests an unknown token from port 80 of each name that uses http-01 and
- * expects the answer of a vault. The CA connects from another network, so this finds problems but cannot rule them out.
+ * Whether http-01 validation can reach the vault: requests an unknown token from port 80 of each name that uses http-01
+ * and expects the answer of a vault. The CA connects from another network, so this finds problems but cannot rule them
+ * out.
  */
 import { isIPv6 } from 'node:net';
 import { second } from '../../base/duration.ts';
@@ -21,8 +22,8 @@ const maxNames = 10;
 const token = 'vault-doctor-asks-whether-this-arrives';
 
 /**
- * Sends the requests through `outbound`, which must not use a proxy because the CA does not use ours either. Skips wildcards,
- * names that a DNS provider validates, and disabled certificates.
+ * Sends the requests through `outbound`, which must not use a proxy because the CA does not use ours either. Skips
+ * wildcards, names that a DNS provider validates, and disabled certificates.
  */
 export async function reachabilityFindings(
   vault: DnsLookupContext,

@@ -1,6 +1,6 @@
 /**
- * Whether the vault is ready: three checks that reveal no paths, with the state of backup and disk. They write nothing, unless
- * the last download could not be recorded.
+ * Whether the vault is ready: three checks that reveal no paths, with the state of backup and disk. They write nothing,
+ * unless the last download could not be recorded.
  */
 
 import { backupAge } from '../backup/backup-age.ts';
@@ -36,8 +36,9 @@ export type Readiness = {
 };
 
 /**
- * Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. With `mustRecord`,
- * a database that takes no audit events has failed, too: polls are still answered then, but no download is.
+ * Queries the database, opens the check blob of the master key and reads the heartbeat of the renewal engine. With
+ * `mustRecord`, a database that takes no audit events has failed, too: polls are still answered then, but no download
+ * is.
  */
 export async function readiness(
   vault: ReadinessContext,

@@ -181,7 +181,10 @@ export async function administratorFindings({ db }: DatabaseContext): Promise<Fi
   ];
 }
 
-/** Whether API keys, ACME clients, administrators and sessions carry valid integrity tags. The vault refuses those that do not. */
+/**
+ * Whether API keys, ACME clients, administrators and sessions carry valid integrity tags. The vault refuses those that
+ * do not.
+ */
 export async function authenticityFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const check = 'authenticity';
   const integrity = requireIntegrity(db);

@@ -52,8 +52,8 @@ export class DiskSpace {
   }
 
   /**
-   * As of the last look, without waiting for a disk; a look that is due begins. If the system does not report free space,
-   * assume there is enough: the next write tells.
+   * As of the last look, without waiting for a disk; a look that is due begins. If the system does not report free
+   * space, assume there is enough: the next write tells.
    */
   state(): SpaceState {
     if (this.lowBelow === 0) return 'ok';

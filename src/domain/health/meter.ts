@@ -1,6 +1,6 @@
 /**
- * What the vault counts of its own work, in the words of Prometheus. Each count is found once and then only added to, so that
- * counting costs a request nothing; whether anybody ever asks for the numbers makes no difference.
+ * What the vault counts of its own work, in the words of Prometheus. Each count is found once and then only added to,
+ * so that counting costs a request nothing; whether anybody ever asks for the numbers makes no difference.
  */
 import { type FileName, fileNames } from '../versions/formats.ts';
 
@@ -30,7 +30,10 @@ type RequestKind = 'download' | 'api' | 'events' | 'other';
 /** How an order of an ACME client ended; `refused` was no order yet. */
 export type AcmeOrderResult = 'issued' | 'failed' | 'refused';
 
-/** Pairs of client and issuer that have series of their own. Later ones are counted together, so that their number is bounded. */
+/**
+ * Pairs of client and issuer that have series of their own. Later ones are counted together, so that their number is
+ * bounded.
+ */
 const maxOrdering = 200;
 const others = { client: 'other', issuer: 'other' };
 

@@ -28,8 +28,9 @@ import { channelSettingsOwner, dnsSecretOwner, openFor } from '../sealed-secrets
 type Target = { readonly host: string; readonly port: number };
 
 /**
- * What the guard lets through where no setting says. A new vault has none; the first opening of an older one keeps them. Without
- * the tag of the vault there are none: who can write to the database could open this machine to it otherwise.
+ * What the guard lets through where no setting says. A new vault has none; the first opening of an older one keeps
+ * them. Without the tag of the vault there are none: who can write to the database could open this machine to it
+ * otherwise.
  */
 export async function keptTargets({
   db,
@@ -63,7 +64,10 @@ function allowed(texts: readonly string[]): AllowedOutbound[] {
   return texts.map(parseAllowedOutbound).filter((one) => one !== undefined);
 }
 
-/** Addresses as they stand, and the names that are this machine by definition: what another name leads to, its owner decides. */
+/**
+ * Addresses as they stand, and the names that are this machine by definition: what another name leads to, its owner
+ * decides.
+ */
 function allowancesOf({ host, port }: Target): string[] {
   const addresses = isLocalhost(host) ? ['127.0.0.1', '::1'] : isIP(host) === 0 ? [] : [host];
   return addresses

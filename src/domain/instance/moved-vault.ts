@@ -1,6 +1,6 @@
 /**
- * The mark of a database whose vault was moved to another one: commands and servers refuse it, and the database itself refuses
- * writes of processes that had opened it before.
+ * The mark of a database whose vault was moved to another one: commands and servers refuse it, and the database itself
+ * refuses writes of processes that had opened it before.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Database, Reader, Writer } from '../../db/database.ts';

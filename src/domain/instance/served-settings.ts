@@ -1,6 +1,7 @@
 /**
- * The settings that running servers use, recorded in the database without secrets. Flags and environment of a server are
- * invisible to other processes; commands, `vault doctor` and requests read them here. After a kill the record stays.
+ * The settings that running servers use, recorded in the database without secrets. Flags and environment of a server
+ * are invisible to other processes; commands, `vault doctor` and requests read them here. After a kill the record
+ * stays.
  */
 import { Problem } from '../../base/problem.ts';
 import { describeFileError } from '../../base/system-error.ts';
@@ -35,8 +36,8 @@ export async function ownServedSettings(reader: Reader): Promise<ServedSettings 
 }
 
 /**
- * Records the settings, unless they are recorded already. Logs a failure, which must not keep the vault from serving. Where
- * nodes share the database, a job records them with the node.
+ * Records the settings, unless they are recorded already. Logs a failure, which must not keep the vault from serving.
+ * Where nodes share the database, a job records them with the node.
  */
 export async function recordServedSettings(
   { db, log, sharedClock }: DatabaseContext & LogContext & SharedContext,

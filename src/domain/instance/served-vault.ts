@@ -1,6 +1,6 @@
 /**
- * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has come,
- * in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
+ * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has
+ * come, in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
  */
 
 import { describeFileError } from '../../base/system-error.ts';
@@ -18,8 +18,8 @@ import { type Mark, markPath, readMarkLater, writeMark } from './vault-mark.ts';
 export type MarkedState = Mark & { readonly keyId: string };
 
 /**
- * Writes the mark where it says less than `last`, and returns what it says; a database on a server has none. `folds` is the number of the file where a log was
- * just folded in. Throws the system's error.
+ * Writes the mark where it says less than `last`, and returns what it says; a database on a server has none. `folds` is
+ * the number of the file where a log was just folded in. Throws the system's error.
  */
 export async function updateMark(
   vault: SecretsContext,
@@ -40,8 +40,8 @@ export async function updateMark(
 }
 
 /**
- * Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. A database that nodes
- * share is no file beside which a mark could lie; its nodes are recorded by a job.
+ * Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. A database
+ * that nodes share is no file beside which a mark could lie; its nodes are recorded by a job.
  */
 export async function beginServing(
   vault: SecretsContext & LogContext & SharedContext & OwnersContext,
@@ -76,8 +76,8 @@ async function otherServers(reader: Reader, owners: LeaseOwners): Promise<string
 }
 
 /**
- * An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open. The last
- * one removes the note that the vault is served.
+ * An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open.
+ * The last one removes the note that the vault is served.
  */
 export async function endServing(
   vault: SecretsContext & LogContext & SharedContext & OwnersContext,

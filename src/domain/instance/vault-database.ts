@@ -59,8 +59,8 @@ export function refuseUnsafePlace(dataDir: string): void {
 }
 
 /**
- * Throws OperatorError or StorageError where the database in the data directory, which must have content, is not the whole
- * database of a vault. Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
+ * Throws OperatorError or StorageError where the database in the data directory, which must have content, is not the
+ * whole database of a vault. Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
  */
 export function refuseUnusableDatabase(
   dataDir: string,
@@ -72,8 +72,8 @@ export function refuseUnusableDatabase(
 }
 
 /**
- * Opens the database in the data directory, creates it where it is missing, and migrates it. With `startThread`, all writes
- * run on the thread that it starts. Throws as `Database.open` and `refuseMoved`.
+ * Opens the database in the data directory, creates it where it is missing, and migrates it. With `startThread`, all
+ * writes run on the thread that it starts. Throws as `Database.open` and `refuseMoved`.
  */
 export async function openDatabase(
   dataDir: string,

@@ -1,6 +1,6 @@
 /**
- * The id of a vault: random, given to each database when it is created and again when it is restored, so that a copy that
- * goes its own way has a name of its own. Backups are pruned by it.
+ * The id of a vault: random, given to each database when it is created and again when it is restored, so that a copy
+ * that goes its own way has a name of its own. Backups are pruned by it.
  */
 import type { World } from '../../base/world.ts';
 import type { Database, Reader, Writer } from '../../db/database.ts';

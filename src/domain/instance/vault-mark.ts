@@ -1,6 +1,7 @@
 /**
- * The mark beside a served database: how far the database had come. A database that ends before its mark lost its log or
- * is an older copy, and is not opened. The mark names what is durable already, so after a kill or a power cut it is behind.
+ * The mark beside a served database: how far the database had come. A database that ends before its mark lost its log
+ * or is an older copy, and is not opened. The mark names what is durable already, so after a kill or a power cut it is
+ * behind.
  */
 import { readFileSync } from 'node:fs';
 import { open, readFile, rename } from 'node:fs/promises';
@@ -41,8 +42,8 @@ export function markPath(path: string): string {
 }
 
 /**
- * `none` where there is no file; `unknown` where it says nothing that this master key vouches for: it is empty, damaged, of a
- * key that is gone, or cannot be read.
+ * `none` where there is no file; `unknown` where it says nothing that this master key vouches for: it is empty,
+ * damaged, of a key that is gone, or cannot be read.
  */
 export function readMark(path: string, keyring: Pick<Keyring, 'find'>): MarkOrNone {
   try {
@@ -77,8 +78,8 @@ function markIn(text: string, keyring: Pick<Keyring, 'find'>): Mark | 'unknown' 
 
 /**
  * Throws StorageError where the database ends before its mark, or is a copy of a running vault's without the log.
- * Changes nothing. Call it before the database is opened for writing. Returns `unmarked` where a server that was killed has
- * left a log but no mark: the caller that folds that log in has to write one.
+ * Changes nothing. Call it before the database is opened for writing. Returns `unmarked` where a server that was killed
+ * has left a log but no mark: the caller that folds that log in has to write one.
  */
 export function refuseIncompleteDatabase(
   database: DatabaseFile,
@@ -135,8 +136,8 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
   };
   const mac = macOf(masterKey, said).toString('hex');
   const file = markPath(path);
-  // One name for all processes: a draft that a killed one left is written over. Two that write at once may leave an empty
-  // mark for a moment, which says nothing.
+  // One name for all processes: a draft that a killed one left is written over. Two that write at once may leave an
+  // empty mark for a moment, which says nothing.
   const draft = `${file}.draft`;
   const handle = await open(draft, 'w', 0o600);
   try {

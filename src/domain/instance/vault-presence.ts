@@ -1,6 +1,6 @@
 /**
- * Whether a data directory may get a new vault: not where the database of one is lost. What a vault left beside is a log, a
- * mark, or a master key in its own place.
+ * Whether a data directory may get a new vault: not where the database of one is lost. What a vault left beside is a
+ * log, a mark, or a master key in its own place.
  */
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,8 +21,8 @@ export type VaultPlaces = {
 };
 
 /**
- * Throws OperatorError where the database is missing or empty and a vault was there. A key file that a setting names may
- * have been put there for a new vault; one in the default place was created with a database.
+ * Throws OperatorError where the database is missing or empty and a vault was there. A key file that a setting names
+ * may have been put there for a new vault; one in the default place was created with a database.
  */
 export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: VaultPlaces): void {
   const database = DatabaseFile.in(dataDir);
@@ -62,8 +62,8 @@ export function requireVault(places: VaultPlaces): void {
 }
 
 /**
- * Whether the directory holds a database that is not empty. Throws OperatorError if this user cannot tell, or if it is not a
- * directory, in which `DatabaseFile.hasContent` finds nothing.
+ * Whether the directory holds a database that is not empty. Throws OperatorError if this user cannot tell, or if it is
+ * not a directory, in which `DatabaseFile.hasContent` finds nothing.
  */
 export function hasDatabase(dataDir: string): boolean {
   try {

@@ -1,5 +1,6 @@
 /**
- * Adding, changing and removing ACME issuers. Directories are fetched before the transaction, which several changes can share.
+ * Adding, changing and removing ACME issuers. Directories are fetched before the transaction, which several changes can
+ * share.
  */
 import type { AcmeDirectory } from '../../acme/acme-types.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -40,8 +41,8 @@ export type CheckedIssuerChange = {
 };
 
 /**
- * Adds an ACME CA after checking its directory: it must be reachable, its terms must be accepted, and everything it requires
- * must be given. Throws AcmeError, OperatorError and `invalid_request` before anything is stored.
+ * Adds an ACME CA after checking its directory: it must be reachable, its terms must be accepted, and everything it
+ * requires must be given. Throws AcmeError, OperatorError and `invalid_request` before anything is stored.
  */
 export async function addIssuer(
   vault: SecretsContext & CaContext,
@@ -169,7 +170,10 @@ export async function storeIssuerChange(
   record(writer, event, vault.world.now());
 }
 
-/** Removes an issuer: the accounts of an ACME CA stay, the keys of a private CA are destroyed. Throws while certificates use it, and for the built-in CA. */
+/**
+ * Removes an issuer: the accounts of an ACME CA stay, the keys of a private CA are destroyed. Throws while certificates
+ * use it, and for the built-in CA.
+ */
 export async function removeIssuer(vault: TimedContext, actor: Actor, name: string): Promise<void> {
   await vault.db.write((writer) => eraseIssuer(vault, writer, actor, name));
 }

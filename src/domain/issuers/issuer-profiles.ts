@@ -1,4 +1,6 @@
-/** Adds, changes, shows and removes the profiles of private CAs. Every change shares a transaction with its audit event. */
+/**
+ * Adds, changes, shows and removes the profiles of private CAs. Every change shares a transaction with its audit event.
+ */
 import { formatLifetime } from '../../base/duration.ts';
 import type { KeyType } from '../../base/key-type.ts';
 import type { Usage } from '../../base/leaf-names.ts';
@@ -146,7 +148,10 @@ export async function storeProfileChange(
   record(writer, event, world.now());
 }
 
-/** Removes a profile. Throws `not_found`, and `profile_in_use` while certificates have it or API keys are confined to it. */
+/**
+ * Removes a profile. Throws `not_found`, and `profile_in_use` while certificates have it or API keys are confined to
+ * it.
+ */
 export async function removeProfile(
   vault: TimedContext,
   actor: Actor,
@@ -188,7 +193,10 @@ export async function eraseProfile(
   record(writer, { actor, action: 'issuer.profile_delete', ...about(issuer, name) }, world.now());
 }
 
-/** Keys that are not revoked and are confined to such a profile (`issuer/profile`), as messages name them; undefined if there are none. */
+/**
+ * Keys that are not revoked and are confined to such a profile (`issuer/profile`), as messages name them; undefined if
+ * there are none.
+ */
 export async function keysConfinedTo(
   reader: Reader,
   isMeant: (profile: string) => boolean,

@@ -148,8 +148,8 @@ export async function refuseTakenIssuerName(reader: Reader, name: string): Promi
 }
 
 /**
- * The type of new keys for certificates of an issuer, with a profile of it, that are created without one; `reader` may know
- * neither.
+ * The type of new keys for certificates of an issuer, with a profile of it, that are created without one; `reader` may
+ * know neither.
  */
 export async function issuerKeyType(reader: Reader, issuer: string, profile?: string): Promise<KeyType> {
   const row = await findIssuer(reader, issuer);
@@ -160,8 +160,8 @@ export async function issuerKeyType(reader: Reader, issuer: string, profile?: st
 }
 
 /**
- * Throws `invalid_request` for a fallback beside a profile of a private CA: the fallback does not know the profile, and would
- * issue what it forbids.
+ * Throws `invalid_request` for a fallback beside a profile of a private CA: the fallback does not know the profile, and
+ * would issue what it forbids.
  */
 export function refuseProfileFallback(
   issuer: Pick<IssuerRow, 'name' | 'type'>,

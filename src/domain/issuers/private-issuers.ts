@@ -10,10 +10,10 @@ import type { SealingContext, SecretsContext, TimedContext, WorldContext } from 
 import { type AuthorityDraft, draftAuthorities, insertAuthorities } from '../private-ca/authorities.ts';
 import {
   type CaSettings,
+  defaultSettings,
   permittedIn,
   settingsOfCa,
   settingsRow,
-  defaultSettings,
 } from '../private-ca/ca-settings.ts';
 import { leftBehind } from '../private-ca/left-behind.ts';
 import { forbiddenName, isNarrower, permittedText } from '../private-ca/permitted-names.ts';
@@ -84,9 +84,9 @@ export function settingsOfInput(input: CreatePrivateCaInput): CaSettings {
 export type ChangeOptions = { readonly force: boolean };
 
 /**
- * Changes a private CA, also the built-in one. Other constraints apply from the next issuance; issued certificates stay. Throws
- * `invalid_request` for names that its root does not permit, and unless forced if certificates that it renews have names that it
- * would not permit.
+ * Changes a private CA, also the built-in one. Other constraints apply from the next issuance; issued certificates
+ * stay. Throws `invalid_request` for names that its root does not permit, and unless forced if certificates that it
+ * renews have names that it would not permit.
  */
 export async function changePrivateCa(
   vault: TimedContext,
@@ -105,7 +105,9 @@ export async function changePrivateCa(
   });
 }
 
-/** The part of `changePrivateCa` that writes, in the caller's transaction; it leaves certificates behind as if forced. */
+/**
+ * The part of `changePrivateCa` that writes, in the caller's transaction; it leaves certificates behind as if forced.
+ */
 export async function storePrivateCaChange(
   { world }: WorldContext,
   writer: Writer,
@@ -133,7 +135,9 @@ function changed(before: CaSettings, input: UpdatePrivateCaInput): CaSettings {
   };
 }
 
-/** Throws `invalid_request` if the root does not permit all these names: no intermediate can permit more than its root. */
+/**
+ * Throws `invalid_request` if the root does not permit all these names: no intermediate can permit more than its root.
+ */
 async function refuseWider(reader: Reader, issuer: IssuerRow, settings: CaSettings): Promise<void> {
   const root = await findRoot(reader, issuer.id);
   const permitted = permittedIn(root?.constraints ?? null);
@@ -147,8 +151,8 @@ async function refuseWider(reader: Reader, issuer: IssuerRow, settings: CaSettin
 }
 
 /**
- * Throws `invalid_request` if certificates with an id above `after` use the issuer for names that these settings do not permit.
- * Returns the last id that was checked.
+ * Throws `invalid_request` if certificates with an id above `after` use the issuer for names that these settings do not
+ * permit. Returns the last id that was checked.
  */
 async function refuseLeftBehind(
   reader: Reader,

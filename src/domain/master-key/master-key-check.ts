@@ -29,8 +29,8 @@ const owner: BlobOwner = { table: 'settings', record: key, purpose: 'seal: maste
 const content = 'this is the master key of this vault';
 
 /**
- * Whether the current key of this database is on the keyring, which seals with it from then on; the database's integrity key is
- * set then. `absent` where the database is new. Throws StorageError where it cannot be read.
+ * Whether the current key of this database is on the keyring, which seals with it from then on; the database's
+ * integrity key is set then. `absent` where the database is new. Throws StorageError where it cannot be read.
  */
 export async function masterKeyFits({
   db,

@@ -1,6 +1,6 @@
 /**
- * The key files of a rotation. The next key waits as `master.key.next`, and one that was replaced stays as `master.key.` and
- * its name; which of them seals stands in the database, so that no order of renames can lose a key.
+ * The key files of a rotation. The next key waits as `master.key.next`, and one that was replaced stays as
+ * `master.key.` and its name; which of them seals stands in the database, so that no order of renames can lose a key.
  */
 import { linkSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -27,8 +27,8 @@ import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 
 /**
- * The key that follows, from its file: one that waits there already, or `given`, or a new one. Throws OperatorError where it
- * cannot be put there, or another waits.
+ * The key that follows, from its file: one that waits there already, or `given`, or a new one. Throws OperatorError
+ * where it cannot be put there, or another waits.
  */
 export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | undefined): MasterKey {
   const path = nextKeyPath(keyring.path);
@@ -72,7 +72,9 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
   return next;
 }
 
-/** Gives the current key the name of the key file, where a restore or a rotation that was cut off has left it another. */
+/**
+ * Gives the current key the name of the key file, where a restore or a rotation that was cut off has left it another.
+ */
 export async function settleKeyFile({ db, keyring }: DatabaseContext & KeyringContext): Promise<void> {
   if (keyring.path === '-' || keyring.inFile === keyring.current.name) return;
   await db.write(async (writer) => {
@@ -81,8 +83,9 @@ export async function settleKeyFile({ db, keyring }: DatabaseContext & KeyringCo
 }
 
 /**
- * Renames the current key to the name of the key file, and the previous ones to their own. The caller holds the write lock of
- * the database. Returns `left` if the files cannot be changed, for example credentials or a full disk: nothing depends on it.
+ * Renames the current key to the name of the key file, and the previous ones to their own. The caller holds the write
+ * lock of the database. Returns `left` if the files cannot be changed, for example credentials or a full disk: nothing
+ * depends on it.
  */
 export function settleKeyFiles(keyring: Keyring, current: string): 'settled' | 'left' {
   const files = keyFilesBeside(keyring.path);

@@ -39,8 +39,8 @@ export type Rotation = Resealed & {
 };
 
 /**
- * Rotates, or resumes an interrupted rotation. Two concurrent calls share one. Throws OperatorError if the next key cannot be
- * written; once a rotation has begun, it can always be resumed.
+ * Rotates, or resumes an interrupted rotation. Two concurrent calls share one. Throws OperatorError if the next key
+ * cannot be written; once a rotation has begun, it can always be resumed.
  */
 export async function rotateMasterKey(vault: SecretsContext, order: RotationOrder): Promise<Rotation> {
   const { db, keyring, world } = vault;

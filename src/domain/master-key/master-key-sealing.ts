@@ -1,4 +1,7 @@
-/** Seals and unseals the key files. Each file is replaced as a whole, so an interrupted run leaves sealed and unsealed ones. */
+/**
+ * Seals and unseals the key files. Each file is replaced as a whole, so an interrupted run leaves sealed and unsealed
+ * ones.
+ */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
 import { keyFilesBeside, realPath } from '../../crypto/secrets/keyring.ts';
@@ -15,8 +18,8 @@ import type { SecretsContext } from '../contexts.ts';
 import { refuseDuringRotation } from './master-key-rotation.ts';
 
 /**
- * Seals the key file and those beside it with `lock`, or unseals them without one; `keyOf` opens them. The key file is last:
- * until then the vault starts as before. Returns the paths that no known passphrase opens. Throws OperatorError.
+ * Seals the key file and those beside it with `lock`, or unseals them without one; `keyOf` opens them. The key file is
+ * last: until then the vault starts as before. Returns the paths that no known passphrase opens. Throws OperatorError.
  */
 export async function sealKeyFiles(
   vault: SecretsContext,

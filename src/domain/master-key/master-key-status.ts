@@ -1,4 +1,6 @@
-/** What there is to know about the master keys: their names, where they are, and what each of them seals. Opens none. */
+/**
+ * What there is to know about the master keys: their names, where they are, and what each of them seals. Opens none.
+ */
 import { dirname } from 'node:path';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -10,7 +12,10 @@ import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { countSealedBlobs, type SealedPlace } from '../../db/tables/sealed-blobs.ts';
 import { type Actor, record } from '../audit/audit.ts';
 
-/** `unused` is a key in a file that has sealed nothing, such as the next; `unknown` one that blobs name and nothing else. */
+/**
+ * `unused` is a key in a file that has sealed nothing, such as the next; `unknown` one that blobs name and nothing
+ * else.
+ */
 export type MasterKeyView = {
   id: string;
   state: 'current' | 'previous' | 'retired' | 'unused' | 'unknown';
@@ -27,7 +32,10 @@ export type MasterKeyStatus = {
   keys: MasterKeyView[];
 };
 
-/** The keys of a database and of the files beside `keyFile`, where there are any. Counts all blobs. Throws where the key file cannot be a key. */
+/**
+ * The keys of a database and of the files beside `keyFile`, where there are any. Counts all blobs. Throws where the key
+ * file cannot be a key.
+ */
 export async function masterKeyStatus(
   { db }: { readonly db: Pick<Database, 'reader'> },
   keyFile: string | undefined,
@@ -59,8 +67,8 @@ export async function masterKeyStatus(
 }
 
 /**
- * Removes the file of a key that nothing in the database needs, after `confirm`, which may throw. Returns its paths. Throws
- * OperatorError otherwise.
+ * Removes the file of a key that nothing in the database needs, after `confirm`, which may throw. Returns its paths.
+ * Throws OperatorError otherwise.
  */
 export async function removeMasterKey(
   parts: { readonly db: Database; readonly world: World },

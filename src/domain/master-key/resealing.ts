@@ -1,6 +1,6 @@
 /**
- * Reseals everything that another key has sealed with the current key, a few blobs at a time: requests run in between, and an
- * interruption loses nothing.
+ * Reseals everything that another key has sealed with the current key, a few blobs at a time: requests run in between,
+ * and an interruption loses nothing.
  */
 import type { Secret } from '../../base/secret.ts';
 import { type BlobOwner, SealError, sealedBy } from '../../crypto/secrets/sealing.ts';
@@ -44,8 +44,8 @@ type Parts = SealingContext & { readonly db: Pick<Database, 'write'> };
 
 /**
  * Seals everything in the database by its current key; `report` hears after each turn how many blobs were done. What is
- * damaged stays as it is: no key opens it. Throws SealError where the key is missing that the rotation begins from; what was
- * done stays done.
+ * damaged stays as it is: no key opens it. Throws SealError where the key is missing that the rotation begins from;
+ * what was done stays done.
  */
 export async function resealAll(
   vault: Parts,
@@ -95,7 +95,10 @@ async function resealSome(
   });
 }
 
-/** Undefined where nothing opens the blob, nor will: what is still sealed by a key that was retired did not open then either. */
+/**
+ * Undefined where nothing opens the blob, nor will: what is still sealed by a key that was retired did not open then
+ * either.
+ */
 async function opened(
   vault: Parts,
   writer: Writer,

@@ -1,7 +1,8 @@
 /**
- * The first start of a vault that an earlier version wrote. From before there were tags, what stands in the database is trusted,
- * tagged in one transaction, and an event says so; the check blob remembers that it happened, so that it cannot happen again. From
- * before the log recorded rows, those with a valid tag are recorded: the newest event shows that no later version has run.
+ * The first start of a vault that an earlier version wrote. From before there were tags, what stands in the database is
+ * trusted, tagged in one transaction, and an event says so; the check blob remembers that it happened, so that it
+ * cannot happen again. From before the log recorded rows, those with a valid tag are recorded: the newest event shows
+ * that no later version has run.
  */
 
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
@@ -20,7 +21,10 @@ import { storeTargets, targetsToKeep } from '../instance/legacy-outbound-targets
 import { currentKey } from '../sealed-secrets.ts';
 import { integritySecretIn, masterKeyFits, newIntegritySecret, writeCheckBlob } from './master-key-check.ts';
 
-/** Adopts what an earlier version wrote into a database that was opened by its master key; does nothing if it has been done. */
+/**
+ * Adopts what an earlier version wrote into a database that was opened by its master key; does nothing if it has been
+ * done.
+ */
 export async function adoptRows(parts: SecretsContext, log?: Log): Promise<void> {
   if (parts.db.integrity === undefined) await tagRows(parts, log);
   else if (await isFromBefore(parts.db.reader, parts.db.integrity)) await recordRows(parts, log);

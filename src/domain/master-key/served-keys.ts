@@ -15,7 +15,10 @@ import { liveNodes, type ServingNode } from '../nodes/nodes.ts';
 /** A node says every five seconds which keys it finds. */
 const patience = 12 * second;
 
-/** Throws OperatorError if the one server of this database reads its keys only at its start, and does not have the next one. */
+/**
+ * Throws OperatorError if the one server of this database reads its keys only at its start, and does not have the next
+ * one.
+ */
 export async function refuseUnservedKey(
   { db, keyring }: SecretsContext,
   newKey: MasterKey | undefined,
@@ -34,8 +37,8 @@ export async function refuseUnservedKey(
 }
 
 /**
- * Throws OperatorError unless each node of a shared database that runs has the next key, whose file is in its place here
- * already. Waits a little for the nodes that find it by themselves.
+ * Throws OperatorError unless each node of a shared database that runs has the next key, whose file is in its place
+ * here already. Waits a little for the nodes that find it by themselves.
  */
 export async function refuseKeyMissingOnNodes(vault: SecretsContext, next: MasterKey): Promise<void> {
   const { db, keyring, world } = vault;
@@ -48,7 +51,8 @@ export async function refuseKeyMissingOnNodes(vault: SecretsContext, next: Maste
 }
 
 /**
- * The same without waiting, in the transaction in which the rotation begins: a node may have started since it was asked.
+ * The same without waiting, in the transaction in which the rotation begins: a node may have started since it was
+ * asked.
  */
 export async function refuseKeyMissingNow(
   writer: Reader,

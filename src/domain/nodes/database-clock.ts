@@ -1,6 +1,6 @@
 /**
- * The clock of a database that several machines share. Their own clocks differ, so what one of them writes and another reads,
- * such as when a lease expires, is in the time of the database.
+ * The clock of a database that several machines share. Their own clocks differ, so what one of them writes and another
+ * reads, such as when a lease expires, is in the time of the database.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
@@ -10,7 +10,10 @@ export type DatabaseNow = () => Promise<number> | number;
 
 /** What is present only where several nodes share one database. */
 export type SharedContext = {
-  /** The clock of the shared database; undefined where only this machine can use the database, and this server leads always. */
+  /**
+   * The clock of the shared database; undefined where only this machine can use the database, and this server leads
+   * always.
+   */
   readonly sharedClock: DatabaseClock | undefined;
 };
 

@@ -1,7 +1,7 @@
 /**
- * Which node of a shared database leads: it runs the jobs that one node runs for all. The leader has a lease that it keeps
- * extending, and a number, the fence, that no earlier leader has. Its transactions begin with a look at both, so a node that
- * hangs and wakes up after another has taken over writes nothing any more.
+ * Which node of a shared database leads: it runs the jobs that one node runs for all. The leader has a lease that it
+ * keeps extending, and a number, the fence, that no earlier leader has. Its transactions begin with a look at both, so
+ * a node that hangs and wakes up after another has taken over writes nothing any more.
  */
 import { second } from '../../base/duration.ts';
 import type { Database } from '../../db/database.ts';
@@ -35,8 +35,8 @@ export class LeaseLostError extends Error {
 }
 
 /**
- * Makes the node the leader if there is none, or if it was the leader before it restarted. Returns undefined while another
- * node leads. Throws StorageError.
+ * Makes the node the leader if there is none, or if it was the leader before it restarted. Returns undefined while
+ * another node leads. Throws StorageError.
  */
 export async function takeLeadership(
   { db, sharedClock }: LeadershipContext,
@@ -82,8 +82,8 @@ export async function leaderAt({ db }: DatabaseContext, now: number): Promise<st
 }
 
 /**
- * The database as the jobs of this term see it: a transaction in which the node no longer leads calls `onLost` and rejects
- * with LeaseLostError, before anything is written.
+ * The database as the jobs of this term see it: a transaction in which the node no longer leads calls `onLost` and
+ * rejects with LeaseLostError, before anything is written.
  */
 export function fencedBy(db: Database, term: Term, onLost: () => void): Database {
   const write: Database['write'] = (work) =>

@@ -1,6 +1,7 @@
 /**
- * Who owns a lease, and whether that process has died. The name of an owner contains a lock that its process holds until it
- * ends, so its leases can be ended before they expire. Only for a database on one machine: elsewhere, leases expire.
+ * Who owns a lease, and whether that process has died. The name of an owner contains a lock that its process holds
+ * until it ends, so its leases can be ended before they expire. Only for a database on one machine: elsewhere, leases
+ * expire.
  */
 import type { World } from '../../base/world.ts';
 import { ProcessLocks } from '../../db/process-locks.ts';
@@ -24,14 +25,17 @@ export class LeaseOwners {
   }
 
   /**
-   * Takes the lock of this process, which a server holds from its start: commands see by it that the database is open. Does
-   * nothing if the disk refuses it.
+   * Takes the lock of this process, which a server holds from its start: commands see by it that the database is open.
+   * Does nothing if the disk refuses it.
    */
   hold(): void {
     this.#own ??= this.#take();
   }
 
-  /** `worker` with the lock of this process. Without it if the lock cannot be taken, for example because the disk is full. */
+  /**
+   * `worker` with the lock of this process. Without it if the lock cannot be taken, for example because the disk is
+   * full.
+   */
   named(worker: string): string {
     this.hold();
     return this.#own === undefined ? worker : `${worker}@${this.#own.name}`;
@@ -75,16 +79,16 @@ export class LeaseOwners {
 }
 
 /**
- * Ends the leases of processes that have died, so that their renewals and notifications are resumed at once. Returns their
- * number.
+ * Ends the leases of processes that have died, so that their renewals and notifications are resumed at once. Returns
+ * their number.
  */
 export async function endDeadLeases({ db, world, owners }: TimedContext & OwnersContext): Promise<number> {
   const before = owners.abandoned();
   if (before.length === 0) return 0;
   const now = world.now();
   const listed = await listLeaseOwners(db.reader, now);
-  // A file can look abandoned in the moment before its process locks it, but then it owns no lease yet. So an owner that was
-  // listed before its lock is found abandoned is dead, and a lock abandoned before the list owns nothing else.
+  // A file can look abandoned in the moment before its process locks it, but then it owns no lease yet. So an owner
+  // that was listed before its lock is found abandoned is dead, and a lock abandoned before the list owns nothing else.
   const locks = owners.abandoned().filter((lock) => before.includes(lock));
   const dead = listed.filter((owner) => isOneOf(locks, owner));
   if (dead.length > 0) await db.write((writer) => endLeases(writer, dead, now));

@@ -1,6 +1,6 @@
 /**
- * The nodes of a shared database: what each server records of itself while it runs, so that commands on any host, and the
- * other nodes, know of it. A database that one machine uses has none.
+ * The nodes of a shared database: what each server records of itself while it runs, so that commands on any host, and
+ * the other nodes, know of it. A database that one machine uses has none.
  */
 import { minute } from '../../base/duration.ts';
 import type { Keyring } from '../../crypto/secrets/keyring.ts';
@@ -40,7 +40,9 @@ export type ServingNode = {
   readonly settings: ServedSettings | undefined;
 };
 
-/** Records that the node runs, and forgets others that have not been seen for a long time. Rejects with StorageError. */
+/**
+ * Records that the node runs, and forgets others that have not been seen for a long time. Rejects with StorageError.
+ */
 export async function recordNode(
   { db, keyring, sharedClock }: DatabaseContext & KeyringContext & { readonly sharedClock: DatabaseClock },
   { host, version, settings }: OwnNode,
@@ -91,8 +93,9 @@ export async function recordedNodes(reader: Reader): Promise<ServingNode[]> {
 }
 
 /**
- * The nodes that run, as far as can be known without asking for the time: those that were seen within a minute of the one
- * that was seen last. If all were killed, these are the last ones, as with the settings of a server that was killed.
+ * The nodes that run, as far as can be known without asking for the time: those that were seen within a minute of the
+ * one that was seen last. If all were killed, these are the last ones, as with the settings of a server that was
+ * killed.
  */
 export async function liveNodes(reader: Reader): Promise<ServingNode[]> {
   const nodes = await recordedNodes(reader);

@@ -10,8 +10,8 @@ import { readProviderConfig, readSecretMapping } from '../../dns/providers/provi
 export type ReadSettings = { readonly config: unknown; readonly generated: Secret<string> | undefined };
 
 /**
- * Checks the settings against the schema of the channel type. `fallbackSecret` is used by a webhook without a secret. Throws
- * OperatorError that names the missing, wrong or unknown setting and never contains a value.
+ * Checks the settings against the schema of the channel type. `fallbackSecret` is used by a webhook without a secret.
+ * Throws OperatorError that names the missing, wrong or unknown setting and never contains a value.
  */
 export async function readChannelSettings(
   type: ChannelType,

@@ -45,8 +45,8 @@ export async function requireChannel(reader: Reader, name: string): Promise<Chan
 }
 
 /**
- * Adds a channel; `settings` is YAML or JSON for its type, which is checked and sealed. Returns the signing secret that the
- * vault generated for a webhook without one. Throws OperatorError before anything is stored.
+ * Adds a channel; `settings` is YAML or JSON for its type, which is checked and sealed. Returns the signing secret that
+ * the vault generated for a webhook without one. Throws OperatorError before anything is stored.
  */
 export async function addChannel(
   vault: SecretsContext,
@@ -88,8 +88,8 @@ async function storeChannel(
 }
 
 /**
- * Changes a channel. New settings replace all old ones, credentials included: otherwise an administrator could redirect a
- * channel and receive credentials that another one stored. Throws OperatorError and `not_found`.
+ * Changes a channel. New settings replace all old ones, credentials included: otherwise an administrator could redirect
+ * a channel and receive credentials that another one stored. Throws OperatorError and `not_found`.
  */
 export async function changeChannel(
   vault: SecretsContext,
@@ -148,8 +148,8 @@ export async function removeChannel({ db, world }: TimedContext, actor: Actor, n
 }
 
 /**
- * Sends a test message now, even over a disabled channel, and keeps it in the log. Throws OperatorError with the reason of a
- * failed delivery, and `not_found`.
+ * Sends a test message now, even over a disabled channel, and keeps it in the log. Throws OperatorError with the reason
+ * of a failed delivery, and `not_found`.
  */
 export async function testChannel(
   vault: DeliveryContext,

@@ -1,4 +1,7 @@
-/** Claims deliveries under a lease before they are attempted: one at a time, or several for channels that gather messages. */
+/**
+ * Claims deliveries under a lease before they are attempted: one at a time, or several for channels that gather
+ * messages.
+ */
 import { day, minute } from '../../base/duration.ts';
 import { channelTypes, isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
@@ -19,8 +22,8 @@ import { gatheredFor } from './notification-queue.ts';
 const maxWait = 2 * day;
 
 /**
- * A channel that failed makes no other attempt until that delivery is due again, at most this long: the others would fail too,
- * and one attempt is enough to notice that it works again.
+ * A channel that failed makes no other attempt until that delivery is due again, at most this long: the others would
+ * fail too, and one attempt is enough to notice that it works again.
  */
 const maxRest = 5 * minute;
 
@@ -35,8 +38,8 @@ export type ClaimedDelivery = {
 };
 
 /**
- * Claims the delivery that is due the longest, except of `exceptChannels`. For a channel that gathers messages, it also claims
- * everything else that is due or new. Undefined if nothing is due.
+ * Claims the delivery that is due the longest, except of `exceptChannels`. For a channel that gathers messages, it also
+ * claims everything else that is due or new. Undefined if nothing is due.
  */
 export async function claimDelivery(
   { db, world, owners }: TimedContext & OwnersContext,

@@ -1,6 +1,6 @@
 /**
- * Deliveries: attempted with a deadline, retried at growing intervals, and abandoned after days. A message that is sent twice
- * has the same id both times; a message that is never delivered stays in the log as failed.
+ * Deliveries: attempted with a deadline, retried at growing intervals, and abandoned after days. A message that is sent
+ * twice has the same id both times; a message that is never delivered stays in the log as failed.
  */
 import { withDeadline } from '../../base/deadline.ts';
 import { day, hour, minute } from '../../base/duration.ts';
@@ -51,8 +51,9 @@ export function retryDelay(attempts: number, retryAfterMs = 0): number {
 }
 
 /**
- * Attempts the claimed deliveries once and records the result; a failed one is queued again unless it has expired. When `signal`
- * is aborted, the deliveries return to the queue unchanged. Returns the error, also that of a partial delivery.
+ * Attempts the claimed deliveries once and records the result; a failed one is queued again unless it has expired. When
+ * `signal` is aborted, the deliveries return to the queue unchanged. Returns the error, also that of a partial
+ * delivery.
  */
 export async function deliver(
   vault: DeliveryContext,

@@ -1,6 +1,6 @@
 /**
- * Gathers many notices into one message: when a CA is down, five hundred mails would bury the one that matters. The first few
- * wait for others for a few seconds; the following ones wait a while and are sent together.
+ * Gathers many notices into one message: when a CA is down, five hundred mails would bury the one that matters. The
+ * first few wait for others for a few seconds; the following ones wait a while and are sent together.
  */
 import { createHash } from 'node:crypto';
 import { minute } from '../../base/duration.ts';

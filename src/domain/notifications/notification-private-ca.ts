@@ -19,7 +19,10 @@ export async function notifyPrivateCas(vault: TimedContext): Promise<void> {
   }
 }
 
-/** Of two that are announced and as urgent, the root comes first, because its replacement renews both; else the earlier one. */
+/**
+ * Of two that are announced and as urgent, the root comes first, because its replacement renews both; else the earlier
+ * one.
+ */
 function byUrgency(one: CaExpiry, other: CaExpiry): number {
   if (one.level !== other.level) return other.level - one.level;
   return one.level === 0 ? one.notAfter - other.notAfter : other.notAfter - one.notAfter;

@@ -33,8 +33,9 @@ type Table = 'certificates' | 'api_keys';
 export type ExpiryCursor = Record<Table, number>;
 
 /**
- * Raises and closes the alarms of expiring certificates and API keys. Scans at most `most` rows of each table, starting after
- * `cursor`, which it advances; at the end of a table the cursor returns to 0. Returns how many alarms it raised or closed.
+ * Raises and closes the alarms of expiring certificates and API keys. Scans at most `most` rows of each table, starting
+ * after `cursor`, which it advances; at the end of a table the cursor returns to 0. Returns how many alarms it raised
+ * or closed.
  */
 export async function notifyExpiries(
   vault: TimedContext,
@@ -161,8 +162,9 @@ export function isBackupOverdue(last: number | undefined, plan: Period, now: num
 }
 
 /**
- * Notifies when scheduled backups are overdue and when they work again. A vault that was started at `since` (UTC milliseconds)
- * gets the usual slack first, because it may have been off for days and creates a backup now. Without a plan, no backup is due.
+ * Notifies when scheduled backups are overdue and when they work again. A vault that was started at `since` (UTC
+ * milliseconds) gets the usual slack first, because it may have been off for days and creates a backup now. Without a
+ * plan, no backup is due.
  */
 export async function notifyBackups(
   vault: BackupWatchContext,

@@ -41,10 +41,11 @@ type Proof = ChosenProof & {
 const atOnce = 10;
 
 /**
- * Validates every pending authorization of the order: presents all records, waits until all are visible, then requests the
- * validations. The attempt's deadline is suspended until the records are visible, because DNS operations and propagation have
- * their own limits. Throws AcmeError with the error of the CA, DnsProviderError or OperatorError. Presented records are removed
- * in the background, unless the vault stops or another worker claimed the renewal and continues with them.
+ * Validates every pending authorization of the order: presents all records, waits until all are visible, then requests
+ * the validations. The attempt's deadline is suspended until the records are visible, because DNS operations and
+ * propagation have their own limits. Throws AcmeError with the error of the CA, DnsProviderError or OperatorError.
+ * Presented records are removed in the background, unless the vault stops or another worker claimed the renewal and
+ * continues with them.
  */
 export async function satisfyAuthorizations(
   vault: ChallengeContext & ProofContext,
@@ -87,8 +88,8 @@ export async function satisfyAuthorizations(
 type Chosen = ChosenProof & { readonly authorization: AcmeAuthorization };
 
 /**
- * Stores the challenges before they are presented, in one transaction; reuses the rows of an earlier worker. There is no row
- * for dns-persist-01, which presents nothing.
+ * Stores the challenges before they are presented, in one transaction; reuses the rows of an earlier worker. There is
+ * no row for dns-persist-01, which presents nothing.
  */
 async function store(
   vault: ChallengeContext,

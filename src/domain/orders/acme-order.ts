@@ -1,6 +1,6 @@
 /**
- * Issues a certificate from an ACME CA: continues the order (RFC 8555 §7.4) from its current state. Its URL is stored as soon
- * as it is known, so that the same order continues after a crash or a lost connection.
+ * Issues a certificate from an ACME CA: continues the order (RFC 8555 §7.4) from its current state. Its URL is stored
+ * as soon as it is known, so that the same order continues after a crash or a lost connection.
  */
 import type { AcmeClient } from '../../acme/acme-client.ts';
 import { AcmeError } from '../../acme/acme-error.ts';
@@ -66,8 +66,8 @@ type Ordering = {
 const finalizing = 'finalizing the order';
 
 /**
- * Whether the CA may still issue the certificate of an attempt that failed with this error: the next attempt then continues its
- * order.
+ * Whether the CA may still issue the certificate of an attempt that failed with this error: the next attempt then
+ * continues its order.
  */
 export function mayStillIssue({ steps }: Pick<OrderProgress, 'steps'>, error: unknown): boolean {
   const isOver = error instanceof AcmeError && error.kind === 'problem';

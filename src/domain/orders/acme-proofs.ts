@@ -1,4 +1,6 @@
-/** Chooses the challenge for an authorization: the one set on the certificate, or one that is configured and offered. */
+/**
+ * Chooses the challenge for an authorization: the one set on the certificate, or one that is configured and offered.
+ */
 import type { AcmeAuthorization, AcmeChallenge } from '../../acme/acme-types.ts';
 import { dns01Value } from '../../acme/challenge-answers.ts';
 import type { ChallengeType } from '../../base/challenge-type.ts';
@@ -17,8 +19,8 @@ export type ChosenProof = {
 };
 
 /**
- * The challenge to answer. If the certificate does not set one: dns-01 if a DNS provider has the zone, otherwise http-01; for a
- * wildcard only dns-01. Throws OperatorError that names what is missing.
+ * The challenge to answer. If the certificate does not set one: dns-01 if a DNS provider has the zone, otherwise
+ * http-01; for a wildcard only dns-01. Throws OperatorError that names what is missing.
  */
 export async function chooseProof(
   vault: ProofContext,

@@ -39,8 +39,8 @@ export function beginRemoval(vault: ChallengeContext, rows: readonly AcmeChallen
 }
 
 /**
- * Removes these challenges, except those that are already being removed, each provider's separately. Errors are logged and the
- * challenges stay in the table for the next round; they never make a renewal fail.
+ * Removes these challenges, except those that are already being removed, each provider's separately. Errors are logged
+ * and the challenges stay in the table for the next round; they never make a renewal fail.
  */
 export async function removeChallenges(
   vault: ChallengeContext,
@@ -97,9 +97,9 @@ function isLost(
 }
 
 /**
- * Removes all records together, or each by itself if that fails, so that one does not block the others. They take turns with
- * records to be presented, and go first once they have taken long: behind a hook that sleeps, records would stand for hours
- * after their renewal. A provider that fails to remove gets no such preference, so that it can still present.
+ * Removes all records together, or each by itself if that fails, so that one does not block the others. They take turns
+ * with records to be presented, and go first once they have taken long: behind a hook that sleeps, records would stand
+ * for hours after their renewal. A provider that fails to remove gets no such preference, so that it can still present.
  */
 async function removeThrough(
   vault: ChallengeContext,

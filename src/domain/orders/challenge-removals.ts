@@ -6,8 +6,8 @@ export class ChallengeRemovals {
   #stop = new AbortController();
 
   /**
-   * Starts `work` on the rows that are not already being removed. `work` must not reject and must obey the signal, which is
-   * aborted when the process stops.
+   * Starts `work` on the rows that are not already being removed. `work` must not reject and must obey the signal,
+   * which is aborted when the process stops.
    */
   begin<Row extends { readonly id: number }>(
     rows: readonly Row[],

@@ -1,4 +1,6 @@
-/** Rate limits that hold renewals back: limits that the CA reported, and published limits that the vault counts itself. */
+/**
+ * Rate limits that hold renewals back: limits that the CA reported, and published limits that the vault counts itself.
+ */
 import { hash } from 'node:crypto';
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import { day, hour } from '../../base/duration.ts';
@@ -56,8 +58,8 @@ export function nameSetOf(names: readonly string[]): string {
 }
 
 /**
- * The limit that holds the renewal back, or undefined. Existing orders always continue. An order that replaces a certificate of
- * the same account at a CA with ARI (RFC 9773 §5) is limited only by failed validations.
+ * The limit that holds the renewal back, or undefined. Existing orders always continue. An order that replaces a
+ * certificate of the same account at a CA with ARI (RFC 9773 §5) is limited only by failed validations.
  */
 export async function holdOn(reader: Reader, renewal: RenewalRow, now: number): Promise<Hold | undefined> {
   if (renewal.issuer_id === null || renewal.order_url !== null) return undefined;
@@ -124,8 +126,8 @@ export function publishedLimits(directoryUrl: string): PublishedLimits | undefin
 }
 
 /**
- * The hold to store for a reported rate limit so that it applies to other certificates too; undefined if it concerns only this
- * certificate, or names a domain that the certificate does not have.
+ * The hold to store for a reported rate limit so that it applies to other certificates too; undefined if it concerns
+ * only this certificate, or names a domain that the certificate does not have.
  */
 export async function sharedHold(
   limit: RateLimit,
@@ -152,8 +154,8 @@ async function issuedForSet(
 }
 
 /**
- * The hold of the name that may fail no more. Which name of an order failed is not stored, so that all of them count: at
- * worst, certificates that share a name with a failing one wait for an hour.
+ * The hold of the name that may fail no more. Which name of an order failed is not stored, so that all of them count:
+ * at worst, certificates that share a name with a failing one wait for an hour.
  */
 async function heldByFailures(
   reader: Reader,

@@ -1,4 +1,7 @@
-/** The challenges that are under way, for the listeners that a CA validates at; they come from the database, whichever process has the order. */
+/**
+ * The challenges that are under way, for the listeners that a CA validates at; they come from the database, whichever
+ * process has the order.
+ */
 import {
   type AcmeChallengeRow,
   findHttpChallenge,

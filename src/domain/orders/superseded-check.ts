@@ -9,7 +9,8 @@ import { type OrderProgress, Superseded } from './order-progress.ts';
 const pollInterval = 20 * second;
 
 /**
- * Throws Superseded if the certificate was changed. Call it before the order is finalized, while stopping loses nothing.
+ * Throws Superseded if the certificate was changed. Call it before the order is finalized, while stopping loses
+ * nothing.
  */
 export async function refuseSuperseded(
   { db }: DatabaseContext,
@@ -32,8 +33,8 @@ export async function refuseSuperseded(
 }
 
 /**
- * Runs `work`, and stops the attempt with Superseded as soon as the certificate is changed, because waiting for a record created
- * by hand can take long.
+ * Runs `work`, and stops the attempt with Superseded as soon as the certificate is changed, because waiting for a
+ * record created by hand can take long.
  */
 export async function runUnlessSuperseded<T>(
   vault: LoggedContext,

@@ -1,6 +1,6 @@
 /**
- * The CA certificates of a private CA. Its root signs only intermediates; a new intermediate is created when the newest one
- * expires too early.
+ * The CA certificates of a private CA. Its root signs only intermediates; a new intermediate is created when the newest
+ * one expires too early.
  */
 import { day, minute } from '../../base/duration.ts';
 import type { Secret } from '../../base/secret.ts';
@@ -72,8 +72,8 @@ export async function draftRoot(
 }
 
 /**
- * The intermediate that issues at present: of those of the root with the constraints of the CA, the one that expires last. Under
- * the root of a company, whose CA sets the constraints, the one that was imported last.
+ * The intermediate that issues at present: of those of the root with the constraints of the CA, the one that expires
+ * last. Under the root of a company, whose CA sets the constraints, the one that was imported last.
  */
 export async function issuingIntermediate(
   reader: Reader,
@@ -98,9 +98,9 @@ export async function requireRoot(reader: Reader, issuerId: number): Promise<CaC
 export type IssuingAuthority = { readonly root: CaCertificateRow; readonly intermediate: CaCertificateRow };
 
 /**
- * The intermediate that issues at present, or a new one if it expires before `notAfter` and the root is valid for longer, or if
- * the constraints of the CA changed. Without the root's key, the one that there is is used until it expires. Throws
- * OperatorError when only the root's key helps.
+ * The intermediate that issues at present, or a new one if it expires before `notAfter` and the root is valid for
+ * longer, or if the constraints of the CA changed. Without the root's key, the one that there is is used until it
+ * expires. Throws OperatorError when only the root's key helps.
  */
 export async function intermediateUntil(
   vault: SecretsContext,
@@ -130,7 +130,9 @@ export async function intermediateUntil(
   return { root, intermediate };
 }
 
-/** An intermediate that the root signed; it is valid for five years, or until `notAfter`, but no longer than the root. */
+/**
+ * An intermediate that the root signed; it is valid for five years, or until `notAfter`, but no longer than the root.
+ */
 export async function draftIntermediate(
   vault: WorldContext,
   settings: CaSettings,

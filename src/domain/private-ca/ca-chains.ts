@@ -11,8 +11,9 @@ import {
 import type { IssuingAuthority } from './authorities.ts';
 
 /**
- * The roots that clients are to trust at this time (UTC milliseconds): former ones whose certificates have not all expired, then
- * the current one. Programs that read only the first certificate of a file verify what is issued under either.
+ * The roots that clients are to trust at this time (UTC milliseconds): former ones whose certificates have not all
+ * expired, then the current one. Programs that read only the first certificate of a file verify what is issued under
+ * either.
  */
 export async function trustedRoots(
   reader: Reader,
@@ -40,8 +41,8 @@ export function upperChain({ root, intermediate }: IssuingAuthority, now: number
 }
 
 /**
- * The CA certificates (DER) of a company above what is issued, whose constraints apply to its names; none under a root of the vault,
- * which the settings of the CA confine.
+ * The CA certificates (DER) of a company above what is issued, whose constraints apply to its names; none under a root
+ * of the vault, which the settings of the CA confine.
  */
 export function inheritedChain({ root, intermediate }: IssuingAuthority): Buffer[] {
   if (root.is_external === 0) return [];
@@ -49,8 +50,8 @@ export function inheritedChain({ root, intermediate }: IssuingAuthority): Buffer
 }
 
 /**
- * The certificates that link a root to a former or later one at this time, for clients that trust only one of them: the former
- * roots certified by their successors, and the current one by its predecessor.
+ * The certificates that link a root to a former or later one at this time, for clients that trust only one of them: the
+ * former roots certified by their successors, and the current one by its predecessor.
  */
 export async function crossCertificates(reader: Reader, issuerId: number, now: number): Promise<Buffer[]> {
   const roots = await trustedRoots(reader, issuerId, now);

@@ -1,6 +1,7 @@
 /**
- * When the private CAs stop issuing unless a person acts: their roots do not renew themselves, and neither do intermediates if
- * the vault does not hold the key of the root. Announced by doctor, notifications, the log and metrics.
+ * When the private CAs stop issuing unless a person acts: their roots do not renew themselves, and neither do
+ * intermediates if the vault does not hold the key of the root. Announced by doctor, notifications, the log and
+ * metrics.
  */
 import { day } from '../../base/duration.ts';
 import type { Reader } from '../../db/database.ts';
@@ -47,8 +48,8 @@ export async function listPrivateCas(reader: Reader): Promise<PrivateCa[]> {
 }
 
 /**
- * The root that a private CA issues under, and its intermediate if the key of the root was exported; the root first. Under the
- * root of a company, only the intermediate, because the company replaces its root itself.
+ * The root that a private CA issues under, and its intermediate if the key of the root was exported; the root first.
+ * Under the root of a company, only the intermediate, because the company replaces its root itself.
  */
 export async function caExpiries(
   { db: { reader }, world }: TimedContext,

@@ -15,8 +15,8 @@ import { settingsOfCa } from './ca-settings.ts';
 export type CaCertificateView = {
   role: 'root' | 'intermediate';
   /**
-   * `current`: the root that is issued under, or the intermediate that issues; `former`: what it issued is still valid; `retired`:
-   * nothing needs it any longer.
+   * `current`: the root that is issued under, or the intermediate that issues; `former`: what it issued is still valid;
+   * `retired`: nothing needs it any longer.
    */
   state: 'current' | 'former' | 'retired';
   subject: string;

@@ -1,6 +1,6 @@
 /**
- * A private CA under the root of a company: the company's CA signed its intermediate, whose key the vault holds. What the
- * certificates of the company forbid, the vault does not issue.
+ * A private CA under the root of a company: the company's CA signed its intermediate, whose key the vault holds. What
+ * the certificates of the company forbid, the vault does not issue.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
@@ -45,8 +45,9 @@ export type ImportOptions = {
 };
 
 /**
- * Takes the certificate of the pending key with the chain up to the company's root (PEM), and issues under it from now on. Throws
- * `invalid_request` for a chain that does not fit, and OperatorError if no request is pending; then nothing is changed.
+ * Takes the certificate of the pending key with the chain up to the company's root (PEM), and issues under it from now
+ * on. Throws `invalid_request` for a chain that does not fit, and OperatorError if no request is pending; then nothing
+ * is changed.
  */
 export async function importAuthority(
   vault: SecretsContext,
@@ -129,8 +130,8 @@ async function placeRoot(
 }
 
 /**
- * Throws `invalid_request` if certificates with an id above `after` use the issuer for names that the chain does not permit.
- * Returns the last id that was checked.
+ * Throws `invalid_request` if certificates with an id above `after` use the issuer for names that the chain does not
+ * permit. Returns the last id that was checked.
  */
 async function refuseLeftBehind(
   reader: Reader,

@@ -1,6 +1,6 @@
 /**
- * Where clients find the CRLs of the private CA. Only `vault serve` knows its public URL, so it stores the address for all
- * processes that issue.
+ * Where clients find the CRLs of the private CA. Only `vault serve` knows its public URL, so it stores the address for
+ * all processes that issue.
  */
 import { describeFileError } from '../../base/system-error.ts';
 import { deleteSettings, putSetting, readSetting } from '../../db/tables/settings.ts';
@@ -11,15 +11,17 @@ export function crlPath(caCertificateId: number | string): string {
   return `/client/crls/${caCertificateId}`;
 }
 
-/** The URL of the CRL of a CA certificate; undefined if the vault serves nothing at a public address over plain HTTP. */
+/**
+ * The URL of the CRL of a CA certificate; undefined if the vault serves nothing at a public address over plain HTTP.
+ */
 export async function crlUrl({ db }: DatabaseContext, caCertificateId: number): Promise<string | undefined> {
   const base = await readSetting(db.reader, 'crl-base-url');
   return typeof base === 'string' ? `${base}${crlPath(caCertificateId)}` : undefined;
 }
 
 /**
- * The base of the URLs of CRLs. It is plain HTTP (RFC 5280 §8): a client that verifies the certificate of an HTTPS server would
- * need the CRL first. With HTTPS, `hasChallengeListener` tells whether the vault answers at port 80.
+ * The base of the URLs of CRLs. It is plain HTTP (RFC 5280 §8): a client that verifies the certificate of an HTTPS
+ * server would need the CRL first. With HTTPS, `hasChallengeListener` tells whether the vault answers at port 80.
  */
 export function crlBaseUrl(publicUrl: string | undefined, hasChallengeListener: boolean): string | undefined {
   if (publicUrl === undefined) return undefined;
@@ -29,8 +31,8 @@ export function crlBaseUrl(publicUrl: string | undefined, hasChallengeListener: 
 }
 
 /**
- * Stores the base, or that there is none, for what is issued from now on. Logs a failure, which must not keep the vault from
- * serving.
+ * Stores the base, or that there is none, for what is issued from now on. Logs a failure, which must not keep the vault
+ * from serving.
  */
 export async function recordCrlBaseUrl(
   { db, log }: DatabaseContext & LogContext,

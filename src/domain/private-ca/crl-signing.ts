@@ -23,13 +23,15 @@ const entriesPerPortion = 500;
 export type CrlDraft = {
   /** The number of the stored CRL that it replaces; 0 if there is none. */
   readonly replaced: number;
-  /** Stores it in the caller's transaction. Returns false, having stored nothing, if another one was stored meanwhile. */
+  /**
+   * Stores it in the caller's transaction. Returns false, having stored nothing, if another one was stored meanwhile.
+   */
   readonly store: (writer: Writer) => Promise<boolean>;
 };
 
 /**
- * Signs a CRL and stores it in place of the one with the number `replaced` (0: none). Stores nothing if another process has
- * replaced that one.
+ * Signs a CRL and stores it in place of the one with the number `replaced` (0: none). Stores nothing if another process
+ * has replaced that one.
  */
 export async function signCrl(vault: SecretsContext, id: number, replaced: number): Promise<void> {
   const row = await findCaCertificateById(vault.db.reader, id);
@@ -38,7 +40,10 @@ export async function signCrl(vault: SecretsContext, id: number, replaced: numbe
   if (draft.replaced === replaced) await vault.db.write(draft.store);
 }
 
-/** Signs a CRL of what is revoked at present, valid for a week or until `validUntil` (UTC milliseconds) if that is later. */
+/**
+ * Signs a CRL of what is revoked at present, valid for a week or until `validUntil` (UTC milliseconds) if that is
+ * later.
+ */
 export async function draftCrl(
   vault: SecretsContext,
   row: CaCertificateRow,

@@ -1,6 +1,6 @@
 /**
- * The CRLs of the private CA: one for each CA certificate, stored in the database so that all processes serve the same. A CRL is
- * signed when it is requested and the stored one lacks a revocation or is a day old.
+ * The CRLs of the private CA: one for each CA certificate, stored in the database so that all processes serve the same.
+ * A CRL is signed when it is requested and the stored one lacks a revocation or is a day old.
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -50,8 +50,8 @@ export class Crls {
   }
 
   /**
-   * The CRL of the intermediate with which a private CA issues at present, by default the built-in one. Throws StorageError if
-   * it cannot be stored.
+   * The CRL of the intermediate with which a private CA issues at present, by default the built-in one. Throws
+   * StorageError if it cannot be stored.
    */
   async current(ca?: Pick<IssuerRow, 'id'>): Promise<ServedCrl> {
     const { reader } = this.#vault.db;
@@ -71,7 +71,10 @@ export class Crls {
     return row === undefined || row.is_external === 1 ? undefined : this.#fresh(row.id);
   }
 
-  /** The CRLs of the root and of all intermediates that have not expired, as PEM, for servers that want them in one file. */
+  /**
+   * The CRLs of the root and of all intermediates that have not expired, as PEM, for servers that want them in one
+   * file.
+   */
   async all(ca?: Pick<IssuerRow, 'id'>): Promise<{ readonly body: Buffer; readonly etag: string }> {
     const { db, world } = this.#vault;
     const issuer = ca ?? (await localCa(db.reader));
@@ -90,8 +93,8 @@ export class Crls {
   }
 
   /**
-   * A CRL that has every revocation committed before the call, and is neither a day old nor expired; the last one that was signed if
-   * the vault no longer holds the key.
+   * A CRL that has every revocation committed before the call, and is neither a day old nor expired; the last one that
+   * was signed if the vault no longer holds the key.
    */
   async #fresh(id: number): Promise<ServedCrl> {
     const { db, world, log } = this.#vault;
@@ -124,7 +127,10 @@ export class Crls {
     return served;
   }
 
-  /** Signs a CRL of what is revoked at present, in place of the one with the number `replaced`; callers at the same time share one. */
+  /**
+   * Signs a CRL of what is revoked at present, in place of the one with the number `replaced`; callers at the same time
+   * share one.
+   */
   #sign(id: number, replaced: number): Promise<void> {
     const begun = this.#signing.get(id);
     if (begun !== undefined) return begun;

@@ -1,6 +1,6 @@
 /**
- * What the CA certificates above a leaf permit (RFC 5280 §4.2.1.10), where a company's CA set it. The vault refuses other names
- * itself. Where verifiers differ, the strictest counts: what is issued is valid for all of them.
+ * What the CA certificates above a leaf permit (RFC 5280 §4.2.1.10), where a company's CA set it. The vault refuses
+ * other names itself. Where verifiers differ, the strictest counts: what is issued is valid for all of them.
  */
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { usages as allUsages, parseEmail, parseSubjectField, type Usage } from '../../base/leaf-names.ts';
@@ -23,8 +23,8 @@ export type InheritedRefusal = {
 };
 
 /**
- * The first name that one of the CA certificates (DER) forbids, or else the usage; throws a plain error for bytes that the import
- * refuses.
+ * The first name that one of the CA certificates (DER) forbids, or else the usage; throws a plain error for bytes that
+ * the import refuses.
  */
 export function forbiddenBy(chain: readonly Buffer[], names: CertifiedNames): InheritedRefusal | undefined {
   const certificates = chain.map(readAuthorityCertificate);

@@ -35,13 +35,15 @@ export type CertificateWish = LeafSettings & {
   readonly isTemporary?: boolean;
 } & CertifiedKey;
 
-/** The key of a certificate: a private one (PKCS#8 DER), or the public one (SPKI DER) of a client that holds its own. */
+/**
+ * The key of a certificate: a private one (PKCS#8 DER), or the public one (SPKI DER) of a client that holds its own.
+ */
 type CertifiedKey = { readonly privateKey: Secret } | { readonly publicKey: Buffer };
 
 /**
- * Issues a certificate for the key; returns leaf and chain as DER, the intermediate first. `lifetime` is in milliseconds, by default
- * that of the CA; the certificate expires no later than the root. Throws `invalid_request` for names that the CA does not permit, and for what its
- * profile does not permit.
+ * Issues a certificate for the key; returns leaf and chain as DER, the intermediate first. `lifetime` is in
+ * milliseconds, by default that of the CA; the certificate expires no later than the root. Throws `invalid_request` for
+ * names that the CA does not permit, and for what its profile does not permit.
  */
 export async function issueFromPrivateCa(
   vault: SecretsContext,

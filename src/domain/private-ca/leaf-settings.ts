@@ -1,4 +1,7 @@
-/** What only the private CA issues: usage, URIs, email addresses and fields of the subject, as they are stored and changed. */
+/**
+ * What only the private CA issues: usage, URIs, email addresses and fields of the subject, as they are stored and
+ * changed.
+ */
 import { type Json, parseJson, toJson } from '../../base/json.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';

@@ -32,7 +32,10 @@ export async function rootPemOf({ db, world }: TimedContext, { id }: Pick<Issuer
   return pemOf(await trustedRoots(db.reader, id, world.now()));
 }
 
-/** The certificates that link the roots of a private CA, by default the built-in one, in PEM; empty where there was one root. */
+/**
+ * The certificates that link the roots of a private CA, by default the built-in one, in PEM; empty where there was one
+ * root.
+ */
 export async function crossPemOf({ db, world }: TimedContext, ca?: Pick<IssuerRow, 'id'>): Promise<string> {
   const { id } = ca ?? (await localCa(db.reader));
   return pemOf(await crossCertificates(db.reader, id, world.now()));

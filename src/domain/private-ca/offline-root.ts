@@ -1,6 +1,6 @@
 /**
- * Keeps the key of a root outside the vault: export removes it, import brings it back. Until then, the newest intermediate issues,
- * and the last CRL of the root is served.
+ * Keeps the key of a root outside the vault: export removes it, import brings it back. Until then, the newest
+ * intermediate issues, and the last CRL of the root is served.
  */
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { day } from '../../base/duration.ts';
@@ -42,9 +42,9 @@ export type RootKeyExport = {
 export type ExportedRootKey = { readonly root: X509Certificate; readonly issuesUntil: number };
 
 /**
- * Writes the key of a root under a passphrase, verifies what was written, and removes the key from the vault. A CRL of the root
- * that is valid until its intermediates expire is stored in the same transaction. Throws OperatorError if the vault does not
- * hold the key; then nothing is written.
+ * Writes the key of a root under a passphrase, verifies what was written, and removes the key from the vault. A CRL of
+ * the root that is valid until its intermediates expire is stored in the same transaction. Throws OperatorError if the
+ * vault does not hold the key; then nothing is written.
  */
 export async function exportRootKey(
   vault: SecretsContext,
@@ -103,7 +103,10 @@ export type RootKeyImport = {
   readonly passphrases: readonly Secret<string>[];
 };
 
-/** Stores the key of a root again. Throws OperatorError if the file does not open, has another key, or if the vault holds the key. */
+/**
+ * Stores the key of a root again. Throws OperatorError if the file does not open, has another key, or if the vault
+ * holds the key.
+ */
 export async function importRootKeyFile(
   vault: SecretsContext,
   { actor, issuer: name, file, passphrases }: RootKeyImport,

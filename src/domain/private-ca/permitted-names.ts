@@ -1,6 +1,6 @@
 /**
- * What a private CA may issue for (RFC 5280 §4.2.1.10). The vault refuses all other names itself, because clients that ignore
- * the constraints in the CA's certificates would accept them.
+ * What a private CA may issue for (RFC 5280 §4.2.1.10). The vault refuses all other names itself, because clients that
+ * ignore the constraints in the CA's certificates would accept them.
  */
 import { type Identifier, isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { parseEmail, parseSubjectField, type Usage } from '../../base/leaf-names.ts';

@@ -1,7 +1,7 @@
 /**
- * What a profile makes of a certificate: it fills in what the certificate leaves open, and refuses what contradicts it. The same
- * rules hold when a certificate is created or changed and whenever one is issued, so that a changed profile counts from the next
- * issuance.
+ * What a profile makes of a certificate: it fills in what the certificate leaves open, and refuses what contradicts it.
+ * The same rules hold when a certificate is created or changed and whenever one is issued, so that a changed profile
+ * counts from the next issuance.
  */
 import { formatLifetime } from '../../base/duration.ts';
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
@@ -33,8 +33,8 @@ const titles: Readonly<Record<NameType, string>> = {
 };
 
 /**
- * What the certificate is issued with under this profile of a CA whose certificates usually live for `defaultLifetime`. Throws
- * `invalid_request` that names the profile and what it does not permit.
+ * What the certificate is issued with under this profile of a CA whose certificates usually live for `defaultLifetime`.
+ * Throws `invalid_request` that names the profile and what it does not permit.
  */
 export function inProfile(profile: Profile, asked: ProfiledRequest, defaultLifetime: number): ProfiledLeaf {
   const { domains = [], uris = [], emails = [] } = asked;

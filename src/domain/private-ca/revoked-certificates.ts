@@ -19,7 +19,10 @@ export async function privateIssuer(
   return (await findSameCaCertificate(db.reader, issuer.raw))?.id;
 }
 
-/** Adds a version to the next CRL of the CA certificate that issued it, in the caller's transaction. `reason` is one of RFC 5280 §5.3.1. */
+/**
+ * Adds a version to the next CRL of the CA certificate that issued it, in the caller's transaction. `reason` is one of
+ * RFC 5280 §5.3.1.
+ */
 export async function putOnCrl(
   writer: Writer,
   caCertificateId: number,

@@ -1,6 +1,6 @@
 /**
- * Replaces the root of a private CA. Both roots certify each other, so that clients that trust either one accept what is issued
- * under both; the former one stays among those to trust until what was issued under it has expired.
+ * Replaces the root of a private CA. Both roots certify each other, so that clients that trust either one accept what
+ * is issued under both; the former one stays among those to trust until what was issued under it has expired.
  */
 import { X509Certificate } from 'node:crypto';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -42,9 +42,9 @@ export type CaRotation = {
 };
 
 /**
- * Creates a new root with the constraints of the former one, an intermediate under it, and the certificates that link both roots.
- * From the next issuance, certificates are issued under the new root. Throws OperatorError, having changed nothing, if the
- * vault does not hold the key of the root, or clients may still need the root before it.
+ * Creates a new root with the constraints of the former one, an intermediate under it, and the certificates that link
+ * both roots. From the next issuance, certificates are issued under the new root. Throws OperatorError, having changed
+ * nothing, if the vault does not hold the key of the root, or clients may still need the root before it.
  */
 export async function rotateRoot(vault: SecretsContext, actor: Actor, ca: PrivateCa): Promise<CaRotation> {
   const { db, world } = vault;
@@ -135,7 +135,8 @@ async function linkRoots(
 
 /**
  * The common name of the next root. Roots of version 0.1.0 permit only one certificate between themselves and a leaf; a
- * certificate whose subject and issuer have one name does not count (RFC 5280 §6.1.4), so their successors are called as they are.
+ * certificate whose subject and issuer have one name does not count (RFC 5280 §6.1.4), so their successors are called
+ * as they are.
  */
 function linkedName(
   { commonName }: CaSettings,

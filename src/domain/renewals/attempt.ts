@@ -23,8 +23,8 @@ export const attemptTimeout = hour;
 const maxSteps = 100;
 
 /**
- * Runs `work` as an attempt at the renewal. Its signal is aborted with the reason of `signal`, at the deadline, or by itself
- * (`stop`).
+ * Runs `work` as an attempt at the renewal. Its signal is aborted with the reason of `signal`, at the deadline, or by
+ * itself (`stop`).
  */
 export async function withAttempt(
   vault: LoggedContext,

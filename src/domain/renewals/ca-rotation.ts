@@ -10,8 +10,8 @@ import { requestRenewals, type SpreadRenewals } from './renewal-spread.ts';
 const certificatesAtOnce = 500;
 
 /**
- * Replaces the root of a private CA like `rotateRoot`, and renews the certificates that renew automatically, spread over a day.
- * If the process ends in between, those that are not queued are renewed on their schedules.
+ * Replaces the root of a private CA like `rotateRoot`, and renews the certificates that renew automatically, spread
+ * over a day. If the process ends in between, those that are not queued are renewed on their schedules.
  */
 export async function rotateCa(
   vault: SecretsContext & QueueContext,

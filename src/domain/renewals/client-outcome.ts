@@ -1,6 +1,6 @@
 /**
- * What the end of a renewal means for the ACME client that ordered it: its order is valid, or invalid with the words of the CA. The
- * client decides whether to order again, so that the vault neither retries nor notifies.
+ * What the end of a renewal means for the ACME client that ordered it: its order is valid, or invalid with the words of
+ * the CA. The client decides whether to order again, so that the vault neither retries nor notifies.
  */
 import { isIP } from 'node:net';
 import { AcmeError } from '../../acme/acme-error.ts';

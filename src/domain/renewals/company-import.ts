@@ -8,8 +8,8 @@ import type { QueueContext } from './renewal-queue.ts';
 import type { SpreadRenewals } from './renewal-spread.ts';
 
 /**
- * Imports like `importAuthority`, and renews the certificates that renew automatically, spread over a day. Under the same root as
- * before, they are renewed on their schedules: none of them outlives the intermediate that issued it.
+ * Imports like `importAuthority`, and renews the certificates that renew automatically, spread over a day. Under the
+ * same root as before, they are renewed on their schedules: none of them outlives the intermediate that issued it.
  */
 export async function importCompanyAuthority(
   vault: SecretsContext & QueueContext,

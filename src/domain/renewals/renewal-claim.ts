@@ -14,8 +14,8 @@ import { maxPause } from '../schedule/renewal-policy.ts';
 import type { ClaimedRenewal } from './attempt.ts';
 
 /**
- * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. Where the death of
- * a process can be known, `endDeadLeases` ends its leases earlier.
+ * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. Where the
+ * death of a process can be known, `endDeadLeases` ends its leases earlier.
  */
 export const leaseDuration = minute;
 
@@ -40,8 +40,9 @@ export type RenewalLane = Lane;
 export type ClaimedInLane = ClaimedRenewal & { readonly lane: Lane };
 
 /**
- * Claims the most urgent renewal that is unclaimed, not held back by a rate limit and whose issuer is not paused; undefined
- * if there is none. Each claim has a unique owner name, so an expired lease is lost even to the next claim of the same worker.
+ * Claims the most urgent renewal that is unclaimed, not held back by a rate limit and whose issuer is not paused;
+ * undefined if there is none. Each claim has a unique owner name, so an expired lease is lost even to the next claim of
+ * the same worker.
  */
 export async function claimRenewal(
   vault: TimedContext & OwnersContext,
@@ -109,8 +110,8 @@ async function take(
 }
 
 /**
- * Keeps the lease fresh until `signal` is aborted or the lease is lost. Returns whether it was lost. A lease that cannot be
- * written until it expires is lost too, because another worker may claim the renewal then.
+ * Keeps the lease fresh until `signal` is aborted or the lease is lost. Returns whether it was lost. A lease that
+ * cannot be written until it expires is lost too, because another worker may claim the renewal then.
  */
 export async function keepLease(
   { db, world, log }: LoggedContext,

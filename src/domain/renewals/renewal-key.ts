@@ -29,8 +29,8 @@ export async function keyToCertify(vault: SecretsContext, attempt: Attempt): Pro
 }
 
 /**
- * The attempt with the order and the key of the renewal before it, if that failed while the CA was still issuing: the CA may need
- * longer than an attempt takes, for example for an approval.
+ * The attempt with the order and the key of the renewal before it, if that failed while the CA was still issuing: the
+ * CA may need longer than an attempt takes, for example for an approval.
  */
 export async function withEarlierOrder(vault: SecretsContext, attempt: Attempt): Promise<Attempt> {
   const { renewal } = attempt;
@@ -73,7 +73,10 @@ export function revokedKey(): Problem {
   });
 }
 
-/** The private key of the next version: the stored one after a crash, the scheduled one, the current one if it is reused, otherwise a new one. */
+/**
+ * The private key of the next version: the stored one after a crash, the scheduled one, the current one if it is
+ * reused, otherwise a new one.
+ */
 async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secret> {
   const { renewal, certificate } = attempt;
   const keyType = isKeyType(certificate.key_type) ? certificate.key_type : defaultKeyType;

@@ -1,4 +1,6 @@
-/** The outcomes of a renewal. Each one updates renewal and certificate and records the audit event in one transaction. */
+/**
+ * The outcomes of a renewal. Each one updates renewal and certificate and records the audit event in one transaction.
+ */
 import type { RateLimit } from '../../acme/rate-limit.ts';
 import { hour, minute } from '../../base/duration.ts';
 import { parseJson } from '../../base/json.ts';
@@ -65,8 +67,8 @@ export type Failure = {
 };
 
 /**
- * Adds the version and returns its number. Does nothing and returns undefined if the lease was lost, because another worker
- * may add the version, or if the certificate was deleted.
+ * Adds the version and returns its number. Does nothing and returns undefined if the lease was lost, because another
+ * worker may add the version, or if the certificate was deleted.
  */
 export async function succeed(
   vault: SealingContext,
@@ -167,8 +169,9 @@ async function limitOthers(
 }
 
 /**
- * How long to pause an issuer whose last renewals, of unrelated certificates, all met a rate limit; 0 for no pause. A certificate that
- * is refused again says only that its own limit still applies: some that are retried hourly would pause the CA for all others.
+ * How long to pause an issuer whose last renewals, of unrelated certificates, all met a rate limit; 0 for no pause. A
+ * certificate that is refused again says only that its own limit still applies: some that are retried hourly would
+ * pause the CA for all others.
  */
 async function assumedPause(writer: Writer, issuerId: number, now: number): Promise<number> {
   const last = await listEndedRenewals(writer, issuerId, 20);
@@ -189,8 +192,8 @@ function roughDomain(domains: CertificateRow['domains']): string {
 }
 
 /**
- * Ends a renewal whose certificate or issuer was changed meanwhile. This does not count as a failure of the certificate; the
- * next renewal is queued immediately unless the certificate is disabled or has no issuer.
+ * Ends a renewal whose certificate or issuer was changed meanwhile. This does not count as a failure of the
+ * certificate; the next renewal is queued immediately unless the certificate is disabled or has no issuer.
  */
 export async function supersede(
   vault: WorldContext,
@@ -210,7 +213,10 @@ export async function supersede(
   if (isWanted) await queueRenewal(vault, writer, system, certificate);
 }
 
-/** Ends the running renewal of a certificate at once: its worker notices that the lease is lost, and what follows gets a renewal of its own. */
+/**
+ * Ends the running renewal of a certificate at once: its worker notices that the lease is lost, and what follows gets a
+ * renewal of its own.
+ */
 export async function supersedeRunning(
   writer: Writer,
   certificateId: number,

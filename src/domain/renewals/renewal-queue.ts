@@ -1,4 +1,7 @@
-/** The queue of renewals, with at most one open per certificate. The issuer is chosen when the renewal is queued and again while it waits. */
+/**
+ * The queue of renewals, with at most one open per certificate. The issuer is chosen when the renewal is queued and
+ * again while it waits.
+ */
 import type { Identifier } from '../../base/identifier.ts';
 import { parseJson } from '../../base/json.ts';
 import type { Signal } from '../../base/signal.ts';
@@ -31,8 +34,8 @@ export type QueueContext = TimedContext & { readonly renewalQueued: Signal };
 export const spreadReason = 'spread over time with other renewals';
 
 /**
- * Queues a renewal in the caller's transaction, or returns the one that is already open. If that one only waits because it was
- * queued with others, it no longer does.
+ * Queues a renewal in the caller's transaction, or returns the one that is already open. If that one only waits because
+ * it was queued with others, it no longer does.
  */
 export async function queueRenewal(
   { world }: WorldContext,
@@ -86,8 +89,8 @@ export async function* queuedRenewals({ db, world }: TimedContext): AsyncGenerat
 const longWait = 60 * 60_000;
 
 /**
- * Moves renewals that wait for an issuer (it is paused, rate limited or overloaded) to the other issuer of their certificate,
- * once that is close to its expiry. Examines at most `limit` renewals. Returns how many were moved.
+ * Moves renewals that wait for an issuer (it is paused, rate limited or overloaded) to the other issuer of their
+ * certificate, once that is close to its expiry. Examines at most `limit` renewals. Returns how many were moved.
  */
 export async function redirectWaiting(vault: TimedContext, limit: number): Promise<number> {
   const { db, world } = vault;
@@ -162,8 +165,8 @@ async function pausedUntil(reader: Reader, issuerId: number): Promise<number> {
 }
 
 /**
- * The lane of a certificate: the DNS provider with the zone of one of its names, or 0. CNAME aliases are not resolved here,
- * because the lane only limits concurrency.
+ * The lane of a certificate: the DNS provider with the zone of one of its names, or 0. CNAME aliases are not resolved
+ * here, because the lane only limits concurrency.
  */
 async function dnsLane(
   reader: Reader,

@@ -1,4 +1,7 @@
-/** Reschedules all renewals after a start and after the clock jumped, because times computed by a wrong clock may be wrong. */
+/**
+ * Reschedules all renewals after a start and after the clock jumped, because times computed by a wrong clock may be
+ * wrong.
+ */
 import { day } from '../../base/duration.ts';
 import type { Writer } from '../../db/database.ts';
 import {
@@ -23,8 +26,8 @@ const atOnce = 200;
 const latestAriCheck = 7 * day;
 
 /**
- * Computes the next renewal of every certificate again and stores those that differ. Shortens leases and pauses that a clock
- * ahead of time extended. Returns how many certificates changed.
+ * Computes the next renewal of every certificate again and stores those that differ. Shortens leases and pauses that a
+ * clock ahead of time extended. Returns how many certificates changed.
  */
 export async function replanAll({ db, world }: TimedContext): Promise<number> {
   const now = world.now();

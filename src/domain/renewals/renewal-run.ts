@@ -1,6 +1,6 @@
 /**
- * Runs a renewal in steps that each survive a crash: the private key is generated and stored before the order, and version,
- * outcome and audit event are one transaction.
+ * Runs a renewal in steps that each survive a crash: the private key is generated and stored before the order, and
+ * version, outcome and audit event are one transaction.
  */
 import { AcmeError } from '../../acme/acme-error.ts';
 import { rateLimitOf } from '../../acme/rate-limit.ts';
@@ -40,9 +40,9 @@ export type RenewalContext = OrderContext & QueueContext & OwnersContext & { rea
 const maxClaims = 5;
 
 /**
- * Runs a claimed renewal from where an earlier worker left it. An error ends the renewal as failed, with the reason. When
- * `signal` is aborted, the renewal returns to the queue with its progress. Throws only if the database cannot be read or written;
- * the renewal is resumed when its lease has expired.
+ * Runs a claimed renewal from where an earlier worker left it. An error ends the renewal as failed, with the reason.
+ * When `signal` is aborted, the renewal returns to the queue with its progress. Throws only if the database cannot be
+ * read or written; the renewal is resumed when its lease has expired.
  */
 export async function runRenewal(
   vault: RenewalContext,

@@ -24,13 +24,16 @@ export type SpreadRenewals = {
 };
 
 export type SpreadOptions = {
-  /** Whether renewals at private CAs are spread too, so that machines do not take all their new certificates at once. */
+  /**
+   * Whether renewals at private CAs are spread too, so that machines do not take all their new certificates at once.
+   */
   readonly alsoPrivate?: boolean;
 };
 
 /**
- * Queues a renewal of each of these certificates, in this order: one a minute at each ACME CA, all at once at the private CA,
- * and none later than its schedule has it. Skips certificates that cannot be renewed, or were deleted meanwhile.
+ * Queues a renewal of each of these certificates, in this order: one a minute at each ACME CA, all at once at the
+ * private CA, and none later than its schedule has it. Skips certificates that cannot be renewed, or were deleted
+ * meanwhile.
  */
 export async function requestRenewals(
   vault: QueueContext,
@@ -89,9 +92,7 @@ class Spread {
     const first = async () => (ca === undefined ? this.#now : await this.#first(writer, ca.directory_url));
     const at = this.#nextAt.get(queue) ?? (await first());
     this.#nextAt.set(queue, at + this.#pause);
-    const start = Math.floor(
-      Math.min(at, this.#now + maxSpread, scheduledAt ?? Number.POSITIVE_INFINITY),
-    );
+    const start = Math.floor(Math.min(at, this.#now + maxSpread, scheduledAt ?? Number.POSITIVE_INFINITY));
     if (start <= this.#now) return null;
     this.lastAt = Math.max(this.lastAt ?? start, start);
     return start;

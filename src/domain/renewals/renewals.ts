@@ -131,8 +131,8 @@ export function nextDueAt({ db }: DatabaseContext, now: number): Promise<number 
 }
 
 /**
- * Queues a renewal, or returns the one that is already queued or running. `count` is called with the id of the certificate before
- * one is queued. Throws `certificate_not_found`, `not_renewable`, and what `count` throws.
+ * Queues a renewal, or returns the one that is already queued or running. `count` is called with the id of the
+ * certificate before one is queued. Throws `certificate_not_found`, `not_renewable`, and what `count` throws.
  */
 export async function requestRenewal(
   vault: QueueContext,

@@ -1,7 +1,7 @@
 /**
- * Up to which moment renewals are due. After the clock jumped by days it may be wrong: for an hour, renewals go by the clock
- * from before, so that a clock that is ahead for a moment replaces nothing. A clock that was set back after it had run steadily
- * causes no renewals for an hour.
+ * Up to which moment renewals are due. After the clock jumped by days it may be wrong: for an hour, renewals go by the
+ * clock from before, so that a clock that is ahead for a moment replaces nothing. A clock that was set back after it
+ * had run steadily causes no renewals for an hour.
  */
 import { day, hour } from '../../base/duration.ts';
 import { clockJump } from './steady-clock.ts';

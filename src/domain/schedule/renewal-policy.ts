@@ -1,4 +1,6 @@
-/** When to renew and with which issuer: pure functions of the facts and the time. The scheduler only compares with now. */
+/**
+ * When to renew and with which issuer: pure functions of the facts and the time. The scheduler only compares with now.
+ */
 import { hash } from 'node:crypto';
 import { day, hour, minute } from '../../base/duration.ts';
 import { isNotYetValid } from './validity.ts';
@@ -49,17 +51,18 @@ const emergencyPause = hour;
 /**
  * The time (UTC milliseconds) of the next attempt; a time in the past means now.
  *
- * Without failures: now if nothing has been issued or the certificate was changed; otherwise the time in the CA's renewal
- * window, or without one when a third of the lifetime is left (half if it is shorter than ten days), up to a fiftieth earlier
- * by a stable jitter; at the latest when a twentieth is left. After failures: 1, 10, 100 minutes, then daily, but at most a
- * twentieth of the lifetime, unless the issuer sent a longer Retry-After. That is obeyed until the fallback may be used
- * instead, or until a twentieth of the lifetime is left; from then on, also after the expiry, the issuer is contacted once an
- * hour, up to a tenth later by the jitter.
+ * Without failures: now if nothing has been issued or the certificate was changed; otherwise the time in the CA's
+ * renewal window, or without one when a third of the lifetime is left (half if it is shorter than ten days), up to a
+ * fiftieth earlier by a stable jitter; at the latest when a twentieth is left. After failures: 1, 10, 100 minutes, then
+ * daily, but at most a twentieth of the lifetime, unless the issuer sent a longer Retry-After. That is obeyed until the
+ * fallback may be used instead, or until a twentieth of the lifetime is left; from then on, also after the expiry, the
+ * issuer is contacted once an hour, up to a tenth later by the jitter.
  *
- * A version that the private CA dated by a clock that was ahead is due now; that of another CA shows that this clock is behind.
+ * A version that the private CA dated by a clock that was ahead is due now; that of another CA shows that this clock is
+ * behind.
  *
- * Clocks jump. An attempt in the future counts as one made now, and a version is not replaced for its age alone within the
- * first twentieth of its lifetime, so that a wrong clock does not exhaust the rate limits of the CA.
+ * Clocks jump. An attempt in the future counts as one made now, and a version is not replaced for its age alone within
+ * the first twentieth of its lifetime, so that a wrong clock does not exhaust the rate limits of the CA.
  */
 export function renewAt(facts: RenewalFacts): number {
   const { failedAttempts, lastAttemptAt } = facts;
@@ -121,8 +124,8 @@ export function defaultWindow(current: Pick<CurrentFacts, 'notBefore' | 'notAfte
 }
 
 /**
- * When the vault stored the version. A time in the future comes from a wrong clock; then notBefore is the earliest possible
- * time. Using now instead would postpone the renewal each time it is scheduled.
+ * When the vault stored the version. A time in the future comes from a wrong clock; then notBefore is the earliest
+ * possible time. Using now instead would postpone the renewal each time it is scheduled.
  */
 function issuedAt({ madeAt, notBefore }: CurrentFacts, now: number): number {
   return madeAt <= now ? madeAt : Math.min(notBefore, now);
@@ -138,9 +141,9 @@ function fraction(text: string): number {
 }
 
 /**
- * Which issuer to use now. The fallback takes turns with the primary issuer near the expiry after two failures, or after three
- * failures if nothing has been issued yet. If the issuer whose turn it is asked to wait and the other did not, the other one is
- * used; near the expiry, and if nothing has been issued, this needs no failures.
+ * Which issuer to use now. The fallback takes turns with the primary issuer near the expiry after two failures, or
+ * after three failures if nothing has been issued yet. If the issuer whose turn it is asked to wait and the other did
+ * not, the other one is used; near the expiry, and if nothing has been issued, this needs no failures.
  */
 export function turnOf(facts: Omit<RenewalFacts, 'changed' | 'ariMoment' | 'lastAttemptAt'>): Turn {
   const { now, current, retryAfter, fallback } = facts;
@@ -173,9 +176,9 @@ function nearExpiryAt({ notBefore, notAfter }: Pick<CurrentFacts, 'notBefore' | 
 const manyFailures = 3;
 
 /**
- * The rank of a renewal among those that wait for the same issuer, as a time: the earliest runs first. It is the time at which
- * the expiry is near, but at the latest now if a person waits for the result or nothing has been issued. A renewal that keeps
- * failing ranks from now on, so that others go first.
+ * The rank of a renewal among those that wait for the same issuer, as a time: the earliest runs first. It is the time
+ * at which the expiry is near, but at the latest now if a person waits for the result or nothing has been issued. A
+ * renewal that keeps failing ranks from now on, so that others go first.
  */
 export function urgentAt(
   facts: Pick<RenewalFacts, 'now' | 'current' | 'changed' | 'failedAttempts'>,

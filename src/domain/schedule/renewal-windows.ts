@@ -1,4 +1,7 @@
-/** Queries renewal windows of CAs (ARI, RFC 9773) and chooses one random time per window, which stays while the window does. */
+/**
+ * Queries renewal windows of CAs (ARI, RFC 9773) and chooses one random time per window, which stays while the window
+ * does.
+ */
 import { X509Certificate } from 'node:crypto';
 import { AcmeError } from '../../acme/acme-error.ts';
 import { fetchRenewalInfo, renewalInfoId } from '../../acme/renewal-info.ts';
@@ -28,7 +31,9 @@ const afterNone = 24 * hour;
 /** Concurrent queries per CA. */
 const atOnce = 4;
 
-/** An answer that takes longer is as good as none: with a hundred of them, all other CAs would wait for half an hour. */
+/**
+ * An answer that takes longer is as good as none: with a hundred of them, all other CAs would wait for half an hour.
+ */
 const slow = 15 * second;
 
 /** Certificates postponed per transaction, so that other writes can run in between. */
@@ -38,8 +43,8 @@ const postponedAtOnce = 500;
 type Queried = { readonly certificate: CertificateRow; readonly version: CertificateVersionRow };
 
 /**
- * Queries the windows that are due, at most `limit`, a few at a time per CA. A CA that fails, or is slow, is not queried for its
- * other certificates for an hour. Returns how many were due.
+ * Queries the windows that are due, at most `limit`, a few at a time per CA. A CA that fails, or is slow, is not
+ * queried for its other certificates for an hour. Returns how many were due.
  */
 export async function queryDueWindows(
   vault: LoggedContext & CaContext,
@@ -67,8 +72,9 @@ export async function queryDueWindows(
 const patience = 20 * second;
 
 /**
- * Queries the window of a certificate that the vault does not renew itself, if it is due: a program asks when to renew it. At most once
- * an hour, however often it is asked for; a CA that does not respond in time leaves the window as it is.
+ * Queries the window of a certificate that the vault does not renew itself, if it is due: a program asks when to renew
+ * it. At most once an hour, however often it is asked for; a CA that does not respond in time leaves the window as it
+ * is.
  */
 export async function refreshWindow(
   vault: LoggedContext & CaContext,
@@ -122,7 +128,9 @@ async function scheduleQuery(
   await db.write((writer) => updateCertificate(writer, id, { ari_check_at }));
 }
 
-/** Returns whether to query this CA for other certificates; false after a failure that affects all, and for a slow CA. */
+/**
+ * Returns whether to query this CA for other certificates; false after a failure that affects all, and for a slow CA.
+ */
 async function queryWindow(
   vault: LoggedContext & CaContext,
   { certificate, version }: Queried,

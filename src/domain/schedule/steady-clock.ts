@@ -1,6 +1,6 @@
 /**
- * Whether the clock may decide what cannot be undone, such as pruning: only after it has run for a week without a jump. A
- * restart continues the week, so a server that starts with a wrong clock is noticed too.
+ * Whether the clock may decide what cannot be undone, such as pruning: only after it has run for a week without a jump.
+ * A restart continues the week, so a server that starts with a wrong clock is noticed too.
  */
 import { day } from '../../base/duration.ts';
 import type { Reader } from '../../db/database.ts';

@@ -21,8 +21,8 @@ export type CertificateSummary = CertificateSummaryRow;
 const namesToCompare = 10_000;
 
 /**
- * The certificate of this name. Throws `certificate_not_found`, also for an invalid name. With `suggest`, which requires that
- * the caller may know all names, the error suggests the closest ones.
+ * The certificate of this name. Throws `certificate_not_found`, also for an invalid name. With `suggest`, which
+ * requires that the caller may know all names, the error suggests the closest ones.
  */
 export async function requireCertificate(
   reader: Reader,

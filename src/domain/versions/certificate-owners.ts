@@ -4,7 +4,10 @@ import type { Reader } from '../../db/database.ts';
 import { findOwner } from '../../db/tables/certificates/certificate-owners.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 
-/** Throws `not_renewable` for a certificate of an ACME client: what the vault issued itself would never reach the client. */
+/**
+ * Throws `not_renewable` for a certificate of an ACME client: what the vault issued itself would never reach the
+ * client.
+ */
 export async function refuseOwned(
   reader: Reader,
   { name, acme_client_id: id }: Pick<CertificateRow, 'name' | 'acme_client_id'>,

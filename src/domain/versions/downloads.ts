@@ -1,6 +1,6 @@
 /**
- * Downloads of artifacts. The audit event of a download is durable before its first byte is sent. Database rows are cached
- * per version; a private key is unsealed only for its download.
+ * Downloads of artifacts. The audit event of a download is durable before its first byte is sent. Database rows are
+ * cached per version; a private key is unsealed only for its download.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -103,8 +103,8 @@ export class Downloads {
   }
 
   /**
-   * The body of an artifact, after its audit event is durable. Throws if the event cannot be recorded, before any byte is
-   * returned.
+   * The body of an artifact, after its audit event is durable. Throws if the event cannot be recorded, before any byte
+   * is returned.
    */
   async handOut(artifact: Artifact, actor: Actor): Promise<string> {
     const body = artifact.read();

@@ -1,6 +1,6 @@
 /**
- * Downloads of a version in other formats, recorded like those of artifacts. Making a keystore costs processor time, so only
- * a few are made at a time.
+ * Downloads of a version in other formats, recorded like those of artifacts. Making a keystore costs processor time, so
+ * only a few are made at a time.
  */
 import type { CertName } from '../../base/cert-name.ts';
 import { KeyedMutex } from '../../base/keyed-mutex.ts';

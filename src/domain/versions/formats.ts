@@ -1,6 +1,6 @@
 /**
- * Other formats of a version: made from the stored artifacts for each download. Their entity tags come from those of the
- * artifacts, so that an unchanged file costs neither a decryption nor a key derivation.
+ * Other formats of a version: made from the stored artifacts for each download. Their entity tags come from those of
+ * the artifacts, so that an unchanged file costs neither a decryption nor a key derivation.
  */
 import { requireIntegrity } from '../../base/integrity.ts';
 import { netstring } from '../../base/netstring.ts';
@@ -94,7 +94,10 @@ function keystoreBody(
   return writePkcs12(vault.world, { name, certificates, privateKey }, password, encryption);
 }
 
-/** Every artifact under one name, and the formats; with a keystore if there is a password for it. Without a private key, only the public files. */
+/**
+ * Every artifact under one name, and the formats; with a keystore if there is a password for it. Without a private key,
+ * only the public files.
+ */
 async function archived(vault: SealingContext, request: FormatRequest): Promise<TarFile[]> {
   const { row, keystore } = request;
   const open = (name: string, text: string): TarFile => ({ name, content: Buffer.from(text), mode: 0o644 });

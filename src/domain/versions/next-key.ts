@@ -1,6 +1,6 @@
 /**
- * A scheduled key rotation: the key of the next version is generated in advance, so that clients can be given its pin before the
- * vault uses it. The version with that key ends the rotation.
+ * A scheduled key rotation: the key of the next version is generated in advance, so that clients can be given its pin
+ * before the vault uses it. The version with that key ends the rotation.
  */
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import type { Secret } from '../../base/secret.ts';

@@ -28,8 +28,8 @@ const versionsPerStep = 50;
 const renewalsPerStep = 200;
 
 /**
- * Removes the versions that expired 30 days ago and are not among the last `keep` of their certificate. Each transaction has an
- * event. Returns how many versions were removed.
+ * Removes the versions that expired 30 days ago and are not among the last `keep` of their certificate. Each
+ * transaction has an event. Returns how many versions were removed.
  */
 export async function pruneVersions(
   vault: TimedContext,

@@ -39,8 +39,8 @@ export type VersionMaterial = {
 };
 
 /**
- * Adds the next version of a certificate and makes it current, in the caller's transaction. Schedules the next renewal if the
- * certificate has an issuer. Returns the number of the version.
+ * Adds the next version of a certificate and makes it current, in the caller's transaction. Schedules the next renewal
+ * if the certificate has an issuer. Returns the number of the version.
  */
 export async function addVersion(
   vault: SealingContext,
@@ -141,8 +141,8 @@ export function openVersionKey(
 }
 
 /**
- * The row of a version, or of the current one without a number. Throws `no_current_version` if nothing has been issued yet and
- * `version_not_found` if there is no such version.
+ * The row of a version, or of the current one without a number. Throws `no_current_version` if nothing has been issued
+ * yet and `version_not_found` if there is no such version.
  */
 export async function requireVersion(
   reader: Reader,
@@ -184,8 +184,8 @@ export function versionNumbered(
 }
 
 /**
- * A strong entity tag from the content. It is keyed, so that people who see the tag of a private key in metadata but may not
- * read the key cannot verify a guessed key against it.
+ * A strong entity tag from the content. It is keyed, so that people who see the tag of a private key in metadata but
+ * may not read the key cannot verify a guessed key against it.
  */
 function etag({ keyring }: KeyringContext, content: Buffer | string): string {
   const tag = keyring.current.authenticate('entity tag', Buffer.from(content));

@@ -1,6 +1,6 @@
 /**
- * How the ACME server reads bodies and answers: only signed requests, problems as RFC 8555 §6.7 has them, and with each answer the
- * nonce of the next request and the way to the directory.
+ * How the ACME server reads bodies and answers: only signed requests, problems as RFC 8555 §6.7 has them, and with each
+ * answer the nonce of the next request and the way to the directory.
  */
 
 import type { IncomingMessage } from 'node:http';

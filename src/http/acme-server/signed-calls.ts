@@ -38,8 +38,8 @@ export function urlsOf({ baseUrl, params }: Call): AcmeUrls {
 }
 
 /**
- * The request in a body whose algorithm, URL and nonce are accepted; the signature is not verified yet. Throws `malformed`,
- * `badSignatureAlgorithm`, `unauthorized` for another URL than that of the request (§6.4), and `badNonce`.
+ * The request in a body whose algorithm, URL and nonce are accepted; the signature is not verified yet. Throws
+ * `malformed`, `badSignatureAlgorithm`, `unauthorized` for another URL than that of the request (§6.4), and `badNonce`.
  */
 export async function readSigned(call: Call): Promise<SignedRequest> {
   const issuer = await issuerOf(call);
@@ -91,7 +91,10 @@ export function requireAllowance({ context }: Call, { id }: Pick<AcmeCaller['cli
   });
 }
 
-/** Runs a request, which says who its client is as soon as that is known. Refusals of known clients come into the audit log. */
+/**
+ * Runs a request, which says who its client is as soon as that is known. Refusals of known clients come into the audit
+ * log.
+ */
 export async function recordingRefusals(
   call: Call,
   work: (known: (client: KnownClient) => void) => Promise<Reply>,

@@ -48,11 +48,11 @@ type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
 type Caller = { readonly identity: Identity; readonly state: SecretState };
 
 /**
- * The caller and their origin, if authorized; `requestContext` receives them as soon as they are known, even if the request is
- * rejected. Throws `unauthenticated` (the same for missing, malformed, unknown, revoked and expired keys), `forbidden`
- * (the same for existing and missing certificates outside the allowlist, and for all callers of an administrator route
- * who are not administrators), and `rate_limited` for invalid keys that come too often and for keys that are used too
- * often.
+ * The caller and their origin, if authorized; `requestContext` receives them as soon as they are known, even if the
+ * request is rejected. Throws `unauthenticated` (the same for missing, malformed, unknown, revoked and expired keys),
+ * `forbidden` (the same for existing and missing certificates outside the allowlist, and for all callers of an
+ * administrator route who are not administrators), and `rate_limited` for invalid keys that come too often and for keys
+ * that are used too often.
  */
 export async function authorizeRequest(
   context: ServerContext,

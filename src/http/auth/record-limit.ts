@@ -19,9 +19,9 @@ export function requireRecordAllowance(
 }
 
 /**
- * Runs a request for a renewal with a function that counts it, which throws `rate_limited` after too many of one certificate. Call
- * it where the request is about to add or replace a renewal: to ask again for the open one costs nothing. Administrators have no
- * such limit.
+ * Runs a request for a renewal with a function that counts it, which throws `rate_limited` after too many of one
+ * certificate. Call it where the request is about to add or replace a renewal: to ask again for the open one costs
+ * nothing. Administrators have no such limit.
  */
 export async function withRenewalAllowance<T>(
   call: RecordedCall,

@@ -61,8 +61,8 @@ function computeOrigin(request: IncomingMessage, { publicUrl, trustedProxies }: 
 }
 
 /**
- * The address of the client for logs; if that is uncertain, the peer address. Never throws: the log line of a request whose
- * address failed to be computed is written too.
+ * The address of the client for logs; if that is uncertain, the peer address. Never throws: the log line of a request
+ * whose address failed to be computed is written too.
  */
 export function addressOf(request: IncomingMessage, place: Place): string | undefined {
   try {

@@ -10,9 +10,9 @@ export const keystorePasswordHeader = 'keystore-password';
 const encodedPrefix = "utf-8''";
 
 /**
- * The password in the lines of the header, which Node decodes as Latin-1; undefined if there are none. A value is UTF-8, or
- * after `UTF-8''` percent-encoded UTF-8, for spaces at either end and for clients that send ASCII only. Throws
- * `invalid_request`, without the value.
+ * The password in the lines of the header, which Node decodes as Latin-1; undefined if there are none. A value is
+ * UTF-8, or after `UTF-8''` percent-encoded UTF-8, for spaces at either end and for clients that send ASCII only.
+ * Throws `invalid_request`, without the value.
  */
 export function keystorePasswordIn(lines: readonly string[]): Secret<string> | undefined {
   const [line, ...more] = lines;

@@ -107,8 +107,8 @@ export function writeReply(
 }
 
 /**
- * Announces the end of the connection if the rest of the request is, or may be, too long to be received. Clients then need
- * not send it, and send no other request after it.
+ * Announces the end of the connection if the rest of the request is, or may be, too long to be received. Clients then
+ * need not send it, and send no other request after it.
  */
 function announceEnd({ complete, headers }: IncomingMessage, response: ServerResponse): void {
   const isEndless = headers['transfer-encoding'] !== undefined;

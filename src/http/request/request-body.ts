@@ -73,7 +73,10 @@ export async function readJsonBody(
   return parseJson(decode(await readBytes(request, limit)));
 }
 
-/** The bytes of a body, of any type. Throws `payload_too_large` for more than `limit` bytes, and `invalid_request` for an encoding. */
+/**
+ * The bytes of a body, of any type. Throws `payload_too_large` for more than `limit` bytes, and `invalid_request` for
+ * an encoding.
+ */
 export async function readRawBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   refuseEncodedOrLarge(request, limit);
   return readBytes(request, limit);
@@ -100,8 +103,8 @@ export function isBeingRead(request: IncomingMessage): boolean {
 }
 
 /**
- * One buffer that grows to the limit at most: a chunk has one byte if the client likes, and an object for each costs hundreds of
- * times what was sent.
+ * One buffer that grows to the limit at most: a chunk has one byte if the client likes, and an object for each costs
+ * hundreds of times what was sent.
  */
 class ArrivingBody {
   #bytes = Buffer.alloc(0);
@@ -188,8 +191,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Throws `invalid_request` before the text is parsed: 80,000 names, or half a million numbers or nested lists, would occupy the
- * parser for up to a tenth of a second.
+ * Throws `invalid_request` before the text is parsed: 80,000 names, or half a million numbers or nested lists, would
+ * occupy the parser for up to a tenth of a second.
  */
 function refuseManyParts(text: string): void {
   let members = 0;

@@ -1,4 +1,6 @@
-/** ACME clients for administrators: create and rotate (and show the key once), list, show, change, revoke and delete. */
+/**
+ * ACME clients for administrators: create and rotate (and show the key once), list, show, change, revoke and delete.
+ */
 import { z } from 'zod';
 import { acmeDirectoryUrl } from '../../base/acme-recipes.ts';
 import { Problem } from '../../base/problem.ts';

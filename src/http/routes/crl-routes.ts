@@ -1,4 +1,7 @@
-/** The CRLs of private CAs, what links their roots, and the roots of those with a name, for everyone: also over plain HTTP, which the URLs in certificates use. */
+/**
+ * The CRLs of private CAs, what links their roots, and the roots of those with a name, for everyone: also over plain
+ * HTTP, which the URLs in certificates use.
+ */
 import { Problem } from '../../base/problem.ts';
 import { crlPath } from '../../domain/private-ca/crl-address.ts';
 import { crossPemOf, privateCaNamed, rootPemOf } from '../../domain/private-ca/local-ca.ts';

@@ -1,6 +1,6 @@
 /**
- * The client scripts and their checksums: the client installer, and the script that installs trust in the private CA. They
- * depend on the caller: each contains the address that it was requested from, as the default of --server.
+ * The client scripts and their checksums: the client installer, and the script that installs trust in the private CA.
+ * They depend on the caller: each contains the address that it was requested from, as the default of --server.
  */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';

@@ -25,8 +25,8 @@ function listReply(
 }
 
 /**
- * A page from rows that were queried with one more than its limit, in portions: each is encoded before the next one is read.
- * `filters` are the other parameters that the next page needs.
+ * A page from rows that were queried with one more than its limit, in portions: each is encoded before the next one is
+ * read. `filters` are the other parameters that the next page needs.
  */
 export function pageReply<Row, View>(
   portions: Portions<Row>,

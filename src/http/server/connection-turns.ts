@@ -64,7 +64,8 @@ export function inTurn(request: IncomingMessage, answer: () => void): void {
 
 /**
  * What a connection waits for: a `request`, or the `body` of the last one; `none` before its response has finished, and
- * `nothing more` if the connection is closed after it. `unwanted` is the long rest of a body whose request was answered.
+ * `nothing more` if the connection is closed after it. `unwanted` is the long rest of a body whose request was
+ * answered.
  */
 export type NextBytes = 'request' | 'body' | 'none' | 'nothing more' | 'unwanted';
 
@@ -84,8 +85,8 @@ export function nextBytes(socket: Duplex): NextBytes {
 }
 
 /**
- * A body stays in the socket until a reader takes it or it is known that none will: each chunk of it, which has one byte
- * if the client likes, would be an object.
+ * A body stays in the socket until a reader takes it or it is known that none will: each chunk of it, which has one
+ * byte if the client likes, would be an object.
  */
 function nextOfBody({ request, response, spare }: Latest): NextBytes {
   if (isBeingRead(request)) return 'body';
@@ -108,8 +109,8 @@ export function takeBody(socket: Duplex, size: number): number {
 }
 
 /**
- * Resolves when the rest of a body in chunks, which nothing reads, has arrived or turns out to be long: the response says whether
- * the connection can be used again. Undefined for all other requests.
+ * Resolves when the rest of a body in chunks, which nothing reads, has arrived or turns out to be long: the response
+ * says whether the connection can be used again. Undefined for all other requests.
  */
 export function restInChunks(request: IncomingMessage): Promise<void> | undefined {
   const { complete, headers, socket } = request;

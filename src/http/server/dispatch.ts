@@ -15,7 +15,7 @@ import {
   writeReply,
   writeStream,
 } from '../request/reply.ts';
-import { readBody, defaultBodyLimit } from '../request/request-body.ts';
+import { defaultBodyLimit, readBody } from '../request/request-body.ts';
 import { logRequest, type RequestContext } from '../request/request-log.ts';
 import { pathOf, queryTextOf } from '../request/request-target.ts';
 import type { Call, Method, Route } from '../request/route.ts';

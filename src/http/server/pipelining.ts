@@ -23,7 +23,9 @@ const shortestRequest = 14;
 /** In a body, empty lines have no meaning; a piece that ends after one contains few requests, and they wait. */
 const shortestBodyPiece = 256;
 
-/** Bytes of a body in chunks that are parsed per turn of the event loop: each chunk, of one byte at least, is an event. */
+/**
+ * Bytes of a body in chunks that are parsed per turn of the event loop: each chunk, of one byte at least, is an event.
+ */
 const largestPieceOfChunks = 4096;
 
 /** How long to wait for a response in progress after the client has closed its side. */

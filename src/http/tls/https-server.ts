@@ -31,7 +31,11 @@ export type HttpsOptions = {
 /** A server that is not listening yet. `onPlain` responds to data that is not TLS, and closes the connection. */
 export function createHttpsServer(
   vault: LoggedContext,
-  { endpoint, handshakeMs = defaultHandshakeTimeout, options }: HttpsOptions & { readonly options: ServerOptions },
+  {
+    endpoint,
+    handshakeMs = defaultHandshakeTimeout,
+    options,
+  }: HttpsOptions & { readonly options: ServerOptions },
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
   onPlain: (socket: Socket, bytes: Buffer) => void,
 ): HttpsServer {

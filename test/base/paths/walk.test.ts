@@ -1,4 +1,7 @@
-/** Which paths other users can change: trees of directories and links that root builds, walked as root and as another user. */
+/**
+ * Which paths other users can change: trees of directories and links that root builds, walked as root and as another
+ * user.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';

@@ -1,4 +1,7 @@
-/** docs/reference/dns-providers.md: its table of DNS providers names every type and every field of their secret files, and no other type. */
+/**
+ * docs/reference/dns-providers.md: its table of DNS providers names every type and every field of their secret files,
+ * and no other type.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

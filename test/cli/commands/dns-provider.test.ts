@@ -1,4 +1,7 @@
-/** `vault dns-provider …`: what is added, tried and removed, and that credentials are shown and stored nowhere in the clear. */
+/**
+ * `vault dns-provider …`: what is added, tried and removed, and that credentials are shown and stored nowhere in the
+ * clear.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

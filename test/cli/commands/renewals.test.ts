@@ -1,4 +1,6 @@
-/** `vault renewals list`: what was renewed, what is under way and what failed, as people and as programs want to know. */
+/**
+ * `vault renewals list`: what was renewed, what is under way and what failed, as people and as programs want to know.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { problem } from '../../harness/ca/scripted-acme.ts';

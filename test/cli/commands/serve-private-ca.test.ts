@@ -1,4 +1,7 @@
-/** `vault serve` and `vault doctor` with a private CA whose root expires: the log, a real receiver and the doctor say so. */
+/**
+ * `vault serve` and `vault doctor` with a private CA whose root expires: the log, a real receiver and the doctor say
+ * so.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** What a running server still asks the file system for while everyone waits. lint/waiting.grit cannot know who calls whom. */
+/**
+ * What a running server still asks the file system for while everyone waits. lint/waiting.grit cannot know who calls
+ * whom.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

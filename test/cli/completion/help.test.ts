@@ -63,7 +63,10 @@ test('--help shows the examples below the options, and "help" before a command i
   assert.deepEqual(await vault(['help', 'nothing']), await vault(['nothing']));
 });
 
-/** Examples that need more than a vault: a CA, a name server, a terminal, another machine, a database server, or the system's folders. */
+/**
+ * Examples that need more than a vault: a CA, a name server, a terminal, another machine, a database server, or the
+ * system's folders.
+ */
 const elsewhere = [
   /^vault (serve|demo|doctor|notification|master-key (rotate|remove|seal|unseal))/,
   /letsencrypt/,
@@ -78,7 +81,10 @@ const elsewhere = [
   / \| (ssh|less|man)|\/usr\/|\/etc\//,
 ];
 
-/** What comes first, so that the rest finds what it names, and what comes last. The others stand between, in their order. */
+/**
+ * What comes first, so that the rest finds what it names, and what comes last. The others stand between, in their
+ * order.
+ */
 const first = [
   'certificate create',
   'certificate import',

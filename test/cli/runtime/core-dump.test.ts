@@ -1,4 +1,6 @@
-/** What a crash of the vault leaves behind: the kernel's dump of it, searched for the keys that it had just handed out. */
+/**
+ * What a crash of the vault leaves behind: the kernel's dump of it, searched for the keys that it had just handed out.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +17,10 @@ function dumpsAreHere(): { skip?: string } {
   return /^[^|/]+$/.test(place) ? {} : { skip: `the dumps of this machine go to ${place}` };
 }
 
-/** ELF64 (elf(5)): the dump without its notes, which hold the registers of each thread and so the bytes that were copied last. */
+/**
+ * ELF64 (elf(5)): the dump without its notes, which hold the registers of each thread and so the bytes that were copied
+ * last.
+ */
 function withoutRegisters(dump: Buffer): Buffer {
   assert.equal(dump.subarray(1, 4).toString(), 'ELF');
   const [offset, size, count] = [

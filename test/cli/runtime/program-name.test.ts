@@ -1,4 +1,7 @@
-/** The program under its second name, `certificate-vault`, as a link and as a copy: everything people read says that name. */
+/**
+ * The program under its second name, `certificate-vault`, as a link and as a copy: everything people read says that
+ * name.
+ */
 import assert from 'node:assert/strict';
 
 import { constants, copyFileSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs';

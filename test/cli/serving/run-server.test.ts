@@ -1,4 +1,6 @@
-/** The jobs that one process runs for all: on an embedded database always here, on a shared one on one node at a time. */
+/**
+ * The jobs that one process runs for all: on an embedded database always here, on a shared one on one node at a time.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** `vault serve` with its audit events handed on: all of them, through kill -9 and logrotate, and never in the way of a download. */
+/**
+ * `vault serve` with its audit events handed on: all of them, through kill -9 and logrotate, and never in the way of a
+ * download.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

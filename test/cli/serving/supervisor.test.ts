@@ -1,6 +1,7 @@
 /**
- * What systemd hears from a vault that it runs: when it is up, that it is well, and when it ends. A real datagram socket
- * listens in systemd's place; that systemd itself acts on it is not tried here, as tests have none to themselves.
+ * What systemd hears from a vault that it runs: when it is up, that it is well, and when it ends. A real datagram
+ * socket listens in systemd's place; that systemd itself acts on it is not tried here, as tests have none to
+ * themselves.
  */
 
 import assert from 'node:assert/strict';

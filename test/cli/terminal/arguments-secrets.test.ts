@@ -1,4 +1,6 @@
-/** Secrets are never arguments, which every user of the machine can read: looked for among the options of all commands. */
+/**
+ * Secrets are never arguments, which every user of the machine can read: looked for among the options of all commands.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allCommands } from '../../harness/command-tree.ts';

@@ -1,4 +1,7 @@
-/** Lists of thousands, which are read and printed in pieces: nothing is left out at the seams, and nothing is there twice. */
+/**
+ * Lists of thousands, which are read and printed in pieces: nothing is left out at the seams, and nothing is there
+ * twice.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

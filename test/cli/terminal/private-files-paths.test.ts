@@ -1,6 +1,6 @@
 /**
- * Paths on which other users could exchange a program, a settings file or a draft: each is refused, and what the refusal says
- * to do helps.
+ * Paths on which other users could exchange a program, a settings file or a draft: each is refused, and what the
+ * refusal says to do helps.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Files that others could read or change, and vaults of other users: each is refused by every command, and what the refusal
- * says to do is done and helps. Files that the vault makes are its own from the beginning.
+ * Files that others could read or change, and vaults of other users: each is refused by every command, and what the
+ * refusal says to do is done and helps. Files that the vault makes are its own from the beginning.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -416,7 +416,10 @@ const values: Readonly<Record<string, string>> = {
   TYPE: 'manual',
 };
 
-/** Commands that come to no vault, and the one that says of any what is wrong with it (test/cli/commands/doctor/doctor.test.ts). */
+/**
+ * Commands that come to no vault, and the one that says of any what is wrong with it
+ * (test/cli/commands/doctor/doctor.test.ts).
+ */
 const withoutVault = [
   ...['systemd-unit', 'licenses', 'version', 'completion', 'man', 'doctor'],
   ...['demo', 'inspect', 'dns-provider types'],

@@ -1,4 +1,7 @@
-/** Progress: one line that changes on a terminal, a line for each step elsewhere, and nothing that a terminal would obey. */
+/**
+ * Progress: one line that changes on a terminal, a line for each step elsewhere, and nothing that a terminal would
+ * obey.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { progress } from '../../../src/cli/terminal/progress.ts';

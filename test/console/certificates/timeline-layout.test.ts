@@ -1,4 +1,7 @@
-/** The layout of the timeline: certificates that need attention are always visible, and many certificates share few bars. */
+/**
+ * The layout of the timeline: certificates that need attention are always visible, and many certificates share few
+ * bars.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Health } from '../../../assets/console/certificates/certificate-health.ts';

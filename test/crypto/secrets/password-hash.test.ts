@@ -1,4 +1,6 @@
-/** Password hashes: Argon2id with their parameters, permanently readable, and never a second's work for a tampered row. */
+/**
+ * Password hashes: Argon2id with their parameters, permanently readable, and never a second's work for a tampered row.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../../src/base/secret.ts';

@@ -1,6 +1,6 @@
 /**
- * Certificates with damaged and with hostile bytes: nothing is thrown, and what is said of those that can be opened agrees
- * with a reader of DER that knows nothing of OpenSSL.
+ * Certificates with damaged and with hostile bytes: nothing is thrown, and what is said of those that can be opened
+ * agrees with a reader of DER that knows nothing of OpenSSL.
  */
 import assert from 'node:assert/strict';
 import { hash, X509Certificate } from 'node:crypto';

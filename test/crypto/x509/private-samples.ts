@@ -31,7 +31,9 @@ const leaves: Readonly<Record<string, Partial<LeafRequest>>> = {
   SPIFFE: { identifiers: [], uris: ['spiffe://example.com/web'] },
 };
 
-/** A leaf of every key type and of every kind of name and usage, one for five minutes, and one of a CA that is confined. */
+/**
+ * A leaf of every key type and of every kind of name and usage, one for five minutes, and one of a CA that is confined.
+ */
 export async function privateSamples(now: number): Promise<readonly Sample[]> {
   const usual = { notBefore: now - minute, notAfter: now + 90 * day, crlUrl };
   const chain = await makeChain({ keyType: 'ec384' });

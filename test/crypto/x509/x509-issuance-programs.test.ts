@@ -1,6 +1,6 @@
 /**
- * What the private CA issues, judged by programs of others: zlint, which knows the RFCs, and the path validation of OpenSSL, Go,
- * Java and GnuTLS.
+ * What the private CA issues, judged by programs of others: zlint, which knows the RFCs, and the path validation of
+ * OpenSSL, Go, Java and GnuTLS.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,7 @@
-/** Looking through many audit events, over the blocks by which they are indexed: what is found is what a look at each finds. */
+/**
+ * Looking through many audit events, over the blocks by which they are indexed: what is found is what a look at each
+ * finds.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditEventRow } from '../../../src/db/audit/audit-events.ts';

@@ -1,4 +1,7 @@
-/** Transactions on real servers: a commit is confirmed or its outcome unknown, and the first error is the one that is told. */
+/**
+ * Transactions on real servers: a commit is confirmed or its outcome unknown, and the first error is the one that is
+ * told.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { realWorld, type World } from '../../../src/base/world.ts';

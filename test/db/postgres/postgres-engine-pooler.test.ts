@@ -1,4 +1,6 @@
-/** Two nodes behind a pooler that hands out sessions by transaction: one chain, no lost change, no settings left behind. */
+/**
+ * Two nodes behind a pooler that hands out sessions by transaction: one chain, no lost change, no settings left behind.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { realWorld } from '../../../src/base/world.ts';

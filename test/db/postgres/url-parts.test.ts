@@ -1,4 +1,7 @@
-/** The grammar of connection URLs as libpq has it; what is refused is not repeated, because it may be a piece of the password. */
+/**
+ * The grammar of connection URLs as libpq has it; what is refused is not repeated, because it may be a piece of the
+ * password.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OperatorError } from '../../../src/base/operator-error.ts';

@@ -1,4 +1,7 @@
-/** A database whose file is moved, replaced or removed while it is open: nothing is read from it or said to be stored there. */
+/**
+ * A database whose file is moved, replaced or removed while it is open: nothing is read from it or said to be stored
+ * there.
+ */
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** A vault whose file was being changed as a whole when the power failed: every command undoes that change and goes on. */
+/**
+ * A vault whose file was being changed as a whole when the power failed: every command undoes that change and goes on.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** Locks of processes: held while the process lives, however it ends, and no proof of death where nothing can be read. */
+/**
+ * Locks of processes: held while the process lives, however it ends, and no proof of death where nothing can be read.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

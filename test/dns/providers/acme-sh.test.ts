@@ -17,7 +17,9 @@ const record = {
   domain: 'www.example.com',
 };
 
-/** What scripts find in acme.sh: helpers, a configuration that keeps credentials, and help if there are no arguments. */
+/**
+ * What scripts find in acme.sh: helpers, a configuration that keeps credentials, and help if there are no arguments.
+ */
 const program = `#!/usr/bin/env sh
 ACCOUNT_CONF_PATH="$LE_WORKING_DIR/account.conf"
 _info() { printf '%s\\n' "$1"; }

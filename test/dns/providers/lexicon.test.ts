@@ -125,7 +125,8 @@ async function powerDns(t: TestContext, zone: string, key: string) {
 test('the real lexicon changes a zone', needs('lexicon'), async (t) => {
   const dir = tempDir(t);
   const { url, values } = await powerDns(t, record.zone, 'key');
-  // A newer lexicon looks the zone of a name up in DNS, an older one in a list from the network: nothing may leave the machine.
+  // A newer lexicon looks the zone of a name up in DNS, an older one in a list from the network: nothing may leave the
+  // machine.
   const script = [
     'try:',
     '  import dns.name, dns.resolver',

@@ -1,4 +1,6 @@
-/** Signs responses like a name server (RFC 8945 §5.3), with code independent of the product, which only verifies them. */
+/**
+ * Signs responses like a name server (RFC 8945 §5.3), with code independent of the product, which only verifies them.
+ */
 import { createHmac } from 'node:crypto';
 
 export type AnswerKey = { readonly name: string; readonly algorithm: string; readonly secret: Buffer };

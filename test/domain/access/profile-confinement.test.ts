@@ -1,4 +1,7 @@
-/** API keys that sign only for certificates with profiles of private CAs: over HTTP, in the database, and at the command line. */
+/**
+ * API keys that sign only for certificates with profiles of private CAs: over HTTP, in the database, and at the command
+ * line.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { opensslRequest } from '../../harness/ca/openssl-requests.ts';

@@ -1,4 +1,6 @@
-/** Changes of an account's key, cut off at any moment and in the middle of orders: the right key is always found again. */
+/**
+ * Changes of an account's key, cut off at any moment and in the middle of orders: the right key is always found again.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';

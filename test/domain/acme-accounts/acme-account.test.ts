@@ -1,4 +1,6 @@
-/** Accounts as the engine uses them: registered once, shared, found again after anything, and never in clear anywhere. */
+/**
+ * Accounts as the engine uses them: registered once, shared, found again after anything, and never in clear anywhere.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
 import { test } from 'node:test';

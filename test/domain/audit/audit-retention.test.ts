@@ -1,4 +1,6 @@
-/** How long audit events are kept: what is older goes in short transactions, says so first, and survives being cut off. */
+/**
+ * How long audit events are kept: what is older goes in short transactions, says so first, and survives being cut off.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hashIn } from '../../../src/db/audit/audit-chain.ts';

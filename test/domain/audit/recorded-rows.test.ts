@@ -1,4 +1,7 @@
-/** The records of rows in the audit log through the life of a vault: changes, a second process, retention, an upgrade, key rotation. */
+/**
+ * The records of rows in the audit log through the life of a vault: changes, a second process, retention, an upgrade,
+ * key rotation.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { requireIntegrity } from '../../../src/base/integrity.ts';

@@ -1,6 +1,6 @@
 /**
- * The moment at which a restored vault takes the place of another: the process is killed before every single change to a
- * file, and each time either the old vault or the new one is there, whole, with its own master key.
+ * The moment at which a restored vault takes the place of another: the process is killed before every single change to
+ * a file, and each time either the old vault or the new one is there, whole, with its own master key.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -1,4 +1,6 @@
-/** Changing a certificate: what it is to have is renewed for at once, how it is renewed counts from the next time on. */
+/**
+ * Changing a certificate: what it is to have is renewed for at once, how it is renewed counts from the next time on.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** The temporary certificate of a vault whose built-in CA is confined, or under the root of a company: the vault stays reachable, within what the CA permits. */
+/**
+ * The temporary certificate of a vault whose built-in CA is confined, or under the root of a company: the vault stays
+ * reachable, within what the CA permits.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

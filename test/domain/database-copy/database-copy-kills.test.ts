@@ -1,4 +1,7 @@
-/** A move that is killed before any of its changes: never can both databases be served, and the same command completes it. */
+/**
+ * A move that is killed before any of its changes: never can both databases be served, and the same command completes
+ * it.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * What is exported and applied to another vault makes it the same, whatever the vault holds; what was applied once changes
- * nothing; and from whatever there was, the same document leads to the same vault.
+ * What is exported and applied to another vault makes it the same, whatever the vault holds; what was applied once
+ * changes nothing; and from whatever there was, the same document leads to the same vault.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

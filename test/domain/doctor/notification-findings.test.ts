@@ -1,4 +1,6 @@
-/** Findings about channels: which one fails, why and what to do, and none for channels that an administrator disabled. */
+/**
+ * Findings about channels: which one fails, why and what to do, and none for channels that an administrator disabled.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';

@@ -1,4 +1,6 @@
-/** What is counted: series that are there from the beginning, sums that fit together, and how many series there can be. */
+/**
+ * What is counted: series that are there from the beginning, sums that fit together, and how many series there can be.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Meter } from '../../../src/domain/health/meter.ts';

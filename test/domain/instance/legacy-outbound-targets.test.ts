@@ -1,4 +1,7 @@
-/** Upgrades of vaults whose CA, name server, hook or mail relay is on this very machine: what was stored goes on, and nothing new. */
+/**
+ * Upgrades of vaults whose CA, name server, hook or mail relay is on this very machine: what was stored goes on, and
+ * nothing new.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Settings } from '../../../src/cli/settings/settings.ts';

@@ -1,4 +1,7 @@
-/** Where a new vault may be created: on a new machine, also with a key that was provisioned, and never where one was lost. */
+/**
+ * Where a new vault may be created: on a new machine, also with a key that was provisioned, and never where one was
+ * lost.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** A rotation that is killed at any moment: whatever was reached, the vault opens all it has, and the next run goes on. */
+/**
+ * A rotation that is killed at any moment: whatever was reached, the vault opens all it has, and the next run goes on.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, readdirSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Two who deal with master keys at once: whatever comes in between, no file of a key that is needed goes, and nothing is retired early. */
+/**
+ * Two who deal with master keys at once: whatever comes in between, no file of a key that is needed goes, and nothing
+ * is retired early.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

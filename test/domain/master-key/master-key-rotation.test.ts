@@ -1,4 +1,7 @@
-/** A new master key takes the old one's place: nothing is lost, nothing is sealed by the old one afterwards, whoever runs beside. */
+/**
+ * A new master key takes the old one's place: nothing is lost, nothing is sealed by the old one afterwards, whoever
+ * runs beside.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

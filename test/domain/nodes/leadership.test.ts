@@ -1,4 +1,7 @@
-/** Leadership of a shared database: one node at a time has it, whatever the clocks of the nodes say, and earlier leaders write nothing. */
+/**
+ * Leadership of a shared database: one node at a time has it, whatever the clocks of the nodes say, and earlier leaders
+ * write nothing.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, minute, second } from '../../../src/base/duration.ts';

@@ -1,4 +1,6 @@
-/** The nodes of a shared database: recorded while they run, forgotten afterwards, and told apart from those that died. */
+/**
+ * The nodes of a shared database: recorded while they run, forgotten afterwards, and told apart from those that died.
+ */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';

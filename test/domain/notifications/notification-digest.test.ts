@@ -1,4 +1,6 @@
-/** Digests: at their time once a day, about what happened since the last one, and silent where there is nothing to say. */
+/**
+ * Digests: at their time once a day, about what happened since the last one, and silent where there is nothing to say.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** Many notices at once: people get a few mails and then one for all the rest, programs each of them, and nothing is lost. */
+/**
+ * Many notices at once: people get a few mails and then one for all the rest, programs each of them, and nothing is
+ * lost.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { minute, second } from '../../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** What the clock brings about: ends that come near are told once per degree of urgency, and overdue backups until they come. */
+/**
+ * What the clock brings about: ends that come near are told once per degree of urgency, and overdue backups until they
+ * come.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';

@@ -1,4 +1,6 @@
-/** Certificates that are disabled, deleted, moved or given other names in the middle of an order, at every step of it. */
+/**
+ * Certificates that are disabled, deleted, moved or given other names in the middle of an order, at every step of it.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';
@@ -49,7 +51,8 @@ async function walkChanges(
       continue;
     }
     const finalize = operations.indexOf('POST /order/N/finalize');
-    // After the CA has said that the order is ready there is the last look at the certificate, and the step that says so.
+    // After the CA has said that the order is ready there is the last look at the certificate, and the step that says
+    // so.
     const isTooLate = finalize !== -1 && at > operations.indexOf('POST /order/N');
     await drain(vault);
     await removeLeftoverChallenges(vault);

@@ -1,4 +1,6 @@
-/** Workers that die as by kill -9 at every step of an order: the next one goes on with the same order and the same key. */
+/**
+ * Workers that die as by kill -9 at every step of an order: the next one goes on with the same order and the same key.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { type TestContext, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Orders that a CA refuses or answers with the wrong certificate: what people read of it, and that nothing is stored. */
+/**
+ * Orders that a CA refuses or answers with the wrong certificate: what people read of it, and that nothing is stored.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { second } from '../../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** A CA may give two renewals of the same names one order (RFC 8555 §7.4): each ends with a certificate of its own key, and without an alarm. */
+/**
+ * A CA may give two renewals of the same names one order (RFC 8555 §7.4): each ends with a certificate of its own key,
+ * and without an alarm.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

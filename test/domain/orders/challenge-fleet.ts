@@ -1,6 +1,7 @@
 /**
- * Many renewals at once whose names are validated by dns-01, on a clock that passes as fast as this machine can work: the
- * engine's own code, a scripted CA that looks at the servers of a simulated DNS, and the providers that a test adds.
+ * Many renewals at once whose names are validated by dns-01, on a clock that passes as fast as this machine can work:
+ * the engine's own code, a scripted CA that looks at the servers of a simulated DNS, and the providers that a test
+ * adds.
  */
 import { hash } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Records that two renewals share, because the CA gave both the same authorization, stay until the last of them goes. */
+/**
+ * Records that two renewals share, because the CA gave both the same authorization, stay until the last of them goes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { insertChallenge } from '../../../src/db/tables/issuance/acme-challenges.ts';

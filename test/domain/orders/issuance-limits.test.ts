@@ -1,4 +1,7 @@
-/** Limits of CAs: what was refused is heeded by every certificate that it concerns and by no other, and what a CA publishes is kept before it refuses. */
+/**
+ * Limits of CAs: what was refused is heeded by every certificate that it concerns and by no other, and what a CA
+ * publishes is kept before it refuses.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';

@@ -1,7 +1,7 @@
 /**
  * A clock for simulations with many concurrent tasks. It stands still while any task works, and jumps to the end of the
- * next wait when all tasks wait. Work outside the event loop (requests, the database) must be wrapped in `watched`, so that
- * its real duration does not count in the simulation.
+ * next wait when all tasks wait. Work outside the event loop (requests, the database) must be wrapped in `watched`, so
+ * that its real duration does not count in the simulation.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** An order that waits for something that may never come ends when nobody wants it any more, and takes its records with it. */
+/**
+ * An order that waits for something that may never come ends when nobody wants it any more, and takes its records with
+ * it.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { minute, second } from '../../../src/base/duration.ts';

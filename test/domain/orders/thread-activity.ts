@@ -1,6 +1,6 @@
 /**
- * Whether threads of this process work for it: keys that are made, signatures, files. Clocks that jump wait until they do not,
- * since on a busy machine such work takes longer than any number of turns of the event loop.
+ * Whether threads of this process work for it: keys that are made, signatures, files. Clocks that jump wait until they
+ * do not, since on a busy machine such work takes longer than any number of turns of the event loop.
  */
 import { createHook } from 'node:async_hooks';
 

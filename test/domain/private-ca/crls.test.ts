@@ -1,4 +1,7 @@
-/** CRLs of the private CA, as OpenSSL reads them: new with the first request after a revocation, whichever process serves it. */
+/**
+ * CRLs of the private CA, as OpenSSL reads them: new with the first request after a revocation, whichever process
+ * serves it.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 /**
- * The constraints of a company's CA: what they forbid is refused, and what the vault issues below them verifies with OpenSSL.
+ * The constraints of a company's CA: what they forbid is refused, and what the vault issues below them verifies with
+ * OpenSSL.
  */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';

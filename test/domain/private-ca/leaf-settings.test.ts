@@ -1,4 +1,7 @@
-/** Usages, URIs, email addresses and subjects of the private CA: in what it issues, at each renewal, and in the document of apply. */
+/**
+ * Usages, URIs, email addresses and subjects of the private CA: in what it issues, at each renewal, and in the document
+ * of apply.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** The key of a root outside the vault: what goes on without it, what needs it, and that it leaves only when its file is good. */
+/**
+ * The key of a root outside the vault: what goes on without it, what needs it, and that it leaves only when its file is
+ * good.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -13,7 +16,7 @@ import { createCertificate } from '../../../src/domain/certificates/certificates
 import { authorityFindings } from '../../../src/domain/doctor/authority-findings.ts';
 import { createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
 import { resealAll } from '../../../src/domain/master-key/resealing.ts';
-import { settingsRow, defaultSettings } from '../../../src/domain/private-ca/ca-settings.ts';
+import { defaultSettings, settingsRow } from '../../../src/domain/private-ca/ca-settings.ts';
 import { Crls } from '../../../src/domain/private-ca/crls.ts';
 import { issueFromLocalCa, localCa, rootPem } from '../../../src/domain/private-ca/local-ca.ts';
 import { exportRootKey, importRootKeyFile } from '../../../src/domain/private-ca/offline-root.ts';

@@ -1,4 +1,6 @@
-/** Planning anew: what a wrong clock computed is put right, what is right or due stays, and others can write meanwhile. */
+/**
+ * Planning anew: what a wrong clock computed is put right, what is right or due stays, and others can write meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';

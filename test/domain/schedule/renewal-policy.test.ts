@@ -1,6 +1,6 @@
 /**
- * When to renew: relative to the lifetime, spread by a stable jitter, when the CA says so, and after failures soon, then
- * ever less often; and a clock that jumps neither stops renewals nor makes them one after the other.
+ * When to renew: relative to the lifetime, spread by a stable jitter, when the CA says so, and after failures soon,
+ * then ever less often; and a clock that jumps neither stops renewals nor makes them one after the other.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

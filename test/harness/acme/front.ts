@@ -1,7 +1,7 @@
 /**
- * A proxy in front of Pebble that looks like the CA itself. It counts requests, can hold a request or its response until
- * the test releases it, and can hide renewal information. Pebble builds its URLs from the request's host, so all of them
- * point to the proxy.
+ * A proxy in front of Pebble that looks like the CA itself. It counts requests, can hold a request or its response
+ * until the test releases it, and can hide renewal information. Pebble builds its URLs from the request's host, so all
+ * of them point to the proxy.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,8 +20,8 @@ export type AcmeFront = {
   /** Every request so far, as `POST /order-plz`. */
   readonly requests: () => readonly string[];
   /**
-   * Holds the next request whose path matches: `request` before the CA receives it, `answer` after the CA processed it but
-   * before the client gets the response. A request whose client disconnected meanwhile is dropped.
+   * Holds the next request whose path matches: `request` before the CA receives it, `answer` after the CA processed it
+   * but before the client gets the response. A request whose client disconnected meanwhile is dropped.
    */
   readonly hold: (what: 'request' | 'answer', path: RegExp) => Held;
 };

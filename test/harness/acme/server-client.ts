@@ -1,6 +1,6 @@
 /**
- * A small ACME client for tests of the ACME server, on jose alone: it shares nothing with the client of the vault, so that neither
- * hides a misunderstanding of the other. It retries nothing.
+ * A small ACME client for tests of the ACME server, on jose alone: it shares nothing with the client of the vault, so
+ * that neither hides a misunderstanding of the other. It retries nothing.
  */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';

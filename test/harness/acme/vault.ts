@@ -1,6 +1,6 @@
 /**
- * The setup for tests of the executable with a real CA: Pebble, BIND with the zones `example.test` and `acme.test`, and a
- * data directory with an issuer `pebble`. Tests need `needsPebble()` and `needsBind()`.
+ * The setup for tests of the executable with a real CA: Pebble, BIND with the zones `example.test` and `acme.test`, and
+ * a data directory with an issuer `pebble`. Tests need `needsPebble()` and `needsBind()`.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -196,8 +196,8 @@ async function download({ url }: RunningVault, key: string, path: string): Promi
 }
 
 /**
- * Moves the times of all certificates into the past, as if this many milliseconds had passed. Affects servers that start
- * afterwards.
+ * Moves the times of all certificates into the past, as if this many milliseconds had passed. Affects servers that
+ * start afterwards.
  */
 export function letPass({ query }: AcmeVault, ms: number): void {
   const moved = (...columns: string[]) => columns.map((column) => `${column} = ${column} - ${ms}`).join();

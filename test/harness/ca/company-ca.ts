@@ -1,6 +1,6 @@
 /**
- * The CA of a company, made with the openssl program: a root, and an issuing CA that signs the CSR of a vault. Tests need
- * `needs('openssl')`.
+ * The CA of a company, made with the openssl program: a root, and an issuing CA that signs the CSR of a vault. Tests
+ * need `needs('openssl')`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,10 @@ export type AuthorityTerms = {
   readonly subject?: string;
 };
 
-export const defaultExtensions = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'];
+export const defaultExtensions = [
+  'basicConstraints=critical,CA:TRUE',
+  'keyUsage=critical,keyCertSign,cRLSign',
+];
 
 /** The names that the issuing CA of `confinedCompany` permits. */
 export const companyConstraints =

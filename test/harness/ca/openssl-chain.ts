@@ -1,6 +1,6 @@
 /**
- * Creates certificates and keys with the openssl program, with any names and any validity, in the folder of a test. Tests
- * need `needs('openssl')`.
+ * Creates certificates and keys with the openssl program, with any names and any validity, in the folder of a test.
+ * Tests need `needs('openssl')`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -122,7 +122,9 @@ export function issue(dir: string, name: string, options: IssueOptions = {}): Is
   };
 }
 
-/** A chain with three levels of CAs. The options apply to the leaf, except for the algorithm, which applies to all keys. */
+/**
+ * A chain with three levels of CAs. The options apply to the leaf, except for the algorithm, which applies to all keys.
+ */
 export function makeChain(dir: string, options: ChainOptions = {}): Chain {
   const { label = 'Test', keyAlgorithm = 'ec256', ...leafOptions } = options;
   const authority = { keyAlgorithm, role: 'authority' } as const;

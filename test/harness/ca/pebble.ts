@@ -45,8 +45,8 @@ export type Pebble = Omit<StartedServer, 'ports'> & {
   readonly version: string;
   readonly has: (feature: Feature) => boolean;
   /**
-   * Sets the renewal information for one of its certificates, the first of the PEM; null restores the default. A string is
-   * sent as the raw body of the response, which may be malformed.
+   * Sets the renewal information for one of its certificates, the first of the PEM; null restores the default. A string
+   * is sent as the raw body of the response, which may be malformed.
    */
   readonly setRenewalInfo: (certificatePem: string, window: RenewalWindow | string | null) => Promise<void>;
   /** The root of the usual chain (0) or of an alternate one, as PEM. */

@@ -1,6 +1,6 @@
 /**
- * The CA of the scripted server, without HTTP: accounts, orders and certificates in memory, by RFC 8555, RFC 9773 and the
- * drafts that the vault supports.
+ * The CA of the scripted server, without HTTP: accounts, orders and certificates in memory, by RFC 8555, RFC 9773 and
+ * the drafts that the vault supports.
  */
 import 'reflect-metadata';
 import { createPublicKey, randomBytes, X509Certificate } from 'node:crypto';

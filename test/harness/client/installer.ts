@@ -1,6 +1,6 @@
 /**
- * A machine for the client installer: its own home, a PATH with fakes for the programs that would change the real machine
- * (crontab, logger, systemctl), and the real script in a real shell.
+ * A machine for the client installer: its own home, a PATH with fakes for the programs that would change the real
+ * machine (crontab, logger, systemctl), and the real script in a real shell.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -37,8 +37,8 @@ function assembled(): string {
 }
 
 /**
- * A script of the installer's functions and these lines, which use them; removed when the test ends. Without a file, it would be
- * too long for an argument.
+ * A script of the installer's functions and these lines, which use them; removed when the test ends. Without a file, it
+ * would be too long for an argument.
  */
 export function withInstallerFunctions(t: { after(end: () => void): unknown }, lines: string): string {
   const functions = readFileSync(installer, 'utf8').replace(/\nmain "\$@"\n$/, '\n');

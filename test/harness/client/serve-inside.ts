@@ -1,4 +1,7 @@
-/** Runs `vault serve` in the process of the test, for tests of what talks to it: a server costs half a second as a process. */
+/**
+ * Runs `vault serve` in the process of the test, for tests of what talks to it: a server costs half a second as a
+ * process.
+ */
 import type { TestContext } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { realWorld } from '../../../src/base/world.ts';

@@ -1,6 +1,6 @@
 /**
- * A vault for the client installer, with a certificate and an API key that its command line created. It runs in the process of
- * the test, and with VAULT_TEST_WHOLE=1 it is the built executable.
+ * A vault for the client installer, with a certificate and an API key that its command line created. It runs in the
+ * process of the test, and with VAULT_TEST_WHOLE=1 it is the built executable.
  */
 
 import assert from 'node:assert/strict';
@@ -109,7 +109,9 @@ type Template = { readonly dir: string; readonly key: string };
 
 const templates = new Map<string, Promise<Template>>();
 
-/** A data directory with these certificates and the key. Created once for all tests of a file; each test gets a copy. */
+/**
+ * A data directory with these certificates and the key. Created once for all tests of a file; each test gets a copy.
+ */
 function template(certificates: readonly string[]): Promise<Template> {
   const id = certificates.join();
   const made = templates.get(id) ?? makeTemplate(certificates);

@@ -1,4 +1,7 @@
-/** A vault as the version before `vault-audit-3` left it: no event records a row, and kept outbound addresses have no tag. */
+/**
+ * A vault as the version before `vault-audit-3` left it: no event records a row, and kept outbound addresses have no
+ * tag.
+ */
 import { requireIntegrity } from '../../../src/base/integrity.ts';
 import { asciiNetstring, netstring } from '../../../src/base/netstring.ts';
 import { hashIn } from '../../../src/db/audit/audit-chain.ts';

@@ -1,6 +1,6 @@
 /**
- * The database of a vault through a connection of the test's own, as another process sees it. A test reads and changes rows
- * there with SQL that both engines know; what they write differently is translated here.
+ * The database of a vault through a connection of the test's own, as another process sees it. A test reads and changes
+ * rows there with SQL that both engines know; what they write differently is translated here.
  */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -95,8 +95,8 @@ function stored(dataDir: string, value: string | number | Buffer): string {
 }
 
 /**
- * Makes each `insert` into, `update` of or `delete` from the table fail, until `allow` is called; with `when`, only of rows
- * for which that condition is true.
+ * Makes each `insert` into, `update` of or `delete` from the table fail, until `allow` is called; with `when`, only of
+ * rows for which that condition is true.
  */
 export function refuse(
   dataDir: string,
@@ -163,7 +163,10 @@ export function watchWrites(t: Pick<TestContext, 'after'>, dataDir: string): () 
   return () => db.prepare(question).pluck().get();
 }
 
-/** Resolves when the vault waits for a lock that another holds: where the database is a file, its clock has to go on then. */
+/**
+ * Resolves when the vault waits for a lock that another holds: where the database is a file, its clock has to go on
+ * then.
+ */
 export async function lockAwaited({ dataDir, world }: { dataDir: string; world: TestWorld }): Promise<void> {
   if (databaseOf(dataDir) === undefined) return world.sleeping(1);
   const blocked =

@@ -1,6 +1,6 @@
 /**
- * A database on a server, for tests that read and change it as another process: without promises, as better-sqlite3. What
- * SQLite writes differently is translated.
+ * A database on a server, for tests that read and change it as another process: without promises, as better-sqlite3.
+ * What SQLite writes differently is translated.
  */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { OutsideDatabase, OutsideStatement } from './outside-database.ts';

@@ -38,7 +38,9 @@ import { addWebhook } from '../notifications/fixtures.ts';
 
 const text = (words: string) => new Secret(Buffer.from(words));
 
-/** Adds a certificate of the private CA, an ACME issuer with an account that changes its key, a renewal, a DNS provider. */
+/**
+ * Adds a certificate of the private CA, an ACME issuer with an account that changes its key, a renewal, a DNS provider.
+ */
 export async function sealEverything(vault: Vault): Promise<void> {
   const { db, world } = vault;
   const input = parseInput(createCertificateInput, { name: 'web', domains: ['a.test'] });

@@ -1,6 +1,6 @@
 /**
- * The engine that the vaults of tests have: SQLite, or with VAULT_TEST_ENGINE=postgres a database of their own on a real
- * server for each data directory. Tests of what only files have are skipped there, with the reason.
+ * The engine that the vaults of tests have: SQLite, or with VAULT_TEST_ENGINE=postgres a database of their own on a
+ * real server for each data directory. Tests of what only files have are skipped there, with the reason.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,10 @@ async function migratedTemplate(on: PostgresServer): Promise<string> {
   return name;
 }
 
-/** Many tests share a process: drops databases whose temporary directory is gone, but for the latest, which may be closing. */
+/**
+ * Many tests share a process: drops databases whose temporary directory is gone, but for the latest, which may be
+ * closing.
+ */
 async function dropForgotten(on: PostgresServer): Promise<void> {
   for (const [dataDir, url] of [...databases].slice(0, -keptDatabases)) {
     const directory = /^.*?\/vault-test-[^/]+/.exec(dataDir)?.[0];
@@ -55,8 +58,8 @@ async function endConnections(on: PostgresServer, name: string): Promise<void> {
 }
 
 /**
- * Gives `dataDir` a copy of the database of another, whose connections end; the embedded one is copied as a file, by the
- * caller.
+ * Gives `dataDir` a copy of the database of another, whose connections end; the embedded one is copied as a file, by
+ * the caller.
  */
 export async function copyDatabase(from: string, dataDir: string): Promise<void> {
   const known = databases.get(from);

@@ -1,7 +1,7 @@
 /**
  * BIND's named as a name server with dynamic updates (RFC 2136, TSIG of RFC 8945) for the zones of a test. Like a CA's
- * resolver it follows aliases between its zones, but it knows no other names and sends no queries to other servers. Tests
- * need `needsBind()`.
+ * resolver it follows aliases between its zones, but it knows no other names and sends no queries to other servers.
+ * Tests need `needsBind()`.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

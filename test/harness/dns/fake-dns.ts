@@ -1,6 +1,6 @@
 /**
- * Name servers in the test process, on loopback over UDP and TCP. One answers from a table or simulates errors; the other
- * receives single messages over TCP, as dynamic updates do, and answers with any bytes.
+ * Name servers in the test process, on loopback over UDP and TCP. One answers from a table or simulates errors; the
+ * other receives single messages over TCP, as dynamic updates do, and answers with any bytes.
  */
 
 import { createSocket } from 'node:dgram';
@@ -15,7 +15,10 @@ export type FakeQuestion = { readonly name: string; readonly type: string; reado
 /** Simulated errors. `truncated` affects UDP only; the whole answer is sent over TCP. */
 export type FakeTrouble = 'SERVFAIL' | 'REFUSED' | 'silence' | 'garbage' | 'truncated';
 
-/** `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list, an SOA or CAA record its fields. */
+/**
+ * `TXT name`, `CNAME name`, `NS name`, `A name`: the data. A TXT record of several strings is a list, an SOA or CAA
+ * record its fields.
+ */
 export type FakeRecords = Readonly<
   Record<string, readonly (string | readonly string[] | FakeSoa | FakeCaa)[]>
 >;

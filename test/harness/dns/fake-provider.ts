@@ -1,6 +1,6 @@
 /**
- * A DNS provider in the test process: an HTTP server on loopback with zones and TXT records that can simulate every error
- * between a vault and its provider.
+ * A DNS provider in the test process: an HTTP server on loopback with zones and TXT records that can simulate every
+ * error between a vault and its provider.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';

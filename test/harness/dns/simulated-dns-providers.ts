@@ -1,6 +1,6 @@
 /**
- * DNS providers with the delays of real ones, in memory and on the clock of the test: a hook that sleeps, an API that never
- * answers, one that is down for a while. They write into a SimulatedDns.
+ * DNS providers with the delays of real ones, in memory and on the clock of the test: a hook that sleeps, an API that
+ * never answers, one that is down for a while. They write into a SimulatedDns.
  */
 import { Secret } from '../../../src/base/secret.ts';
 import type { World } from '../../../src/base/world.ts';

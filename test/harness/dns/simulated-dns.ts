@@ -105,7 +105,9 @@ export class SimulatedDns {
     return [...(seen?.values ?? [])];
   }
 
-  /** Whether all name servers of the zone show a value at a name, behind its alias: whichever the CA asks, it finds it. */
+  /**
+   * Whether all name servers of the zone show a value at a name, behind its alias: whichever the CA asks, it finds it.
+   */
   isEverywhere(name: string, value: string): boolean {
     const target = this.aliases.get(name) ?? name;
     const servers = this.zoneOf(target)?.lagsMs ?? [];
@@ -113,8 +115,8 @@ export class SimulatedDns {
   }
 
   /**
-   * A resolver. With `configured` it says that it is one that was chosen by `--resolver`. It keeps answers as a cache does
-   * unless `isCaching` is false, and asks the servers of a zone in turn.
+   * A resolver. With `configured` it says that it is one that was chosen by `--resolver`. It keeps answers as a cache
+   * does unless `isCaching` is false, and asks the servers of a zone in turn.
    */
   resolver(options: { readonly configured?: string; readonly isCaching?: boolean } = {}): DnsResolver {
     const { configured, isCaching = true } = options;

@@ -1,6 +1,6 @@
 /**
- * Route 53 in memory, for the provider's own code and a clock of the test: changes are in sync, and visible, a while after
- * they were made; an account may make five requests a second; and a batch is applied whole or not at all.
+ * Route 53 in memory, for the provider's own code and a clock of the test: changes are in sync, and visible, a while
+ * after they were made; an account may make five requests a second; and a batch is applied whole or not at all.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { World } from '../../../src/base/world.ts';

@@ -1,6 +1,6 @@
 /**
- * A CA of a fleet simulation, behind the vault's outbound HTTP and on the clock of the simulation: it validates dns-01 by
- * the simulated DNS, issues real certificates, and refuses what exceeds the limits that Let's Encrypt publishes.
+ * A CA of a fleet simulation, behind the vault's outbound HTTP and on the clock of the simulation: it validates dns-01
+ * by the simulated DNS, issues real certificates, and refuses what exceeds the limits that Let's Encrypt publishes.
  */
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { renewalInfoId } from '../../../src/acme/renewal-info.ts';

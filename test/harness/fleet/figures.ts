@@ -25,8 +25,8 @@ export type RenewalFigures = {
 export type RecordFigures = {
   readonly records: number;
   /**
-   * Records that stood for longer than an hour after the attempt that presented them had ended, and where their provider
-   * was down within that hour, for longer than an hour after it was up again.
+   * Records that stood for longer than an hour after the attempt that presented them had ended, and where their
+   * provider was down within that hour, for longer than an hour after it was up again.
    */
   readonly recordsLeft: number;
   /** The longest that one stood after that moment, in minutes. */

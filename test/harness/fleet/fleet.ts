@@ -1,6 +1,6 @@
 /**
- * A fleet of certificates on a clock of its own: the renewal engine whole, with its jobs, on a real database, over several
- * CAs and DNS providers of which some are slow, down for a while, or refuse for ever. Counts what became of it.
+ * A fleet of certificates on a clock of its own: the renewal engine whole, with its jobs, on a real database, over
+ * several CAs and DNS providers of which some are slow, down for a while, or refuse for ever. Counts what became of it.
  */
 import { hash } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -48,7 +48,10 @@ export type FleetPlan = {
   readonly runs: number;
   /** The share of certificates that can never be renewed. */
   readonly broken: number;
-  /** The share of the first CA's certificates that have the names of the one before them, as one more with another key has. */
+  /**
+   * The share of the first CA's certificates that have the names of the one before them, as one more with another key
+   * has.
+   */
   readonly twins: number;
   readonly maxNames: number;
   readonly cas: readonly Omit<FleetCaPlan, 'down'>[];

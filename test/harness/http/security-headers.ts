@@ -1,4 +1,6 @@
-/** What every answer of the vault must tell browsers, and what none may say: judged from the outside, header by header. */
+/**
+ * What every answer of the vault must tell browsers, and what none may say: judged from the outside, header by header.
+ */
 
 const demanded: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',

@@ -10,8 +10,8 @@ import { challengeRows, type Engine, issuedBy, workOn } from './engine-vault.ts'
 import { rowOf } from './renewal-fixtures.ts';
 
 /**
- * Asserts that the first renewal of `www` fails with this message, stores nothing and leaves no challenge record, and that
- * the next attempt is scheduled after a minute, or when the CA asks for it.
+ * Asserts that the first renewal of `www` fails with this message, stores nothing and leaves no challenge record, and
+ * that the next attempt is scheduled after a minute, or when the CA asks for it.
  */
 export async function fails(
   { vault, world, work, zone }: Engine,

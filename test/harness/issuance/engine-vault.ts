@@ -1,6 +1,6 @@
 /**
- * The whole renewal engine: a vault on disk, the scripted CA over HTTP, an in-memory zone, and a clock that jumps to the
- * next poll, so that tests do not sleep.
+ * The whole renewal engine: a vault on disk, the scripted CA over HTTP, an in-memory zone, and a clock that jumps to
+ * the next poll, so that tests do not sleep.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';

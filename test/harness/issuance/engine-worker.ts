@@ -1,6 +1,6 @@
 /**
- * A worker of the renewal engine that a test can stop at any operation: a request to a CA, a write to the database, or a
- * change of a DNS record. It can die there as after kill -9.
+ * A worker of the renewal engine that a test can stop at any operation: a request to a CA, a write to the database, or
+ * a change of a DNS record. It can die there as after kill -9.
  */
 
 import { KeyedMutex } from '../../../src/base/keyed-mutex.ts';

@@ -1,6 +1,6 @@
 /**
- * Whether a database server is working for this process. Clocks that jump wait until it is not, because where the database is
- * a file, no time passes while it works, either.
+ * Whether a database server is working for this process. Clocks that jump wait until it is not, because where the
+ * database is a file, no time passes while it works, either.
  */
 import pg from 'pg';
 import { testedEngine } from '../database/tested-engine.ts';

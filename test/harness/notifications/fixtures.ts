@@ -1,4 +1,6 @@
-/** Fixtures for tests of notifications: channels, queued deliveries, and a notifier that runs until the queue is empty. */
+/**
+ * Fixtures for tests of notifications: channels, queued deliveries, and a notifier that runs until the queue is empty.
+ */
 import assert from 'node:assert/strict';
 import { Secret } from '../../../src/base/secret.ts';
 import {

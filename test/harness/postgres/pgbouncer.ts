@@ -14,7 +14,10 @@ export function needsPgbouncer(): Skip {
   return needs('pgbouncer', folders);
 }
 
-/** Starts one with few sessions, so that clients share them; returns the function that gives the URL of a database through it. */
+/**
+ * Starts one with few sessions, so that clients share them; returns the function that gives the URL of a database
+ * through it.
+ */
 export async function startPgbouncer(
   t: Pick<TestContext, 'after'>,
   server: PostgresServer,

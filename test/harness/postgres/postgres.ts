@@ -1,6 +1,6 @@
 /**
- * Real PostgreSQL servers for tests: one that all tests of a process share, or one of a test's own, which it may stop, kill
- * and pause. They listen on a unix socket and on 127.0.0.1.
+ * Real PostgreSQL servers for tests: one that all tests of a process share, or one of a test's own, which it may stop,
+ * kill and pause. They listen on a unix socket and on 127.0.0.1.
  */
 import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,8 +100,8 @@ export class PostgresServer {
   }
 
   /**
-   * Creates a database that `vault` owns, empty or as `template` is; returns its URL. With `locale` it sorts text as ICU does
-   * for it ("en-US"), otherwise by bytes.
+   * Creates a database that `vault` owns, empty or as `template` is; returns its URL. With `locale` it sorts text as
+   * ICU does for it ("en-US"), otherwise by bytes.
    */
   async createDatabase(
     name = `vault_${++this.#databases}`,

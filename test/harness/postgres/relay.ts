@@ -1,4 +1,6 @@
-/** A relay between client and server, for tests of what gets lost between: answers are held back, connections are cut. */
+/**
+ * A relay between client and server, for tests of what gets lost between: answers are held back, connections are cut.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';

@@ -1,7 +1,7 @@
 /**
- * Importing this file ties the child processes of a test or script to it: they end with it, also when it is killed, hangs until
- * its time limit or dies of an uncaught error. A test process that does not end after its last test fails. `npm test` preloads
- * it into every test process.
+ * Importing this file ties the child processes of a test or script to it: they end with it, also when it is killed,
+ * hangs until its time limit or dies of an uncaught error. A test process that does not end after its last test fails.
+ * `npm test` preloads it into every test process.
  */
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
@@ -29,8 +29,8 @@ const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 for (const [signal, number] of Object.entries(signals))
   process.once(signal, () => process.exit(128 + number));
 
-// A process with something open does not end by itself: the run would wait for it without end, and nothing would say why.
-// Not in its threads and child processes: what uses node:test opens the report, and would begin it anew.
+// A process with something open does not end by itself: the run would wait for it without end, and nothing would say
+// why. Not in its threads and child processes: what uses node:test opens the report, and would begin it anew.
 if (isMainThread && process.argv[1]?.endsWith('.test.ts') === true)
   after(() => {
     setTimeout(() => {

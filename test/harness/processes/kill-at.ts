@@ -1,7 +1,7 @@
 /**
- * Loaded before a program with `--import`: kills it (SIGKILL) just before its KILL_AT-th change to files under the folder
- * KILL_UNDER, counted from 1. With KILL_COMMITS, commits of the database count as changes too; with KILL_NAMES, only changes
- * of names do beside them. A program that exits normally made fewer changes.
+ * Loaded before a program with `--import`: kills it (SIGKILL) just before its KILL_AT-th change to files under the
+ * folder KILL_UNDER, counted from 1. With KILL_COMMITS, commits of the database count as changes too; with KILL_NAMES,
+ * only changes of names do beside them. A program that exits normally made fewer changes.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -17,7 +17,10 @@ import { tempDir } from '../temp-dir.ts';
 const firstPort = 20_000;
 const lastPort = 32_000;
 
-/** One file per reserved port. A port stays reserved until the test process that got it ends, even while nothing listens on it. */
+/**
+ * One file per reserved port. A port stays reserved until the test process that got it ends, even while nothing listens
+ * on it.
+ */
 const reservations = join(tmpdir(), `vault-test-ports-${process.getuid?.() ?? ''}`);
 const reserved: string[] = [];
 
@@ -93,8 +96,8 @@ const attempts = 5;
 const portTaken = /address (already )?in use/i;
 
 /**
- * Starts a server on free ports and waits until it responds. Retries on other ports if another program takes one of them.
- * The server runs in a new folder, which `launch` may fill. Both are removed when the test ends.
+ * Starts a server on free ports and waits until it responds. Retries on other ports if another program takes one of
+ * them. The server runs in a new folder, which `launch` may fill. Both are removed when the test ends.
  */
 export async function startOnFreePorts(
   t: Pick<TestContext, 'after'>,
@@ -104,7 +107,8 @@ export async function startOnFreePorts(
   let stop = async () => {
     // Nothing runs yet.
   };
-  // Registered before the hook of the folder, because hooks run in order and the server writes to the folder until it exits.
+  // Registered before the hook of the folder, because hooks run in order and the server writes to the folder until it
+  // exits.
   t.after(() => stop());
   const dir = tempDir(t);
   for (let attempt = 1; ; attempt += 1) {

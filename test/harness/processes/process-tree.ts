@@ -1,10 +1,13 @@
-/** Signals to processes together with their descendants, which may have process groups of their own, as those of PostgreSQL. */
+/**
+ * Signals to processes together with their descendants, which may have process groups of their own, as those of
+ * PostgreSQL.
+ */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Stops the processes and all their descendants where they are; returns them, parents first. Asks for descendants until no
- * new ones appear, because a process may start another until it is stopped itself.
+ * Stops the processes and all their descendants where they are; returns them, parents first. Asks for descendants until
+ * no new ones appear, because a process may start another until it is stopped itself.
  */
 export function stopTrees(roots: readonly number[]): number[] {
   const stopped: number[] = [];
@@ -23,7 +26,9 @@ export function killTrees(roots: readonly number[]): number[] {
   return stopped;
 }
 
-/** Waits for the end of killed processes: their files and ports are free then, even if their parents have not noticed. */
+/**
+ * Waits for the end of killed processes: their files and ports are free then, even if their parents have not noticed.
+ */
 export async function untilEnded(pids: readonly number[]): Promise<void> {
   while (living().some(([pid]) => pids.includes(pid))) await sleep(5);
 }

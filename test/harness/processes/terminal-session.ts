@@ -1,4 +1,6 @@
-/** Runs commands on a real terminal (util-linux's `script`), of a given width, and types the answers to their questions. */
+/**
+ * Runs commands on a real terminal (util-linux's `script`), of a given width, and types the answers to their questions.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * A vault after a kill with all its files, and the states in which each file can be damaged. Commands run in this process,
- * through the entry point of the executable.
+ * A vault after a kill with all its files, and the states in which each file can be damaged. Commands run in this
+ * process, through the entry point of the executable.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -46,8 +46,8 @@ const finishedNote = JSON.stringify({ moves: [{ from: 'vault.db.restoring', to: 
 export const sceneNames = ['a1', 'a2', 'a3'];
 
 /**
- * Creates the scene in `root`: `now` is a vault that was killed with a certificate in its write-ahead log, `older` has the
- * same files from two certificates earlier.
+ * Creates the scene in `root`: `now` is a vault that was killed with a certificate in its write-ahead log, `older` has
+ * the same files from two certificates earlier.
  */
 export async function layScene(root: string): Promise<{ readonly now: string; readonly older: string }> {
   const live = join(root, 'live');

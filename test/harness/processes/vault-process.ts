@@ -1,6 +1,7 @@
 /**
- * Runs the command line: in the process of the test where the command needs none of its own, and the built executable or the
- * sources as a process where it does. With VAULT_TEST_WHOLE=1, as in `npm run test:whole`, all commands are processes.
+ * Runs the command line: in the process of the test where the command needs none of its own, and the built executable
+ * or the sources as a process where it does. With VAULT_TEST_WHOLE=1, as in `npm run test:whole`, all commands are
+ * processes.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,7 +45,10 @@ const processCommands: readonly string[] = [
   ...['serve', 'demo', 'systemd-unit', 'completion', 'man', 'licenses', 'version', '--version'],
 ];
 
-/** Whether the command has to be one, or is given what a process has: a folder, a user, variables of the system, a descriptor. */
+/**
+ * Whether the command has to be one, or is given what a process has: a folder, a user, variables of the system, a
+ * descriptor.
+ */
 function needsProcess(
   args: readonly string[],
   { program, cwd, uid, gid, environment = {} }: Launch,
@@ -109,7 +113,9 @@ export type RunningVault = {
   readonly end: (signal?: NodeJS.Signals) => Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 };
 
-/** Starts `vault serve`, by default on a free loopback port, and waits until it listens. It stops when the test ends. */
+/**
+ * Starts `vault serve`, by default on a free loopback port, and waits until it listens. It stops when the test ends.
+ */
 export async function serve(
   t: Pick<TestContext, 'after'>,
   dataDir: string,

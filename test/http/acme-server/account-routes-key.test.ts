@@ -1,4 +1,7 @@
-/** Another key for an account (RFC 8555 §7.3.5): every part of the message is checked, and the former key is worthless afterwards. */
+/**
+ * Another key for an account (RFC 8555 §7.3.5): every part of the message is checked, and the former key is worthless
+ * afterwards.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import {

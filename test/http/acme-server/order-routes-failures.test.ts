@@ -1,4 +1,6 @@
-/** Orders while the database fails: no certificate leaves the vault that is not stored, and the client may try again. */
+/**
+ * Orders while the database fails: no certificate leaves the vault that is not stored, and the client may try again.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StorageError } from '../../../src/base/storage-error.ts';

@@ -1,6 +1,6 @@
 /**
- * Orders at the directory of an ACME issuer: carried out at that CA with the CSR of the client, by a vault that validates the names
- * with its DNS providers, and limited before the CA has to.
+ * Orders at the directory of an ACME issuer: carried out at that CA with the CSR of the client, by a vault that
+ * validates the names with its DNS providers, and limited before the CA has to.
  */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';

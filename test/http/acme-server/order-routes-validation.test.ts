@@ -1,4 +1,7 @@
-/** Orders whose names the vault validates, over HTTP: from the challenge to the certificate, and what goes wrong on the way. */
+/**
+ * Orders whose names the vault validates, over HTTP: from the challenge to the certificate, and what goes wrong on the
+ * way.
+ */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';

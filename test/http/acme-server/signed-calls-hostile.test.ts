@@ -1,6 +1,6 @@
 /**
- * Clients that break the protocol on purpose, in large numbers: every answer is a problem and none a failure of the server, and what
- * they leave in the database has a limit.
+ * Clients that break the protocol on purpose, in large numbers: every answer is a problem and none a failure of the
+ * server, and what they leave in the database has a limit.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';

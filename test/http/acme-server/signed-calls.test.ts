@@ -1,4 +1,6 @@
-/** What the ACME server accepts as a request: signed JSON with a fresh nonce, for its URL, by an account that may ask. */
+/**
+ * What the ACME server accepts as a request: signed JSON with a fresh nonce, for its URL, by an account that may ask.
+ */
 import assert from 'node:assert/strict';
 import { after, suite, type TestContext, test } from 'node:test';
 import { revokeAcmeClient } from '../../../src/domain/acme-server/clients/acme-clients.ts';

@@ -1,4 +1,7 @@
-/** How often keys may fail and be used: who goes too far is told when to come again, and a key that counts is never kept out. */
+/**
+ * How often keys may fail and be used: who goes too far is told when to come again, and a key that counts is never kept
+ * out.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';

@@ -1,4 +1,6 @@
-/** Keys that are bound to networks: they count there, and nowhere else, at every endpoint and in every way of asking. */
+/**
+ * Keys that are bound to networks: they count there, and nowhere else, at every endpoint and in every way of asking.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';

@@ -1,4 +1,6 @@
-/** What follows from where a request came from and to, at the server's door: logs, links, cookies, changes in a session. */
+/**
+ * What follows from where a request came from and to, at the server's door: logs, links, cookies, changes in a session.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';

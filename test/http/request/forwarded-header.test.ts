@@ -7,7 +7,9 @@ import { fuzzRuns } from '../../harness/fuzz-runs.ts';
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** A value as a proxy writes it: a token where it can be one, else quoted, with escapes where they are needed or not. */
+/**
+ * A value as a proxy writes it: a token where it can be one, else quoted, with escapes where they are needed or not.
+ */
 function written(value: string, isQuoted: boolean): string {
   if (!isQuoted && token.test(value)) return value;
   return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;

@@ -1,4 +1,7 @@
-/** The log's line of a request: one for each, regardless of its result, with who, what, how it ended and how long it took. */
+/**
+ * The log's line of a request: one for each, regardless of its result, with who, what, how it ended and how long it
+ * took.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * What every answer tells browsers. All routes are asked by everybody in every way, then everything that answers without a
- * route; one answer that lacks a header is one too many.
+ * What every answer tells browsers. All routes are asked by everybody in every way, then everything that answers
+ * without a route; one answer that lacks a header is one too many.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';

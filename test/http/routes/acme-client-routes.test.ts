@@ -1,4 +1,6 @@
-/** ACME clients over HTTP: what is refused and where it is wrong, that the key is said once, and that lists have pages. */
+/**
+ * ACME clients over HTTP: what is refused and where it is wrong, that the key is said once, and that lists have pages.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { administration } from '../../harness/http/administration.ts';

@@ -1,4 +1,7 @@
-/** Names that look like others, over HTTP: new ones are refused with the character that is wrong, stored ones keep working. */
+/**
+ * Names that look like others, over HTTP: new ones are refused with the character that is wrong, stored ones keep
+ * working.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { toJson } from '../../../src/base/json.ts';

@@ -1,4 +1,7 @@
-/** Rotating an API key over HTTP: the new secret shown once, the old one valid until its overlap ends, all of it recorded. */
+/**
+ * Rotating an API key over HTTP: the new secret shown once, the old one valid until its overlap ends, all of it
+ * recorded.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';

@@ -2,8 +2,8 @@
 import type { OutsideDatabase } from '../../harness/database/outside-database.ts';
 
 /**
- * Adds copies of the first row of a table, numbered from 1. `changed` has SQL expressions of the number `n` for columns that
- * are not copied.
+ * Adds copies of the first row of a table, numbered from 1. `changed` has SQL expressions of the number `n` for columns
+ * that are not copied.
  */
 export function copyRows(
   db: OutsideDatabase,

@@ -1,4 +1,7 @@
-/** Private CAs over HTTP: each has its own root, issues only what it permits, and is destroyed only when nothing uses it. */
+/**
+ * Private CAs over HTTP: each has its own root, issues only what it permits, and is destroyed only when nothing uses
+ * it.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';

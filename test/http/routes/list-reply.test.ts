@@ -1,6 +1,6 @@
 /**
- * Long lists: they are read and encoded in portions, with turns of the event loop in between, and are the same as if they
- * were read at once.
+ * Long lists: they are read and encoded in portions, with turns of the event loop in between, and are the same as if
+ * they were read at once.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
@@ -42,8 +42,8 @@ async function filled(t: TestContext, fill: (db: OutsideDatabase, now: number) =
 }
 
 /**
- * The most rows that the database returned between two turns while `work` ran, without those that are only a name or id and what
- * they are sorted by, and the number of turns.
+ * The most rows that the database returned between two turns while `work` ran, without those that are only a name or id
+ * and what they are sorted by, and the number of turns.
  */
 async function turnsDuring({ server }: Administration, world: TurningWorld, work: () => Promise<unknown>) {
   const { db } = server.vault;

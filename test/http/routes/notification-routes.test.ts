@@ -1,4 +1,7 @@
-/** Notification channels over HTTP: credentials go in and never come out, no session becomes a shell, and tests tell the truth. */
+/**
+ * Notification channels over HTTP: credentials go in and never come out, no session becomes a shell, and tests tell the
+ * truth.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';

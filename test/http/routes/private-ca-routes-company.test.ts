@@ -1,4 +1,7 @@
-/** A private CA under the root of a company, over HTTP: refusals first, then what is issued, as openssl verifies it with that root alone. */
+/**
+ * A private CA under the root of a company, over HTTP: refusals first, then what is issued, as openssl verifies it with
+ * that root alone.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The rotation of private CAs over HTTP: clients that trust either root accept every certificate during the whole overlap. */
+/**
+ * The rotation of private CAs over HTTP: clients that trust either root accept every certificate during the whole
+ * overlap.
+ */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Failed sign-ins and setup attempts of strangers with many addresses: they must not fill the audit log, nor the disk. */
+/**
+ * Failed sign-ins and setup attempts of strangers with many addresses: they must not fill the audit log, nor the disk.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';

@@ -1,4 +1,7 @@
-/** TLS clients of others that trust only the roots in a file: each connects to a server on loopback, and says whether it accepted it. */
+/**
+ * TLS clients of others that trust only the roots in a file: each connects to a server on loopback, and says whether it
+ * accepted it.
+ */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -6,15 +6,15 @@ import { second } from '../../../src/base/duration.ts';
 import { failurePace } from '../../../src/domain/access/key-limits.ts';
 import { maxEntries } from '../../../src/domain/inputs.ts';
 import {
+  defaultBodyLimit,
   longBodyLimit,
   maxValues,
   shortRest,
-  defaultBodyLimit,
 } from '../../../src/http/request/request-body.ts';
 import {
+  defaultConnectionLimits,
   headerSize,
   maxHeaders,
-  defaultConnectionLimits,
 } from '../../../src/http/server/connection-limits.ts';
 
 const doc = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8');

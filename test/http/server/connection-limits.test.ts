@@ -1,4 +1,6 @@
-/** What one connection may cost, exceeded on real sockets: those that go too far are told or cut, all others are served. */
+/**
+ * What one connection may cost, exceeded on real sockets: those that go too far are told or cut, all others are served.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';

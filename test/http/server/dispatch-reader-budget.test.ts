@@ -1,14 +1,14 @@
 /**
- * Every operation under inputs of many parts, up to their limits: bodies, chunks, header fields, queries and paths. The response
- * is short, lists few invalid parts, no turn of the event loop is long, and no event is recorded. The operations come from the
- * table of routes.
+ * Every operation under inputs of many parts, up to their limits: bodies, chunks, header fields, queries and paths. The
+ * response is short, lists few invalid parts, no turn of the event loop is long, and no event is recorded. The
+ * operations come from the table of routes.
  */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { maxEntries } from '../../../src/domain/inputs.ts';
-import { longBodyLimit, defaultBodyLimit } from '../../../src/http/request/request-body.ts';
+import { defaultBodyLimit, longBodyLimit } from '../../../src/http/request/request-body.ts';
 import type { Route } from '../../../src/http/request/route.ts';
 import { assertBrief, watchTurns } from '../../harness/event-loop-turns.ts';
 import { alice } from '../../harness/http/acme-fixtures.ts';

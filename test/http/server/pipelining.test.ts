@@ -1,4 +1,6 @@
-/** Requests that a client sends ahead of its answers: they wait in the socket, are answered in order, and none is lost. */
+/**
+ * Requests that a client sends ahead of its answers: they wait in the socket, are answered in order, and none is lost.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** An exception in the server's own code around a request: one response, one error in the log, and the process goes on. */
+/**
+ * An exception in the server's own code around a request: one response, one error in the log, and the process goes on.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ListenerContext } from '../../../src/http/server/listener-context.ts';

@@ -1,4 +1,6 @@
-/** The vault's own certificate on HTTPS: from the first second, through renewals, and where there is trouble with it. */
+/**
+ * The vault's own certificate on HTTPS: from the first second, through renewals, and where there is trouble with it.
+ */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { OperatorError } from '../../../src/base/operator-error.ts';

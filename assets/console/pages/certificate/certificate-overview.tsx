@@ -90,7 +90,10 @@ function keyRotation({ csr, reuse_key }: Settings): string {
   return reuse_key ? 'keep the key' : 'new key at each renewal';
 }
 
-/** A renewal stays on the overview for five minutes after it finishes, so that the person who requested it sees the result. */
+/**
+ * A renewal stays on the overview for five minutes after it finishes, so that the person who requested it sees the
+ * result.
+ */
 function isFresh({ finished_at }: Renewal, now: number): boolean {
   return finished_at !== null && now - Date.parse(finished_at) < 5 * 60_000;
 }

@@ -26,7 +26,10 @@ type Given = Arguments<typeof commonOptions> & {
   readonly json: boolean;
 };
 
-/** Verifies the lines of the file and prints the result. Throws OperatorError if the file differs from what was recorded. */
+/**
+ * Verifies the lines of the file and prints the result. Throws OperatorError if the file differs from what was
+ * recorded.
+ */
 export async function verifyCopy(path: string, args: Given, terminal: Terminal): Promise<void> {
   if (path === '-' && args.checkpoint.includes('-')) {
     throw new Misuse('only one option can read standard input', 'Name a file for --file or --checkpoint.');

@@ -1,7 +1,8 @@
 /**
- * The files for the secrets of new API keys: mode 0600, never overwritten. Each secret is written to a draft before its key
- * is stored, and renamed afterwards. If the process is killed in between, the next run finds the draft, so no secret is
- * lost. The transaction that stores a key checks that its draft still exists, because another run may have removed it.
+ * The files for the secrets of new API keys: mode 0600, never overwritten. Each secret is written to a draft before its
+ * key is stored, and renamed afterwards. If the process is killed in between, the next run finds the draft, so no
+ * secret is lost. The transaction that stores a key checks that its draft still exists, because another run may have
+ * removed it.
  */
 import {
   closeSync,
@@ -29,8 +30,8 @@ export function keyFileIssue(path: string): string | undefined {
 }
 
 /**
- * Writes the secrets to drafts, before the transaction that stores the keys, so that a slow disk does not hold its lock.
- * Throws OperatorError if a draft cannot be written, after removing the others.
+ * Writes the secrets to drafts, before the transaction that stores the keys, so that a slow disk does not hold its
+ * lock. Throws OperatorError if a draft cannot be written, after removing the others.
  */
 export function draftKeyFiles(secrets: ReadonlyMap<string, Secret<string>>): void {
   const drafted: string[] = [];
@@ -77,7 +78,8 @@ function draftKeyFile(path: string, raw: Secret<string>): void {
 }
 
 /**
- * Renames the drafts once the keys are stored. Throws OperatorError if another file has taken the name; the draft then stays.
+ * Renames the drafts once the keys are stored. Throws OperatorError if another file has taken the name; the draft then
+ * stays.
  */
 export async function publishKeyFiles({ db }: DatabaseContext, paths: Iterable<string>): Promise<void> {
   const published = [...paths];
@@ -111,8 +113,8 @@ function dropDraft(path: string): void {
 }
 
 /**
- * Recovers from a killed run: renames the draft if its key was stored, and removes the draft otherwise. Returns whether the
- * file exists now.
+ * Recovers from a killed run: renames the draft if its key was stored, and removes the draft otherwise. Returns whether
+ * the file exists now.
  */
 export async function recoverKeyFile({ db }: DatabaseContext, path: string): Promise<boolean> {
   if (!existsSync(draftOf(path))) return false;

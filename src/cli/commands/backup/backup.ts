@@ -5,12 +5,7 @@ import { removeFile } from '../../../base/durable-file.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { describeSystemError } from '../../../base/system-error.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
-import {
-  type BackupOrder,
-  backUpThrough,
-  backUpTo,
-  passphraseIssue,
-} from '../../../domain/backup/backup.ts';
+import { type BackupOrder, backUpThrough, backUpTo, passphraseIssue } from '../../../domain/backup/backup.ts';
 import { aboutBackup, checkBackup } from '../../../domain/backup/backup-file.ts';
 import { command } from '../../runtime/command.ts';
 import { passphraseOption, readNewPassphrase } from '../../runtime/passphrase.ts';

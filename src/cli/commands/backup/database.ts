@@ -108,7 +108,9 @@ function openMoved(settings: Settings, terminal: Terminal) {
   });
 }
 
-/** The vault with a database that no other process had open a moment ago, if that can be known. Throws OperatorError. */
+/**
+ * The vault with a database that no other process had open a moment ago, if that can be known. Throws OperatorError.
+ */
 async function openAlone(settings: Settings, terminal: Terminal): Promise<SecretsContext> {
   const { world } = terminal;
   const { vault, close } = await openMoved(settings, terminal);

@@ -1,4 +1,6 @@
-/** `vault certificate export`: writes the artifacts of a certificate to files of this machine, recorded like downloads. */
+/**
+ * `vault certificate export`: writes the artifacts of a certificate to files of this machine, recorded like downloads.
+ */
 import { join } from 'node:path';
 import { localCli } from '../../../domain/audit/audit.ts';
 import type { Vault } from '../../../domain/vault.ts';
@@ -105,8 +107,8 @@ type Exported = {
 };
 
 /**
- * The files of one version, so that key and certificate match even if a renewal finishes in between. A private key that the client
- * holds is left out unless the files were `isChosen`.
+ * The files of one version, so that key and certificate match even if a renewal finishes in between. A private key that
+ * the client holds is left out unless the files were `isChosen`.
  */
 async function sameVersion(
   vault: Vault,

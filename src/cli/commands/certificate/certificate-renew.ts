@@ -1,4 +1,7 @@
-/** `vault certificate renew`: queues the renewal of one certificate, and waits for it with --wait, or of many, spread over time. */
+/**
+ * `vault certificate renew`: queues the renewal of one certificate, and waits for it with --wait, or of many, spread
+ * over time.
+ */
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { pagesOfCertificates } from '../../../domain/certificates/certificate-search.ts';

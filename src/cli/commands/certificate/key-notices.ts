@@ -1,4 +1,6 @@
-/** What `certificate update` says about the public key pin: clients that pin a key need the next pin before it is used. */
+/**
+ * What `certificate update` says about the public key pin: clients that pin a key need the next pin before it is used.
+ */
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
@@ -11,7 +13,10 @@ type KeyChange = {
   readonly key_type?: string | undefined;
 };
 
-/** The warning for a change that changes the pin, with both pins if they are known; otherwise nothing. `isQueued`: it renews now. */
+/**
+ * The warning for a change that changes the pin, with both pins if they are known; otherwise nothing. `isQueued`: it
+ * renews now.
+ */
 export async function keyNotice(
   { db }: DatabaseContext,
   name: string,

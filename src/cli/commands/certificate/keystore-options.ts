@@ -25,8 +25,8 @@ export const keystoreOptions = {
 } as const;
 
 /**
- * The keystore of the chosen files, which need a password, may use one or have none; undefined without a password. Throws
- * Misuse if one is missing or superfluous, and `invalid_request` if it is not usable.
+ * The keystore of the chosen files, which need a password, may use one or have none; undefined without a password.
+ * Throws Misuse if one is missing or superfluous, and `invalid_request` if it is not usable.
  */
 export async function keystoreFor(
   args: {

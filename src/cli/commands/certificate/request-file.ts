@@ -9,7 +9,10 @@ export const csrOption = {
   description: 'a certificate signing request (PEM or DER); the client keeps the private key',
 } as const;
 
-/** The request in a file, or in standard input for `-`, as PEM; what is wrong with it is found where the input is parsed. */
+/**
+ * The request in a file, or in standard input for `-`, as PEM; what is wrong with it is found where the input is
+ * parsed.
+ */
 export async function readRequestFile(path: string, terminal: Terminal): Promise<string> {
   return requestText(await readInput(path, terminal));
 }

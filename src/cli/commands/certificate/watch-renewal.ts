@@ -22,8 +22,8 @@ const serverClaimTimeout = 3 * second;
 const pollInterval = second / 5;
 
 /**
- * Shows the steps of a renewal until it finishes. Runs it in this process if no server claims it. Throws OperatorError with
- * the error of the CA if the renewal failed.
+ * Shows the steps of a renewal until it finishes. Runs it in this process if no server claims it. Throws OperatorError
+ * with the error of the CA if the renewal failed.
  */
 export async function watchRenewal(
   vault: RenewalContext,

@@ -4,7 +4,7 @@ import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
-import { type StateIssue, desiredStateSchema } from '../../../domain/desired-state/desired-state.ts';
+import { desiredStateSchema, type StateIssue } from '../../../domain/desired-state/desired-state.ts';
 import { applyChanges } from '../../../domain/desired-state/state-application.ts';
 import { stateIssues } from '../../../domain/desired-state/state-issues.ts';
 import { type Change, type PlanOptions, planChanges } from '../../../domain/desired-state/state-plan.ts';
@@ -23,8 +23,8 @@ import { jsonText } from '../../terminal/output.ts';
 import { askYes } from '../../terminal/prompt.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import {
-  keyFileIssue,
   draftKeyFiles,
+  keyFileIssue,
   publishKeyFiles,
   recoverKeyFile,
   requireDrafts,
@@ -194,10 +194,7 @@ function withKeyDir(resolved: Resolved, folder: string | undefined): Resolved {
   return { ...resolved, secretFiles: new Map([...usual, ...resolved.secretFiles]) };
 }
 
-function keyIssues(
-  changes: readonly Change[],
-  secretFiles: ReadonlyMap<string, string>,
-): StateIssue[] {
+function keyIssues(changes: readonly Change[], secretFiles: ReadonlyMap<string, string>): StateIssue[] {
   const users = new Map<string, string>();
   return changes.flatMap(({ action, section, name }) => {
     if (section !== 'api_keys' || action !== 'create') return [];

@@ -2,9 +2,9 @@
 import { Problem } from '../../../base/problem.ts';
 import { documentVersion, sections } from '../../../domain/desired-state/desired-sections.ts';
 import {
-  type StateIssue,
   type DesiredState,
   readDesiredState,
+  type StateIssue,
 } from '../../../domain/desired-state/desired-state.ts';
 import { commonOptions, serveOptions } from '../../settings/settings.ts';
 

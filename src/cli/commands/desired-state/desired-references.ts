@@ -5,9 +5,9 @@ import { Secret } from '../../../base/secret.ts';
 import { describeFileError } from '../../../base/system-error.ts';
 import type { CertificateBundle } from '../../../crypto/bundles/certificate-bundle.ts';
 import type {
-  StateIssue,
   DesiredState,
   SecretReference,
+  StateIssue,
 } from '../../../domain/desired-state/desired-state.ts';
 import type {
   WantedDnsProvider,

@@ -48,8 +48,8 @@ export async function inspectBackupPlace({ backups }: Settings): Promise<readonl
 }
 
 /**
- * Warns about files of the settings whose path other users can change. The vault reads them all the same: it checks owner and
- * mode of keys and passwords themselves, so others can only exchange them, or have the vault stop.
+ * Warns about files of the settings whose path other users can change. The vault reads them all the same: it checks
+ * owner and mode of keys and passwords themselves, so others can only exchange them, or have the vault stop.
  */
 export async function inspectSettingPaths(settings: Settings): Promise<readonly Finding[]> {
   const { tls, masterKeyPassphraseFile, metricsTokenFile, audit } = settings;

@@ -1,4 +1,6 @@
-/** `vault doctor`: checks the vault and its surroundings without changing anything, and says how to fix what it finds. */
+/**
+ * `vault doctor`: checks the vault and its surroundings without changing anything, and says how to fix what it finds.
+ */
 import { OperatorError } from '../../../base/operator-error.ts';
 import { printable } from '../../../base/printable-text.ts';
 import { StorageError } from '../../../base/storage-error.ts';

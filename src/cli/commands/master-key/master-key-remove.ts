@@ -40,7 +40,10 @@ export const removeCommand = command({
     }),
 });
 
-/** Scheduled backups that cannot be restored without the key. Throws OperatorError if there are any, unless `force` is set. */
+/**
+ * Scheduled backups that cannot be restored without the key. Throws OperatorError if there are any, unless `force` is
+ * set.
+ */
 function lostBackups(
   directory: string,
   { id, force }: { readonly id: string; readonly force: boolean },

@@ -164,7 +164,10 @@ export const masterKeyCommands = commandGroup('master-key', 'Show, rotate and se
   unseal,
 });
 
-/** Makes a backup that needs the new key only, if a directory for scheduled backups is set. The rotation succeeded anyway. */
+/**
+ * Makes a backup that needs the new key only, if a directory for scheduled backups is set. The rotation succeeded
+ * anyway.
+ */
 async function backUpAfterRotation(
   vault: Vault,
   { backups }: Settings,

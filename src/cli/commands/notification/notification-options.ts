@@ -1,4 +1,7 @@
-/** What `vault notification add …` and `update` have in common: which notifications a channel receives, and its secret file. */
+/**
+ * What `vault notification add …` and `update` have in common: which notifications a channel receives, and its secret
+ * file.
+ */
 import { Secret } from '../../../base/secret.ts';
 import type { ChannelTypeName } from '../../../channels/channel.ts';
 import { channelTypes } from '../../../channels/channel-types.ts';

@@ -1,6 +1,6 @@
 /**
- * All migrations of a database on a PostgreSQL server, in order. They have the names of SQLite's, so that both engines name
- * a schema alike.
+ * All migrations of a database on a PostgreSQL server, in order. They have the names of SQLite's, so that both engines
+ * name a schema alike.
  */
 import type { Kysely } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
@@ -33,8 +33,8 @@ export const migrations: Migrations = {
 };
 
 /**
- * Migrates the database to the newest schema in one transaction, so that if it fails, nothing has changed. Call it while no
- * other process can migrate. Throws the server's own error.
+ * Migrates the database to the newest schema in one transaction, so that if it fails, nothing has changed. Call it
+ * while no other process can migrate. Throws the server's own error.
  */
 export async function migrate(transaction: Kysely<unknown>, known: Migrations = migrations): Promise<void> {
   let cause: unknown;

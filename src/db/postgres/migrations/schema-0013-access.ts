@@ -1,4 +1,7 @@
-/** API keys, administrators, the audit log and notifications as of migration 0013. It has shipped: never edit it, add a migration. */
+/**
+ * API keys, administrators, the audit log and notifications as of migration 0013. It has shipped: never edit it, add a
+ * migration.
+ */
 
 export const accessTables = `
   create table api_keys (

@@ -74,8 +74,9 @@ const applicationId = 0x43566c74;
 
 /**
  * Migrates the database to the newest schema in one IMMEDIATE transaction, so that if two processes start at once, one
- * migrates and the other has nothing to do. Calls `onUpgraded` with the path of the copy from before, if there was anything to
- * copy. Throws OperatorError if a process has the database open, because an older one would go on writing what the newer schema lacks.
+ * migrates and the other has nothing to do. Calls `onUpgraded` with the path of the copy from before, if there was
+ * anything to copy. Throws OperatorError if a process has the database open, because an older one would go on writing
+ * what the newer schema lacks.
  */
 export async function migrate<S>(
   database: BetterSqlite3.Database,
@@ -112,9 +113,9 @@ function refuseLocked({ name }: BetterSqlite3.Database): void {
 const pausesMs = { shortest: 50, more: 200 };
 
 /**
- * Throws OperatorError if the database needs an upgrade and another process has it open, such as a server of a version that
- * took no lock. Call it before this process opens the database; changes nothing. Another process may do the same upgrade now:
- * waits for it as long as for any other lock.
+ * Throws OperatorError if the database needs an upgrade and another process has it open, such as a server of a version
+ * that took no lock. Call it before this process opens the database; changes nothing. Another process may do the same
+ * upgrade now: waits for it as long as for any other lock.
  */
 export async function refuseInUse(
   path: string,
@@ -130,7 +131,10 @@ export async function refuseInUse(
   }
 }
 
-/** Every process that has a database open in WAL mode holds a lock that makes this fail. Errors of other kinds come again. */
+/**
+ * Every process that has a database open in WAL mode holds a lock that makes this fail. Errors of other kinds come
+ * again.
+ */
 function isAlone(path: string): boolean {
   const database = new BetterSqlite3(path, { fileMustExist: true, timeout: 100 });
   try {

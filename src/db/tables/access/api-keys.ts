@@ -59,8 +59,8 @@ export async function findApiKey(reader: Reader, id: number): Promise<ApiKeyRow 
 }
 
 /**
- * The oldest key other than `own` that is not revoked and has a name that reads like this one; there may be several from before
- * names were unique.
+ * The oldest key other than `own` that is not revoked and has a name that reads like this one; there may be several
+ * from before names were unique.
  */
 export async function findApiKeyLike(
   reader: Reader,

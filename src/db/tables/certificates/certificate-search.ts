@@ -1,6 +1,6 @@
 /**
- * Searches the table `certificates`: filtered and sorted. A filter or an order for which there is no index looks through
- * all certificates, so it is applied to one span of them per query.
+ * Searches the table `certificates`: filtered and sorted. A filter or an order for which there is no index looks
+ * through all certificates, so it is applied to one span of them per query.
  */
 import { type Expression, sql } from 'kysely';
 import { type Builder, compiledQuery } from '../../compiled-query.ts';
@@ -41,8 +41,8 @@ export type CertificateMatch = { readonly name: string; readonly sort_key: numbe
 export type FoundCertificate = ShownCertificateRow & CertificateMatch;
 
 /**
- * Part of the certificates that a search looks through: by id those in the allowlist or of the issuer that it names, which
- * may be few, and otherwise all of them by name. Greater than `after`, up to `last`.
+ * Part of the certificates that a search looks through: by id those in the allowlist or of the issuer that it names,
+ * which may be few, and otherwise all of them by name. Greater than `after`, up to `last`.
  */
 export type SearchSpan = (
   | { readonly by: 'name'; readonly after: string; readonly last: string }

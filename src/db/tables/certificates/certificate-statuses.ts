@@ -1,6 +1,6 @@
 /**
- * The status of certificates, computed in SQL from the clock exactly like the domain's `certificateStatus` (a test compares
- * both), and what monitoring counts and watches.
+ * The status of certificates, computed in SQL from the clock exactly like the domain's `certificateStatus` (a test
+ * compares both), and what monitoring counts and watches.
  */
 import { sql } from 'kysely';
 import type { Reader } from '../../database.ts';
@@ -15,7 +15,10 @@ export const statusOrder = ['expired', 'not_yet_valid', 'expiring', 'pending', '
 
 type Status = (typeof statusOrder)[number];
 
-/** The index in `statusOrder`. Uses the limits of `certificateStatus`: five minutes, 30 days, and a quarter of the lifetime. */
+/**
+ * The index in `statusOrder`. Uses the limits of `certificateStatus`: five minutes, 30 days, and a quarter of the
+ * lifetime.
+ */
 export function statusRank(now: number) {
   const quarter = sql<number>`(certificate_versions.not_after - certificate_versions.not_before) / 4.0`;
   return sql<number>`case

@@ -26,8 +26,8 @@ export async function pageWithVersions(
 }
 
 /**
- * At most `limit` versions of a certificate, oldest first, that expired before `expiredBefore`, are older than its last `keep`
- * versions, and are not the current one.
+ * At most `limit` versions of a certificate, oldest first, that expired before `expiredBefore`, are older than its last
+ * `keep` versions, and are not the current one.
  */
 export async function listPastVersions(
   reader: Reader,
@@ -72,8 +72,8 @@ export async function deletePastVersions(
 }
 
 /**
- * Deletes at most `limit` renewals of a certificate, oldest first, that ended before `endedBefore` and stored no version, or one
- * up to `lastVersion`.
+ * Deletes at most `limit` renewals of a certificate, oldest first, that ended before `endedBefore` and stored no
+ * version, or one up to `lastVersion`.
  */
 export async function deletePastRenewals(
   writer: Writer,

@@ -54,7 +54,8 @@ export async function findIntermediate(
   root: Pick<CaCertificateRow, 'id'>,
   constraints: Json<CaConstraints> | null,
 ): Promise<CaCertificateRow | undefined> {
-  const found = constraints === null ? maxLifetimeOf(reader, root.id) : maxLifetimeWith(reader, root.id, constraints);
+  const found =
+    constraints === null ? maxLifetimeOf(reader, root.id) : maxLifetimeWith(reader, root.id, constraints);
   return (await found)[0];
 }
 
@@ -133,7 +134,10 @@ export async function findSameCaCertificate(
     .executeTakeFirst();
 }
 
-/** The ids of an issuer's CA certificates that expire after this time, oldest first; not those of companies, whose CRLs are elsewhere. */
+/**
+ * The ids of an issuer's CA certificates that expire after this time, oldest first; not those of companies, whose CRLs
+ * are elsewhere.
+ */
 export async function listCaCertificateIds(
   reader: Reader,
   issuerId: number,

@@ -1,4 +1,6 @@
-/** The table `ca_requests`: keys of private CAs that await a certificate from a company's CA, at most one for each CA. */
+/**
+ * The table `ca_requests`: keys of private CAs that await a certificate from a company's CA, at most one for each CA.
+ */
 import type { Selectable } from 'kysely';
 import type { Reader, Writer } from '../../database.ts';
 import type { CaRequestsTable } from '../../schema/schema-private-ca.ts';

@@ -62,7 +62,9 @@ export async function issuedForNames(
   return rows.map(({ finished_at }) => finished_at ?? 0);
 }
 
-/** What the CA issued since `since` by versions of the vault that did not store the set of names: when, and the names. */
+/**
+ * What the CA issued since `since` by versions of the vault that did not store the set of names: when, and the names.
+ */
 export async function issuedWithoutSet(
   reader: Reader,
   directoryUrl: string,

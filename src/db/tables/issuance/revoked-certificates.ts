@@ -1,4 +1,6 @@
-/** The table `revoked_certificates`: revoked certificates of private CAs until an expired one has been on its last CRL. */
+/**
+ * The table `revoked_certificates`: revoked certificates of private CAs until an expired one has been on its last CRL.
+ */
 import type { Insertable, Selectable } from 'kysely';
 import type { Reader, Writer } from '../../database.ts';
 import type { RevokedCertificatesTable } from '../../schema/schema-private-ca.ts';

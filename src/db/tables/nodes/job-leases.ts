@@ -1,4 +1,7 @@
-/** The table `job_leases`: which node runs the jobs of a shared database, until when, and the number that fences off earlier ones. */
+/**
+ * The table `job_leases`: which node runs the jobs of a shared database, until when, and the number that fences off
+ * earlier ones.
+ */
 import type { Reader, Writer } from '../../database.ts';
 import type { JobLeasesTable } from '../../schema/schema-nodes.ts';
 
@@ -21,8 +24,8 @@ export type LeaseOrder = {
 };
 
 /**
- * Gives the lease to a node with the next fence, if it is free or its own from before. Returns undefined if another node has
- * it. One statement, so that of two nodes that try at once one gets it.
+ * Gives the lease to a node with the next fence, if it is free or its own from before. Returns undefined if another
+ * node has it. One statement, so that of two nodes that try at once one gets it.
  */
 export async function takeJobLease(
   writer: Writer,
@@ -57,8 +60,8 @@ export async function extendJobLease(writer: Writer, lease: JobLease, expiresAt:
 }
 
 /**
- * Whether the holder still has the lease. It writes the row unchanged, which locks it: no other node gets the lease before
- * this transaction has ended.
+ * Whether the holder still has the lease. It writes the row unchanged, which locks it: no other node gets the lease
+ * before this transaction has ended.
  */
 export async function holdsJobLease(writer: Writer, lease: JobLease): Promise<boolean> {
   return changeHeld(writer, lease, { fence: lease.fence });

@@ -1,4 +1,7 @@
-/** What the order of deliveries depends on: which channels sent much lately or accept nothing, and what was queued later. */
+/**
+ * What the order of deliveries depends on: which channels sent much lately or accept nothing, and what was queued
+ * later.
+ */
 import type { Reader } from '../../database.ts';
 import { isOpen } from './notification-deliveries.ts';
 
@@ -32,8 +35,8 @@ export async function channelsNotifiedSince(
 }
 
 /**
- * Channels that accepted nothing since an attempt after `since` (UTC milliseconds) failed, while the retry of that attempt is
- * still to come.
+ * Channels that accepted nothing since an attempt after `since` (UTC milliseconds) failed, while the retry of that
+ * attempt is still to come.
  */
 export async function channelsFailingSince(reader: Reader, since: number, now: number): Promise<number[]> {
   const rows = await reader

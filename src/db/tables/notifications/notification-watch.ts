@@ -43,8 +43,8 @@ const day = 86_400_000;
 const maxNotice = 30 * day;
 
 /**
- * Certificates in a range that are due for another expiry notification at `now`, not valid yet, or whose alarm is resolved,
- * earliest expiry first.
+ * Certificates in a range that are due for another expiry notification at `now`, not valid yet, or whose alarm is
+ * resolved, earliest expiry first.
  */
 export async function listExpiringCertificates(
   reader: Reader,
@@ -118,8 +118,8 @@ function isDue(level: ReturnType<typeof sql<number>>) {
 export type Upcoming = { readonly name: string; readonly ends_at: number };
 
 /**
- * Certificates in a range that expire before `until` and may need attention: they do not renew automatically, or their renewal
- * is overdue because the last quarter of their lifetime (at most 30 days) has begun at `now`.
+ * Certificates in a range that expire before `until` and may need attention: they do not renew automatically, or their
+ * renewal is overdue because the last quarter of their lifetime (at most 30 days) has begun at `now`.
  */
 export async function certificatesExpiringBefore(
   reader: Reader,

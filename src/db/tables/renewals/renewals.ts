@@ -127,8 +127,8 @@ export type RenewalPage = {
 };
 
 /**
- * Renewals with the names of their certificates, newest first. Without a certificate, no index has those that succeeded or are
- * queued in this order: give `from`, or use `pageQueuedRenewals`.
+ * Renewals with the names of their certificates, newest first. Without a certificate, no index has those that succeeded
+ * or are queued in this order: give `from`, or use `pageQueuedRenewals`.
  */
 export async function listRenewals(
   reader: Reader,

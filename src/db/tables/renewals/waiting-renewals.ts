@@ -50,8 +50,8 @@ export async function findNeglectedRenewal(
 }
 
 /**
- * Queued renewals that wait at `now` although their certificate, which is in the range, has another issuer: the issuer is
- * paused, a limit holds them back, or they were queued before `since`. Most urgent first, at most `limit`.
+ * Queued renewals that wait at `now` although their certificate, which is in the range, has another issuer: the issuer
+ * is paused, a limit holds them back, or they were queued before `since`. Most urgent first, at most `limit`.
  */
 export async function listWaitingRenewals(
   reader: Reader,
@@ -83,7 +83,9 @@ export async function listWaitingRenewals(
     .execute();
 }
 
-/** How a renewal ended, and whether the attempt of its certificate before it, at the same issuer, met a limit as well. */
+/**
+ * How a renewal ended, and whether the attempt of its certificate before it, at the same issuer, met a limit as well.
+ */
 export type EndedRenewal = {
   readonly finished_at: number | null;
   readonly limited: 0 | 1;

@@ -55,8 +55,10 @@ type AccountContext = TimedContext & KeyringContext & LogContext & UseContext;
 export type RequestedAccount = Pick<AcmeCaller, 'account' | 'client' | 'actor'> & { readonly isNew: boolean };
 
 /**
- * The account with the key of the request, or a new one that its binding gives to a client. Throws `accountDoesNotExist` if only an
- * existing one is asked for, `malformed` without the consent to the terms of service, `externalAccountRequired` without a binding, and the problems of keys, bindings, clients and contacts. `admit` throws if the client may create no account now.
+ * The account with the key of the request, or a new one that its binding gives to a client. Throws
+ * `accountDoesNotExist` if only an existing one is asked for, `malformed` without the consent to the terms of service,
+ * `externalAccountRequired` without a binding, and the problems of keys, bindings, clients and contacts. `admit` throws
+ * if the client may create no account now.
  */
 export async function requestAccount(
   vault: AccountContext,

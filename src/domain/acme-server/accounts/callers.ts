@@ -58,7 +58,8 @@ export function findDirectoryIssuer({ db }: DatabaseContext, name: string): Prom
 
 /**
  * The account with this id that signed a request. Throws `accountDoesNotExist` for an unknown one, what
- * `AccountKeys.requireSignature` throws, and `unauthorized` for one that was deactivated or whose client may not use this directory.
+ * `AccountKeys.requireSignature` throws, and `unauthorized` for one that was deactivated or whose client may not use
+ * this directory.
  */
 export async function requireCaller(
   vault: CallerContext,
@@ -86,7 +87,10 @@ export function isUnmodified(
   return false;
 }
 
-/** The client of an account. Throws `unauthorized` if the account was deactivated, or if the client may not use this directory. */
+/**
+ * The client of an account. Throws `unauthorized` if the account was deactivated, or if the client may not use this
+ * directory.
+ */
 export async function requireClientOf(
   vault: CallerContext,
   request: SignedRequest,

@@ -5,7 +5,10 @@ import { AcmeProblem } from '../protocol/acme-problem.ts';
 const maxContacts = 10;
 const scheme = 'mailto:';
 
-/** The contacts as they are stored. Throws `unsupportedContact` for other URLs, and `invalidContact` for one that is no single address. */
+/**
+ * The contacts as they are stored. Throws `unsupportedContact` for other URLs, and `invalidContact` for one that is no
+ * single address.
+ */
 export function readContacts(contacts: readonly string[]): string[] {
   if (contacts.length > maxContacts) {
     throw new AcmeProblem('invalidContact', `An account has at most ${maxContacts} contacts.`);

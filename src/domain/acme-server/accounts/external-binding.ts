@@ -1,5 +1,6 @@
 /**
- * External account binding (RFC 8555 §7.3.4): a new account shows with the key of an ACME client that it belongs to that client.
+ * External account binding (RFC 8555 §7.3.4): a new account shows with the key of an ACME client that it belongs to
+ * that client.
  */
 import type { DatabaseContext, KeyringContext, LogContext } from '../../contexts.ts';
 import { type AcmeClient, findClientByKid } from '../clients/client-access.ts';

@@ -1,4 +1,6 @@
-/** Gives an account another key (RFC 8555 §7.3.5): the former key signs the request, the new one the message inside it. */
+/**
+ * Gives an account another key (RFC 8555 §7.3.5): the former key signs the request, the new one the message inside it.
+ */
 import { z } from 'zod';
 import { toJson } from '../../../base/json.ts';
 import { findClientAccountByKey } from '../../../db/tables/acme-server/acme-client-accounts.ts';

@@ -1,6 +1,6 @@
 /**
- * Revokes certificates of ACME clients (RFC 8555 §7.6): requested by an account of the client that ordered one, or with the key of the
- * certificate, also after its client is gone.
+ * Revokes certificates of ACME clients (RFC 8555 §7.6): requested by an account of the client that ordered one, or with
+ * the key of the certificate, also after its client is gone.
  */
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
@@ -33,7 +33,10 @@ type RevocationInput = z.infer<typeof revocationInput>;
 
 type RevocationContext = SecretsContext & LogContext & QueueContext & CaContext;
 
-/** Revokes a certificate of the caller's client. Throws `unauthorized` for others, `alreadyRevoked` and `badRevocationReason`. */
+/**
+ * Revokes a certificate of the caller's client. Throws `unauthorized` for others, `alreadyRevoked` and
+ * `badRevocationReason`.
+ */
 export async function revokeByAccount(
   vault: RevocationContext,
   { issuer, client, actor, nonce }: AcmeCaller,
@@ -46,7 +49,10 @@ export async function revokeByAccount(
   await revoke(vault, { ...found, actor, nonce, reason }, signal);
 }
 
-/** Revokes the certificate whose key signed the request. Throws like `revokeByAccount`, and what the signature is refused for. */
+/**
+ * Revokes the certificate whose key signed the request. Throws like `revokeByAccount`, and what the signature is
+ * refused for.
+ */
 export async function revokeByKey(
   vault: RevocationContext,
   keys: AccountKeys,

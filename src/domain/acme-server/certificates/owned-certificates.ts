@@ -1,5 +1,6 @@
 /**
- * Certificates that ACME clients own: one for each client, issuer and set of names, however often the client orders it. The client has the private key and renews; the vault stores what was issued.
+ * Certificates that ACME clients own: one for each client, issuer and set of names, however often the client orders it.
+ * The client has the private key and renews; the vault stores what was issued.
  */
 import { parseNewCertName } from '../../../base/cert-name.ts';
 import type { Identifier } from '../../../base/identifier.ts';
@@ -46,8 +47,8 @@ export type OwnedOrder = {
 export type OwnedVersion = { readonly certificate: CertificateRow; readonly version: CertificateVersionRow };
 
 /**
- * Stores what was issued for an order, in the caller's transaction: a new version of the client's certificate with these names, or its
- * first. Two orders of the same names end as two versions of one certificate.
+ * Stores what was issued for an order, in the caller's transaction: a new version of the client's certificate with
+ * these names, or its first. Two orders of the same names end as two versions of one certificate.
  */
 export async function storeIssued(
   vault: SealingContext,
@@ -73,7 +74,10 @@ export async function storeIssued(
   return { certificateId: id, version, name };
 }
 
-/** The client's certificate with the names of the order, which then has the settings of the order; created if there is none. */
+/**
+ * The client's certificate with the names of the order, which then has the settings of the order; created if there is
+ * none.
+ */
 export async function certificateFor(
   writer: Writer,
   {

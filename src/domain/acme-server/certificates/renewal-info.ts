@@ -1,6 +1,6 @@
 /**
- * When an ACME client is to renew a certificate (RFC 9773): a window before the expiry, the window of the CA where the vault ordered
- * it there, and at once where the certificate was revoked or its private CA was rotated.
+ * When an ACME client is to renew a certificate (RFC 9773): a window before the expiry, the window of the CA where the
+ * vault ordered it there, and at once where the certificate was revoked or its private CA was rotated.
  */
 import { X509Certificate } from 'node:crypto';
 import { day, hour, minute, second } from '../../../base/duration.ts';
@@ -28,7 +28,10 @@ export type RenewalAdvice = {
   readonly retryAfterMs: number;
 };
 
-/** How often clients ask (RFC 9773 §4.3.2): often enough to hear of a revocation, and a few times in the life of a short certificate. */
+/**
+ * How often clients ask (RFC 9773 §4.3.2): often enough to hear of a revocation, and a few times in the life of a short
+ * certificate.
+ */
 const maxBetween = 6 * hour;
 const leastBetween = minute;
 const asksPerLife = 50;
@@ -58,7 +61,8 @@ export type IdentifiedVersion = {
 };
 
 /**
- * The version that an identifier (RFC 9773 §4.1) means, if this issuer issued it. Throws `malformed` for what is no identifier.
+ * The version that an identifier (RFC 9773 §4.1) means, if this issuer issued it. Throws `malformed` for what is no
+ * identifier.
  */
 export async function identifiedVersion(
   reader: Reader,

@@ -21,9 +21,9 @@ import {
 import type { NamePattern } from './name-patterns.ts';
 
 /**
- * Changes some rights of a client with immediate effect, and returns whether any has another value now. The default rate of new
- * issuers applies where the client has none. Throws `acme_client_not_found`, `acme_client_inactive` for a revoked client, and what
- * `storeAcmeClientChange` throws.
+ * Changes some rights of a client with immediate effect, and returns whether any has another value now. The default
+ * rate of new issuers applies where the client has none. Throws `acme_client_not_found`, `acme_client_inactive` for a
+ * revoked client, and what `storeAcmeClientChange` throws.
  */
 export async function changeAcmeClient(
   vault: TimedContext,
@@ -44,10 +44,10 @@ export async function changeAcmeClient(
 }
 
 /**
- * Replaces the rights of a client in the caller's transaction; they apply to its next request. Returns whether any has another
- * value now; if not, nothing is written. Throws `acme_client_not_found`, `acme_client_exists` for a new name that another
- * client has, and `invalid_request` for unknown issuers and profiles, a new expiry in the past, and a client that was modified
- * outside the vault, because its key may belong to an attacker.
+ * Replaces the rights of a client in the caller's transaction; they apply to its next request. Returns whether any has
+ * another value now; if not, nothing is written. Throws `acme_client_not_found`, `acme_client_exists` for a new name
+ * that another client has, and `invalid_request` for unknown issuers and profiles, a new expiry in the past, and a
+ * client that was modified outside the vault, because its key may belong to an attacker.
  */
 export async function storeAcmeClientChange(
   { world }: WorldContext,

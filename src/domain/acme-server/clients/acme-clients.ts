@@ -1,6 +1,6 @@
 /**
- * Creates, rotates, revokes and deletes ACME clients: the programs that may order certificates from the vault. Every change
- * shares a transaction with its audit event.
+ * Creates, rotates, revokes and deletes ACME clients: the programs that may order certificates from the vault. Every
+ * change shares a transaction with its audit event.
  */
 import { toJson } from '../../../base/json.ts';
 import { Problem } from '../../../base/problem.ts';
@@ -26,8 +26,8 @@ import { type AcmeClientKey, createAcmeClientKey, storeAcmeClientKey } from './a
 import { type AcmeClientState, acmeClientState, requireAcmeClient } from './acme-client-views.ts';
 
 /**
- * New orders per hour of a client that may use a public CA, unless its creator says otherwise: half of what Let's Encrypt
- * permits an account, so that a client in a loop leaves some for the others.
+ * New orders per hour of a client that may use a public CA, unless its creator says otherwise: half of what Let's
+ * Encrypt permits an account, so that a client in a loop leaves some for the others.
  */
 export const gatewayRate = 50;
 
@@ -35,8 +35,8 @@ export const gatewayRate = 50;
 export type AcmeClientRights = CreateAcmeClientInput & { readonly rate: number | null };
 
 /**
- * Creates a client and returns its key, which cannot be shown again. Throws `acme_client_exists` for a name that is taken, and
- * `invalid_request` for an expiry in the past and for issuers and profiles that do not exist.
+ * Creates a client and returns its key, which cannot be shown again. Throws `acme_client_exists` for a name that is
+ * taken, and `invalid_request` for an expiry in the past and for issuers and profiles that do not exist.
  */
 export async function createAcmeClient(
   vault: SecretsContext,
@@ -116,8 +116,8 @@ export function shownRights({ expires_at, ...rights }: AcmeClientRights) {
 }
 
 /**
- * Throws `invalid_request` for a name that looks like another, and `acme_client_exists` if a client has a name that reads the same;
- * that of the client `own` may. Call it in the transaction that writes the name.
+ * Throws `invalid_request` for a name that looks like another, and `acme_client_exists` if a client has a name that
+ * reads the same; that of the client `own` may. Call it in the transaction that writes the name.
  */
 export async function refuseTakenClientName(reader: Reader, name: string, own?: number): Promise<void> {
   refuseUnfitName(name);
@@ -136,7 +136,8 @@ export async function refuseTakenClientName(reader: Reader, name: string, own?: 
 
 /**
  * Gives a client a new key at once; only new accounts need it. Accounts of before keep working. Throws
- * `acme_client_not_found`, `acme_client_inactive`, and `invalid_request` for a client that was modified outside the vault.
+ * `acme_client_not_found`, `acme_client_inactive`, and `invalid_request` for a client that was modified outside the
+ * vault.
  */
 export async function rotateAcmeClient(
   vault: SecretsContext,
@@ -157,7 +158,10 @@ export async function rotateAcmeClient(
   });
 }
 
-/** Revokes a client and its accounts with immediate effect. Revoking it again does nothing. Throws `acme_client_not_found`. */
+/**
+ * Revokes a client and its accounts with immediate effect. Revoking it again does nothing. Throws
+ * `acme_client_not_found`.
+ */
 export async function revokeAcmeClient(vault: TimedContext, actor: Actor, id: number): Promise<void> {
   await vault.db.write((writer) => storeClientRevocation(vault, writer, actor, id));
 }

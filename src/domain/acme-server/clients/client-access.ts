@@ -125,8 +125,8 @@ function isFromNetworks({ networks }: AcmeClient, ip: string | undefined): boole
 }
 
 /**
- * Why the client may not order these names, with a subproblem for each that none of its patterns permits, or not with this
- * profile (`issuer/profile`); undefined if it may.
+ * Why the client may not order these names, with a subproblem for each that none of its patterns permits, or not with
+ * this profile (`issuer/profile`); undefined if it may.
  */
 export function refusalOfNames(
   client: AcmeClient,
@@ -143,8 +143,8 @@ export function refusalOfNames(
 }
 
 /**
- * The profile that an order gets: the one it names, or the only one of this issuer that the client is confined to. Throws
- * `invalidProfile` for a profile that the client may not use, and where several are left to choose from or none.
+ * The profile that an order gets: the one it names, or the only one of this issuer that the client is confined to.
+ * Throws `invalidProfile` for a profile that the client may not use, and where several are left to choose from or none.
  */
 export function profileForOrder(
   client: AcmeClient,

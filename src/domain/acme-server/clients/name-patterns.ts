@@ -1,6 +1,7 @@
 /**
- * Which names an ACME client may order: a DNS name, `*.` and a name for every name below it, the wildcard included, `*` for
- * every DNS name, or an IP address or network for addresses (RFC 8738). An address never falls under a pattern of names.
+ * Which names an ACME client may order: a DNS name, `*.` and a name for every name below it, the wildcard included, `*`
+ * for every DNS name, or an IP address or network for addresses (RFC 8738). An address never falls under a pattern of
+ * names.
  */
 import { type Identifier, isAddress, parseIdentifier } from '../../../base/identifier.ts';
 import { type IpNetwork, isInside, parseIpAddress, parseIpNetwork } from '../../../net/ip-network.ts';
@@ -17,7 +18,9 @@ export const namePatternRule =
 /** Every pattern matches it; as JSON Schema says it, for generated clients. */
 export const namePatternPattern = '^(\\*|(\\*\\.)?[^\\x00-,;-@\\[-`{-\\x7f]+)$';
 
-/** The pattern in its normal form, or what is wrong with the text, as the end of a sentence that begins with the text. */
+/**
+ * The pattern in its normal form, or what is wrong with the text, as the end of a sentence that begins with the text.
+ */
 export function parseNamePattern(text: string): { pattern: NamePattern } | { refusal: string } {
   const written = text.trim();
   const network = parseIpNetwork(written);

@@ -1,6 +1,6 @@
 /**
- * Authorizations (RFC 8555 §7.1.4) as orders store them: one for each identifier, with its challenges. They are valid at once for a
- * client whose binding is the proof.
+ * Authorizations (RFC 8555 §7.1.4) as orders store them: one for each identifier, with its challenges. They are valid
+ * at once for a client whose binding is the proof.
  */
 
 import type { ChallengeType } from '../../../base/challenge-type.ts';
@@ -24,7 +24,10 @@ export type StoredAuthorization = OrderAuthorization;
 
 const tokenSize = 32;
 
-/** The authorizations of a new order. Throws `rejectedIdentifier` for names that no challenge of the client can validate. */
+/**
+ * The authorizations of a new order. Throws `rejectedIdentifier` for names that no challenge of the client can
+ * validate.
+ */
 export function newAuthorizations(
   { world }: WorldContext,
   client: AcmeClient,
@@ -56,7 +59,10 @@ export function newAuthorizations(
   });
 }
 
-/** The challenges that can validate an identifier: a wildcard is only in DNS (RFC 8555 §8.3), and an address never is (RFC 8738 §4). */
+/**
+ * The challenges that can validate an identifier: a wildcard is only in DNS (RFC 8555 §8.3), and an address never is
+ * (RFC 8738 §4).
+ */
 function challengesFor({ validation }: AcmeClient, identifier: Identifier): ChallengeType[] {
   if (identifier.startsWith('*.')) return validation.filter((type) => type === 'dns-01');
   if (isAddress(identifier)) return validation.filter((type) => type !== 'dns-01');

@@ -8,8 +8,8 @@ import { ownedCertificate } from '../certificates/owned-certificates.ts';
 import { nothingHere } from './orders.ts';
 
 /**
- * The certificate in PEM with each chain that leads to a trusted root, the usual one first, for any account of the client that
- * ordered it at this issuer. Throws the same for others as for one that does not exist.
+ * The certificate in PEM with each chain that leads to a trusted root, the usual one first, for any account of the
+ * client that ordered it at this issuer. Throws the same for others as for one that does not exist.
  */
 export async function downloadedChains(
   { db }: DatabaseContext,
@@ -26,8 +26,8 @@ export async function downloadedChains(
 }
 
 /**
- * The chain (PEM) up to the first certificate that links the root of the CA to its former one, for clients that trust the new root;
- * undefined if there is no such link.
+ * The chain (PEM) up to the first certificate that links the root of the CA to its former one, for clients that trust
+ * the new root; undefined if there is no such link.
  */
 async function withoutLink(reader: Reader, issuerId: number, chain: string): Promise<string | undefined> {
   const blocks = chain.split(/(?<=-----END CERTIFICATE-----\n)/).filter((block) => block !== '');

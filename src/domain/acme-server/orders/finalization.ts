@@ -18,8 +18,9 @@ export const finalizeInput = z.object({ csr: z.string() });
 type FinalizeContext = IssuanceContext & TurnsContext & GatewayContext;
 
 /**
- * Finalizes an order of the caller and returns it as it is afterwards. One that is finalized already is returned as it is, so that a
- * client may repeat its request. Throws `orderNotReady`, `badCSR`, `badPublicKey`, and what the CA refuses.
+ * Finalizes an order of the caller and returns it as it is afterwards. One that is finalized already is returned as it
+ * is, so that a client may repeat its request. Throws `orderNotReady`, `badCSR`, `badPublicKey`, and what the CA
+ * refuses.
  */
 export async function finalizeOrder(
   vault: FinalizeContext,

@@ -1,6 +1,6 @@
 /**
- * Orders at the directory of an ACME issuer: the vault orders the certificate at that CA, with the CSR of the client, by a renewal of
- * the client's certificate. So a crash resumes the same order, and the limits of the CA count for all.
+ * Orders at the directory of an ACME issuer: the vault orders the certificate at that CA, with the CSR of the client,
+ * by a renewal of the client's certificate. So a crash resumes the same order, and the limits of the CA count for all.
  */
 import { hour, minute, second } from '../../../base/duration.ts';
 import type { Identifier } from '../../../base/identifier.ts';
@@ -47,8 +47,8 @@ export function isGateway({ type }: Pick<IssuerRow, 'type'>): boolean {
 }
 
 /**
- * Throws what speaks against an order before the CA is asked: `malformed` for dates, which no CA promises, `rejectedIdentifier` for a
- * wildcard that the vault cannot validate, and `rateLimited`.
+ * Throws what speaks against an order before the CA is asked: `malformed` for dates, which no CA promises,
+ * `rejectedIdentifier` for a wildcard that the vault cannot validate, and `rateLimited`.
  */
 export async function refuseGatewayOrder(
   vault: GatewayContext,
@@ -120,8 +120,9 @@ function afterFailures({ failed_attempts: failures, last_attempt_at: last }: Cer
 }
 
 /**
- * Has the certificate of an order that is ready ordered at the CA, and returns the order: `processing`. An order with the same CSR and
- * profile as one that is under way joins it. Throws `rateLimited` while another order for the same names is under way.
+ * Has the certificate of an order that is ready ordered at the CA, and returns the order: `processing`. An order with
+ * the same CSR and profile as one that is under way joins it. Throws `rateLimited` while another order for the same
+ * names is under way.
  */
 export async function orderUpstream(
   vault: GatewayContext,
@@ -156,7 +157,9 @@ export async function orderUpstream(
   return stored;
 }
 
-/** Throws `rateLimited` if the vault orders a certificate for the same names already, unless it is for the same request. */
+/**
+ * Throws `rateLimited` if the vault orders a certificate for the same names already, unless it is for the same request.
+ */
 async function refuseTwin(
   reader: Reader,
   issuer: IssuerRow,
@@ -197,7 +200,10 @@ export async function settledOrder(
   return { ...order, status: 'invalid', error: toJson(problemOfChange(reason)) };
 }
 
-/** When to look at an order again that is processing, in milliseconds: soon at first, and later where the CA makes the vault wait. */
+/**
+ * When to look at an order again that is processing, in milliseconds: soon at first, and later where the CA makes the
+ * vault wait.
+ */
 export async function pauseOf(
   { db, world }: TimedContext,
   { renewal_id: id }: AcmeClientOrderRow,

@@ -12,8 +12,8 @@ const namesAtOnce = 10;
 const limit = 15 * second;
 
 /**
- * Throws AcmeProblem (`caa` or `dns`) with a subproblem for each name that this CA may not issue for. Nothing is looked up unless a
- * setting names this CA.
+ * Throws AcmeProblem (`caa` or `dns`) with a subproblem for each name that this CA may not issue for. Nothing is looked
+ * up unless a setting names this CA.
  */
 export async function requireCaa(
   context: ValidationContext,

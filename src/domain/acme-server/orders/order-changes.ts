@@ -28,7 +28,9 @@ export function requireChallenge({ challenges }: StoredAuthorization, type: stri
   return found;
 }
 
-/** Gives up an authorization (RFC 8555 §7.5.2), and with it an order that is not finalized. Returns the authorization. */
+/**
+ * Gives up an authorization (RFC 8555 §7.5.2), and with it an order that is not finalized. Returns the authorization.
+ */
 export async function deactivateAuthorization(
   vault: TimedContext,
   { nonce }: AcmeCaller,

@@ -11,8 +11,8 @@ export const identifierInput = z.object({ type: z.string().max(50), value: z.str
 export type WrittenIdentifier = z.infer<typeof identifierInput>;
 
 /**
- * Each name and address once, in the order of the request. Throws `unsupportedIdentifier` and `malformed`, with a subproblem for each
- * that is wrong.
+ * Each name and address once, in the order of the request. Throws `unsupportedIdentifier` and `malformed`, with a
+ * subproblem for each that is wrong.
  */
 export function readIdentifiers(written: readonly WrittenIdentifier[]): Identifier[] {
   const read = written.map((one) => ({ one, identifier: readIdentifier(one) }));

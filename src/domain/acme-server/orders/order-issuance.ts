@@ -1,4 +1,7 @@
-/** Issues the certificate of a finalized order. It leaves the vault only once it is stored together with its audit event. */
+/**
+ * Issues the certificate of a finalized order. It leaves the vault only once it is stored together with its audit
+ * event.
+ */
 import { OperatorError } from '../../../base/operator-error.ts';
 import { StorageError } from '../../../base/storage-error.ts';
 import type { SigningRequest } from '../../../crypto/x509/signing-request.ts';
@@ -29,8 +32,9 @@ export type FinalizedOrder = {
 };
 
 /**
- * Issues the certificate of an order that is ready, and returns the order as it is afterwards: `valid`. If the process ends before
- * that is stored, the order is still ready and the client finalizes it again. Throws what the CA refuses, as AcmeProblem.
+ * Issues the certificate of an order that is ready, and returns the order as it is afterwards: `valid`. If the process
+ * ends before that is stored, the order is still ready and the client finalizes it again. Throws what the CA refuses,
+ * as AcmeProblem.
  */
 export async function issueOrder(
   vault: IssuanceContext,

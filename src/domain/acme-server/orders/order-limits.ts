@@ -10,7 +10,9 @@ export const maxOpenOrders = 1000;
 
 const pauseWithOpenOrders = hour;
 
-/** Throws `rateLimited` with the time to wait if the client has ordered as often as it may, or has too many open orders. */
+/**
+ * Throws `rateLimited` with the time to wait if the client has ordered as often as it may, or has too many open orders.
+ */
 export async function refuseTooMany(
   { db, world }: TimedContext,
   { id, name, rate }: AcmeClient,

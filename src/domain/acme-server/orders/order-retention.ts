@@ -1,4 +1,6 @@
-/** How long orders and used nonces are kept: what has expired goes in short transactions, between which others write. */
+/**
+ * How long orders and used nonces are kept: what has expired goes in short transactions, between which others write.
+ */
 import { day, minute } from '../../../base/duration.ts';
 import type { Reader, Writer } from '../../../db/database.ts';
 import { deleteClientOrders, firstOrderExpiry } from '../../../db/tables/acme-server/acme-client-orders.ts';

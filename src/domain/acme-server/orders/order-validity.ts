@@ -1,4 +1,7 @@
-/** When the certificate of an order should be valid (RFC 8555 §7.4): the dates that the client asks for, within what the issuer permits. */
+/**
+ * When the certificate of an order should be valid (RFC 8555 §7.4): the dates that the client asks for, within what the
+ * issuer permits.
+ */
 import { formatLifetime, minute } from '../../../base/duration.ts';
 import { formatTimestamp, parseTimestamp } from '../../../base/timestamp.ts';
 import { AcmeProblem } from '../protocol/acme-problem.ts';
@@ -9,7 +12,10 @@ export type OrderValidity = { readonly notBefore: number | undefined; readonly n
 /** How long before now a certificate may start, for clients whose clock is behind. */
 const maxPast = 5 * minute;
 
-/** Reads the dates. Throws `malformed` for others than an issuer permits whose certificates live for at most `longest` milliseconds. */
+/**
+ * Reads the dates. Throws `malformed` for others than an issuer permits whose certificates live for at most `longest`
+ * milliseconds.
+ */
 export function readValidity(
   written: { readonly notBefore?: string | undefined; readonly notAfter?: string | undefined },
   longest: number,

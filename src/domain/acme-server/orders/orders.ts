@@ -32,8 +32,9 @@ export const newOrderInput = z.object({
 });
 
 /**
- * Creates an order. It is ready at once if the binding of the client validates its names. Throws the problems of identifiers, dates,
- * profiles, limits and replaced certificates, and `rejectedIdentifier` for names that the client may not order.
+ * Creates an order. It is ready at once if the binding of the client validates its names. Throws the problems of
+ * identifiers, dates, profiles, limits and replaced certificates, and `rejectedIdentifier` for names that the client
+ * may not order.
  */
 export async function createOrder(
   vault: GatewayContext,

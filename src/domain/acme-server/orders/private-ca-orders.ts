@@ -11,8 +11,8 @@ import { requireProfile } from '../../private-ca/profile-settings.ts';
 import { AcmeProblem, type AcmeProblemType } from '../protocol/acme-problem.ts';
 
 /**
- * How long a certificate with these names may be valid, in milliseconds. Throws `invalidProfile` for an unknown profile, and
- * `rejectedIdentifier` for names that the CA or the profile does not permit.
+ * How long a certificate with these names may be valid, in milliseconds. Throws `invalidProfile` for an unknown
+ * profile, and `rejectedIdentifier` for names that the CA or the profile does not permit.
  */
 export async function longestLifetime(
   reader: Reader,

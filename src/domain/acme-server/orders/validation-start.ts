@@ -1,6 +1,7 @@
 /**
- * Starts the validation of names that the binding of the client does not validate, and stores what comes of it (RFC 8555 §7.1.6,
- * §7.5.1). Whichever process is asked validates, in the background. If it is killed, the next one that the client asks validates again.
+ * Starts the validation of names that the binding of the client does not validate, and stores what comes of it (RFC
+ * 8555 §7.1.6, §7.5.1). Whichever process is asked validates, in the background. If it is killed, the next one that the
+ * client asks validates again.
  */
 import { second } from '../../../base/duration.ts';
 import { type Json, parseJson, toJson } from '../../../base/json.ts';
@@ -50,8 +51,9 @@ type Place = Pick<StartedValidation, 'position'> & { readonly orderId: number; r
 const claim = 30 * second;
 
 /**
- * Starts a validation, and returns the challenge as it is afterwards. One that is not pending is returned as it is. Throws
- * `rateLimited` while there are too many, and `malformed` if the order or the authorization is not pending any more.
+ * Starts a validation, and returns the challenge as it is afterwards. One that is not pending is returned as it is.
+ * Throws `rateLimited` while there are too many, and `malformed` if the order or the authorization is not pending any
+ * more.
  */
 export async function startValidation(
   vault: ValidatingContext,

@@ -1,4 +1,7 @@
-/** The keys of accounts: which are accepted, their thumbprints (RFC 7638), and those that requests are verified with at present. */
+/**
+ * The keys of accounts: which are accepted, their thumbprints (RFC 7638), and those that requests are verified with at
+ * present.
+ */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
@@ -31,7 +34,10 @@ const anyKey = z.object({ kty: z.string(), crv: z.string().optional() });
 const point = z.object({ x: z.string(), y: z.string() });
 const rsa = z.object({ n: z.string(), e: z.string() });
 
-/** The key in a JWK (RFC 7517). Throws `malformed` for what is none or is private, and `badPublicKey` for another type of key. */
+/**
+ * The key in a JWK (RFC 7517). Throws `malformed` for what is none or is private, and `badPublicKey` for another type
+ * of key.
+ */
 export function readAccountKey(jwk: unknown): AccountKey {
   const { data } = anyKey.safeParse(jwk);
   if (data === undefined)
@@ -119,13 +125,15 @@ const verifications: Readonly<
 
 const verifyOnThread = promisify(verify);
 
-/** Verifies messages with account keys; keeps those that were used last, because opening one takes as long as verifying. */
+/**
+ * Verifies messages with account keys; keeps those that were used last, because opening one takes as long as verifying.
+ */
 export class AccountKeys {
   readonly #opened = new LRUCache<string, KeyObject>({ max: maxKeys });
 
   /**
-   * Throws `badSignatureAlgorithm` if the algorithm of the message is not that of the key, `badPublicKey` for a point that is not on
-   * its curve, and `malformed` if another key signed the message.
+   * Throws `badSignatureAlgorithm` if the algorithm of the message is not that of the key, `badPublicKey` for a point
+   * that is not on its curve, and `malformed` if another key signed the message.
    */
   async requireSignature(message: SignedMessage, key: AccountKey): Promise<void> {
     const { alg } = message.header;

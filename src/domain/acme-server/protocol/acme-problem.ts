@@ -1,4 +1,7 @@
-/** What an ACME client is told when the server refuses a request (RFC 8555 §6.7). Requests are answered with it in one place. */
+/**
+ * What an ACME client is told when the server refuses a request (RFC 8555 §6.7). Requests are answered with it in one
+ * place.
+ */
 
 /** Types of problems, without `urn:ietf:params:acme:error:`, and the HTTP status of each. */
 export const acmeProblemStatuses = {

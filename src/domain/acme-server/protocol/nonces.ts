@@ -1,7 +1,7 @@
 /**
- * Nonces of requests (RFC 8555 §6.5). They are not stored when they are issued: a code in each proves to every process of the vault
- * that one of them issued it, and when. Each process refuses those that it saw before; a request that changes something also stores
- * its nonce with the change, so that no other process accepts it again.
+ * Nonces of requests (RFC 8555 §6.5). They are not stored when they are issued: a code in each proves to every process
+ * of the vault that one of them issued it, and when. Each process refuses those that it saw before; a request that
+ * changes something also stores its nonce with the change, so that no other process accepts it again.
  */
 import { minute, second } from '../../../base/duration.ts';
 import { requireIntegrity } from '../../../base/integrity.ts';
@@ -52,8 +52,8 @@ export class Nonces {
   }
 
   /**
-   * Accepts a nonce once. Throws `malformed` for text that is not base64url, and `badNonce` for one that is missing, was not issued
-   * by this vault, has expired, or was used before.
+   * Accepts a nonce once. Throws `malformed` for text that is not base64url, and `badNonce` for one that is missing,
+   * was not issued by this vault, has expired, or was used before.
    */
   use(text: string | undefined): UsedNonce {
     if (text === undefined) throw badNonce('The request has no nonce.');
@@ -92,7 +92,10 @@ export class Nonces {
   }
 }
 
-/** Stores the nonce of a request in the transaction of what it changes. Throws `badNonce` if another process did so before. */
+/**
+ * Stores the nonce of a request in the transaction of what it changes. Throws `badNonce` if another process did so
+ * before.
+ */
 export async function storeNonce(writer: Writer, { nonce, expiresAt }: UsedNonce): Promise<void> {
   if (!(await insertNonce(writer, nonce, expiresAt))) throw usedBefore();
 }

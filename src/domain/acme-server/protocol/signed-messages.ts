@@ -1,6 +1,6 @@
 /**
- * Messages signed as JSON Web Signatures (RFC 7515) in the form that ACME takes: flattened JSON with protected headers only
- * (RFC 8555 §6.2). They are requests, and what requests contain: bindings to an ACME client and key changes.
+ * Messages signed as JSON Web Signatures (RFC 7515) in the form that ACME takes: flattened JSON with protected headers
+ * only (RFC 8555 §6.2). They are requests, and what requests contain: bindings to an ACME client and key changes.
  */
 import { z } from 'zod';
 import { AcmeProblem } from './acme-problem.ts';
@@ -31,7 +31,9 @@ const protectedHeader = z.object({
   jwk: z.unknown().optional(),
 });
 
-/** Members that would make another kind of message of it: the general form, headers without a signature (RFC 7515 §7.2). */
+/**
+ * Members that would make another kind of message of it: the general form, headers without a signature (RFC 7515 §7.2).
+ */
 const unwanted = ['signatures', 'header'];
 /** Extensions that change how a message is read (RFC 7797, RFC 7515 §4.1.11), and keys that are elsewhere. */
 const unwantedHeaders = ['crit', 'b64', 'jku', 'x5u', 'x5c'];

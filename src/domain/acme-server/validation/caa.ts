@@ -1,6 +1,6 @@
 /**
- * CAA records (RFC 8659), with the parameters of RFC 8657. They are checked only where a setting names this CA: a private CA
- * usually has no name that zones could use.
+ * CAA records (RFC 8659), with the parameters of RFC 8657. They are checked only where a setting names this CA: a
+ * private CA usually has no name that zones could use.
  */
 import { isIP } from 'node:net';
 import { shortened } from '../../../base/printable-text.ts';

@@ -2,7 +2,9 @@
 import { DnsProviderError } from '../../../dns/dns-provider.ts';
 import { AcmeProblem } from '../protocol/acme-problem.ts';
 
-/** The result of a query. Throws AcmeProblem for a failed query, and the reason of the signal if that is aborted first. */
+/**
+ * The result of a query. Throws AcmeProblem for a failed query, and the reason of the signal if that is aborted first.
+ */
 export async function lookedUp<T>(query: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);

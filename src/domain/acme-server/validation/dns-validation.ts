@@ -28,7 +28,9 @@ export async function validateDns(
   );
 }
 
-/** The TXT records of a name. A resolver follows aliases itself; the servers of a zone leave those to other zones alone. */
+/**
+ * The TXT records of a name. A resolver follows aliases itself; the servers of a zone leave those to other zones alone.
+ */
 async function textsOf(
   { validation: { resolver } }: ValidationContext,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Connects to a host for validation. A name is resolved once; of its permitted addresses the first IPv6 address is tried, and
- * after it, if nothing accepts the connection there, the first IPv4 address.
+ * Connects to a host for validation. A name is resolved once; of its permitted addresses the first IPv6 address is
+ * tried, and after it, if nothing accepts the connection there, the first IPv4 address.
  */
 import { isIP } from 'node:net';
 import { type ValidationAddress, ValidationFailure } from '../../../net/validation-connection.ts';
@@ -20,8 +20,8 @@ export class Unfinished extends Error {
 const problemTypes = { connect: 'connection', tls: 'tls', answer: 'connection' } as const;
 
 /**
- * Runs `exchange` with an address of the host. `what` names what is asked for, such as a URL. Throws AcmeProblem that says
- * what was tried and what came.
+ * Runs `exchange` with an address of the host. `what` names what is asked for, such as a URL. Throws AcmeProblem that
+ * says what was tried and what came.
  */
 export async function reach<T>(
   { validation }: ValidationContext,

@@ -1,4 +1,6 @@
-/** Validates one challenge of an ACME client: the vault connects to the client's server or asks the DNS, as a CA does. */
+/**
+ * Validates one challenge of an ACME client: the vault connects to the client's server or asks the DNS, as a CA does.
+ */
 import { withDeadline } from '../../../base/deadline.ts';
 import { second } from '../../../base/duration.ts';
 import { AcmeProblem } from '../protocol/acme-problem.ts';

@@ -1,6 +1,7 @@
 /**
- * The validations that run in this process, with limits: a client in a loop, or with slow servers, takes nothing from others.
- * They end with the process; a challenge whose validation did not finish is validated again when its client asks for it.
+ * The validations that run in this process, with limits: a client in a loop, or with slow servers, takes nothing from
+ * others. They end with the process; a challenge whose validation did not finish is validated again when its client
+ * asks for it.
  */
 import { second } from '../../../base/duration.ts';
 import { KeyedMutex, TurnAborted } from '../../../base/keyed-mutex.ts';
@@ -40,8 +41,8 @@ export class Validations {
   }
 
   /**
-   * Runs `work` in the background as soon as its turn has come, unless one with this key runs already. `work` must not reject
-   * except when its signal is aborted, which happens when the process stops.
+   * Runs `work` in the background as soon as its turn has come, unless one with this key runs already. `work` must not
+   * reject except when its signal is aborted, which happens when the process stops.
    */
   begin(key: string, clientId: number, work: (signal: AbortSignal) => Promise<void>): void {
     if (this.isRunning(key) || this.#stop.signal.aborted) return;

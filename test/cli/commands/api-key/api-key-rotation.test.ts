@@ -1,4 +1,7 @@
-/** `vault api-key rotate`: what is printed where, what a running server says at once, and that backups keep both secrets. */
+/**
+ * `vault api-key rotate`: what is printed where, what a running server says at once, and that backups keep both
+ * secrets.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** `vault api-key update`: each option changes one thing, every worker of a running server knows at the next request. */
+/**
+ * `vault api-key update`: each option changes one thing, every worker of a running server knows at the next request.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Control characters that a caller puts into the path of a request: no form of the audit log passes them to a terminal. */
+/**
+ * Control characters that a caller puts into the path of a request: no form of the audit log passes them to a terminal.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

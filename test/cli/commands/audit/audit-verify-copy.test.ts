@@ -1,4 +1,6 @@
-/** `vault audit verify --file`: exports and audit files verify without the vault, and what was changed in them shows. */
+/**
+ * `vault audit verify --file`: exports and audit files verify without the vault, and what was changed in them shows.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,6 @@
-/** The files of new API keys' secrets, where two runs of `vault apply` come together: neither takes the other's away. */
+/**
+ * The files of new API keys' secrets, where two runs of `vault apply` come together: neither takes the other's away.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** Backups that cannot be finished: a full disk, a kill at any moment. What has the name is whole, or nothing has it. */
+/**
+ * Backups that cannot be finished: a full disk, a kill at any moment. What has the name is whole, or nothing has it.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
@@ -10,7 +12,9 @@ import { commandLine } from '../../../harness/processes/command-line.ts';
 import { fromSource, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
-/** In a namespace where $DIR is a file system with room for less than a backup: a backup there, and a restore to there. */
+/**
+ * In a namespace where $DIR is a file system with room for less than a backup: a backup there, and a restore to there.
+ */
 const script = `
   mount -t tmpfs -o size=100k,mode=700 tmpfs "$DIR" || exit 99
   "$NODE" "$MAIN" backup --data-dir "$DATA" "$DIR/x.backup"; echo "backup $?" >&3

@@ -1,4 +1,7 @@
-/** `vault restore` of a backup that someone without the key forged: nothing of it is printed, although its checksum fits. */
+/**
+ * `vault restore` of a backup that someone without the key forged: nothing of it is printed, although its checksum
+ * fits.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

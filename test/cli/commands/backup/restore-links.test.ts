@@ -1,4 +1,6 @@
-/** `vault restore` where database and master key are symbolic links: both stay on the disks that were chosen for them. */
+/**
+ * `vault restore` where database and master key are symbolic links: both stay on the disks that were chosen for them.
+ */
 import assert from 'node:assert/strict';
 import {
   existsSync,

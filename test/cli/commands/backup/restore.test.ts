@@ -1,4 +1,7 @@
-/** `vault restore`: what was backed up serves again, elsewhere or in place, and nothing is touched before all is checked. */
+/**
+ * `vault restore`: what was backed up serves again, elsewhere or in place, and nothing is touched before all is
+ * checked.
+ */
 import assert from 'node:assert/strict';
 import {
   chmodSync,

@@ -1,4 +1,7 @@
-/** `vault ca csr` and `vault ca import`: what they say, the files they write, and that a running server issues under the company's root. */
+/**
+ * `vault ca csr` and `vault ca import`: what they say, the files they write, and that a running server issues under the
+ * company's root.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** `vault certificate export`: the files of a version for programs on the vault's own machine, recorded like downloads. */
+/**
+ * `vault certificate export`: the files of a version for programs on the vault's own machine, recorded like downloads.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import {

@@ -1,4 +1,6 @@
-/** `vault certificate import`: every way to hand files over, what is said about them, and refusals that store nothing. */
+/**
+ * `vault certificate import`: every way to hand files over, what is said about them, and refusals that store nothing.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

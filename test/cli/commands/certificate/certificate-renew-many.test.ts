@@ -1,4 +1,7 @@
-/** `vault certificate renew --all` and with filters: spread over time, confirmed on a terminal, and carried out by a server. */
+/**
+ * `vault certificate renew --all` and with filters: spread over time, confirmed on a terminal, and carried out by a
+ * server.
+ */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import {

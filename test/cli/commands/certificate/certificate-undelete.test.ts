@@ -1,4 +1,6 @@
-/** `vault certificate delete`, `undelete` and `purge`: what is deleted is gone for everyone, until it is restored whole. */
+/**
+ * `vault certificate delete`, `undelete` and `purge`: what is deleted is gone for everyone, until it is restored whole.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

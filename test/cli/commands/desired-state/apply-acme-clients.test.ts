@@ -1,4 +1,7 @@
-/** ACME clients in the document of `vault apply`: what is refused, what is created, changed and revoked, and what is exported. */
+/**
+ * ACME clients in the document of `vault apply`: what is refused, what is created, changed and revoked, and what is
+ * exported.
+ */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { type CommandLine, commandLine } from '../../../harness/processes/command-line.ts';

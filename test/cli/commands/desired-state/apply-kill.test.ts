@@ -1,4 +1,6 @@
-/** `vault apply` killed at any moment: all of its changes are there afterwards or none, and no secret of a key is lost. */
+/**
+ * `vault apply` killed at any moment: all of its changes are there afterwards or none, and no secret of a key is lost.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Private CAs in the document of `vault apply`: created, confined, exported, and never left with names that they cannot renew. */
+/**
+ * Private CAs in the document of `vault apply`: created, confined, exported, and never left with names that they cannot
+ * renew.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';

@@ -1,4 +1,6 @@
-/** `vault apply`: what is shown, made, changed and removed, that a second run does nothing, and that no secret is said. */
+/**
+ * `vault apply`: what is shown, made, changed and removed, that a second run does nothing, and that no secret is said.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** `vault doctor` as a person runs it: on vaults that are well, that are ill in one way each, and that cannot be opened. */
+/**
+ * `vault doctor` as a person runs it: on vaults that are well, that are ill in one way each, and that cannot be opened.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {

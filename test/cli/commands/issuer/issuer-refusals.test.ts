@@ -1,4 +1,7 @@
-/** `vault issuer add` when the CA is unreachable or has other requirements: each message says what to do, and nothing is added. */
+/**
+ * `vault issuer add` when the CA is unreachable or has other requirements: each message says what to do, and nothing is
+ * added.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

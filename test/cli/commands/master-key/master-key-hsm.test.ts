@@ -1,4 +1,7 @@
-/** The recipe of docs/how-to/master-key-stores.md for PKCS#11, with SoftHSM as the token: its RSA key alone opens the master key. */
+/**
+ * The recipe of docs/how-to/master-key-stores.md for PKCS#11, with SoftHSM as the token: its RSA key alone opens the
+ * master key.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

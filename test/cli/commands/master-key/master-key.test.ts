@@ -1,4 +1,7 @@
-/** `vault master-key …` as people use it: looking, rotating under a running server, a passphrase on the file, credentials. */
+/**
+ * `vault master-key …` as people use it: looking, rotating under a running server, a passphrase on the file,
+ * credentials.
+ */
 import assert from 'node:assert/strict';
 import {
   chmodSync,

@@ -1,4 +1,7 @@
-/** `vault notification …`: what is added, tried, changed and removed, and that no secret is shown or stored in the clear. */
+/**
+ * `vault notification …`: what is added, tried, changed and removed, and that no secret is shown or stored in the
+ * clear.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The schema on a server is that of SQLite: the same tables, columns, keys, indexes and constraints, in two lines of migrations. */
+/**
+ * The schema on a server is that of SQLite: the same tables, columns, keys, indexes and constraints, in two lines of
+ * migrations.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

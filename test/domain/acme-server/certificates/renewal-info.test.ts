@@ -1,4 +1,6 @@
-/** When ACME clients are to renew: before the expiry, at once after a revocation, and soon after a rotation of the CA. */
+/**
+ * When ACME clients are to renew: before the expiry, at once after a revocation, and soon after a rotation of the CA.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { renewalInfoId } from '../../../../src/acme/renewal-info.ts';

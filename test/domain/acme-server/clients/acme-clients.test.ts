@@ -1,4 +1,7 @@
-/** ACME clients: what is refused and why, what is kept and shown, and that every change has its audit event or did not happen. */
+/**
+ * ACME clients: what is refused and why, what is kept and shown, and that every change has its audit event or did not
+ * happen.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day } from '../../../../src/base/duration.ts';

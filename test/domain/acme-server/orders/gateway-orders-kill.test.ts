@@ -1,6 +1,6 @@
 /**
- * The gateway as the executable with a real CA, Pebble with its strictness and its rejection of nonces: a whole order, one whose server
- * is killed between finalize and certificate, and one that the CA refuses.
+ * The gateway as the executable with a real CA, Pebble with its strictness and its rejection of nonces: a whole order,
+ * one whose server is killed between finalize and certificate, and one that the CA refuses.
  */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** A validation whose process is killed with kill -9: the executable, started again, validates when the client looks at its order. */
+/**
+ * A validation whose process is killed with kill -9: the executable, started again, validates when the client looks at
+ * its order.
+ */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';

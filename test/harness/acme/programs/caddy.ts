@@ -16,8 +16,8 @@ export type Caddy = {
 };
 
 /**
- * Starts Caddy with one site. It stops when the test ends. It renews a certificate as soon as less than `renewalWindow` of
- * its validity is left.
+ * Starts Caddy with one site. It stops when the test ends. It renews a certificate as soon as less than `renewalWindow`
+ * of its validity is left.
  */
 export async function startCaddy(
   t: Pick<TestContext, 'after'>,

@@ -79,8 +79,8 @@ export const uacme: AcmeProgram = {
 };
 
 /**
- * It knows no external account binding: uacme registers its account. It renews only when two thirds of the validity have
- * passed, and its command `revoke` notes the wish and sends nothing.
+ * It knows no external account binding: uacme registers its account. It renews only when two thirds of the validity
+ * have passed, and its command `revoke` notes the wish and sends nothing.
  */
 export const acmetool: AcmeProgram = {
   name: 'acmetool',

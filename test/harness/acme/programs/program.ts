@@ -1,6 +1,6 @@
 /**
- * One ACME client of others with a home of its own, and how it is run: with an external account binding, and trusting only
- * the root of the server.
+ * One ACME client of others with a home of its own, and how it is run: with an external account binding, and trusting
+ * only the root of the server.
  */
 import { execFile } from 'node:child_process';
 import { type AcmeRecipe, acmeRootFile } from '../../../../src/base/acme-recipes.ts';

@@ -1,4 +1,6 @@
-/** The promise of downloads: nothing leaves unrecorded, records are durable before the first byte, many share a commit. */
+/**
+ * The promise of downloads: nothing leaves unrecorded, records are durable before the first byte, many share a commit.
+ */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { StorageError } from '../../../../src/base/storage-error.ts';

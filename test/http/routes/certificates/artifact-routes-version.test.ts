@@ -1,4 +1,6 @@
-/** `?version=` on downloads: a client can fetch a matching pair, also a past one, and nothing else passes as a query. */
+/**
+ * `?version=` on downloads: a client can fetch a matching pair, also a past one, and nothing else passes as a query.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';

@@ -1,4 +1,6 @@
-/** Certificates for CSRs over HTTP: the client holds the private key, sends a request, and the vault never has the key. */
+/**
+ * Certificates for CSRs over HTTP: the client holds the private key, sends a request, and the vault never has the key.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
