@@ -12,7 +12,7 @@ import { refuseDamaged } from './database-examination.ts';
 import { appliedMigrations, refuseForeignDatabase } from './migrations/migrations.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
-/** One megabyte takes about a millisecond; then requests are served. */
+/** 1 MiB takes about a millisecond; the event loop runs in between. */
 const pagesPerTurn = 256;
 
 /** The contents of a copy. */
@@ -32,7 +32,7 @@ const cannotWrite = /^SQLITE_(FULL|READONLY|PERM|CANTOPEN|IOERR_(WRITE|FSYNC|TRU
  * the directory cannot be reached.
  */
 export async function copyDatabase(path: string, copy: string): Promise<void> {
-  // better-sqlite3 would call every error here a directory that does not exist.
+  // better-sqlite3 reports every error here as a missing directory.
   await access(dirname(copy));
   await describeErrors(path, async () => {
     const source = new BetterSqlite3(path, { readonly: true, timeout: 5000 });
@@ -126,7 +126,7 @@ function factsOf(database: BetterSqlite3.Database): CopyFacts {
 }
 
 /**
- * Runs `work` on the copy at `path`. Throws CopyError if that cannot be written or a disk has an error, otherwise
+ * Runs `work` on the copy at `path`. Throws CopyError if the copy cannot be written or a disk fails, otherwise
  * StorageError.
  */
 export async function describeErrors<T>(path: string, work: () => Promise<T>): Promise<T> {

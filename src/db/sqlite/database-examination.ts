@@ -10,7 +10,7 @@ export type DatabaseFacts = {
   readonly bytes: number;
   /** Of the write-ahead log, which is checkpointed unless long reads prevent it. */
   readonly logBytes: number;
-  /** Whether this vault can use it as it is; otherwise it will be upgraded first. */
+  /** Whether the schema is current; otherwise the database is upgraded first. */
   readonly isCurrent: boolean;
 };
 
@@ -45,8 +45,8 @@ export function examineDatabase(path: string): DatabaseFacts {
 const checkedSize = 64 * 1024 * 1024;
 
 /**
- * Reads a file of up to 64 MiB, but not what rows and indexes say of each other. Throws StorageError, or OperatorError
- * if a page, an index or a table is damaged.
+ * Checks a file of up to 64 MiB, without comparing indexes to rows. Throws StorageError, or OperatorError if a page, an
+ * index or a table is damaged.
  */
 export function checkQuickly(database: BetterSqlite3.Database): void {
   const path = database.name;

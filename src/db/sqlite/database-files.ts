@@ -1,7 +1,7 @@
-/** The files of a database: its own, and those in which SQLite may keep a part of it. */
+/** The files of a database: the main file, and SQLite's -wal, -shm and -journal. */
 import { removeFile } from '../../base/durable-file.ts';
 
-/** The database of a data directory. Drafts and copies beside it have longer names. */
+/** The database of a data directory. Drafts and copies next to it have longer names. */
 export const databaseName = 'vault.db';
 
 /** The write-ahead log of the database at `path`. */
@@ -14,12 +14,12 @@ export function sharedMemoryOf(path: string): string {
   return `${path}-shm`;
 }
 
-/** The files beside the database at `path` that belong to it. Not all exist. */
+/** The other files of the database at `path`; not all of them exist. */
 export function companionsOf(path: string): string[] {
   return [logOf(path), sharedMemoryOf(path), `${path}-journal`];
 }
 
-/** Removes an unused database and its companions. */
+/** Removes an unused database with all its files. */
 export function removeDatabase(path: string): void {
   for (const file of [path, ...companionsOf(path)]) removeFile(file);
 }

@@ -1,6 +1,6 @@
 /**
- * What a database file reveals before it is opened for writing. A read-only connection leaves a log unchanged; a
- * writing one would checkpoint it into a file that may be damaged, and delete it.
+ * Inspects a database file before it is opened for writing. A read-only connection leaves a log unchanged; a writing
+ * one would checkpoint it into a file that may be damaged, and delete it.
  */
 import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,7 +17,7 @@ import { storageErrorFrom } from './storage-error.ts';
 export type DatabaseInspection = HighWater & {
   /** Undefined if the database was last written by a vault that did not assign ids. */
   readonly vaultId: string | undefined;
-  /** Whether a server has the database open, or was killed while it had. */
+  /** Whether a server has the database open, or was killed with it open. */
   readonly isServed: boolean;
   /** Whether it has, or may have, a write-ahead log. */
   readonly mayHaveLog: boolean;

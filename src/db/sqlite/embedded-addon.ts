@@ -14,7 +14,7 @@ const openFiles = '/proc/self/fd';
 
 const lent = new Set<string>();
 
-/** From where the addon was loaded. */
+/** Path that the addon was loaded from. */
 let loadedFrom: string | undefined;
 
 /**
@@ -44,8 +44,8 @@ export function loadEmbeddedAddon(bytes: Uint8Array): unknown {
 }
 
 /**
- * From where the addon was loaded; undefined if it was not. The file no longer exists, but the system gives a thread
- * that loads the same path the same library, and must: two copies of SQLite would drop each other's file locks.
+ * The path that the addon was loaded from, or undefined. The file no longer exists, but a thread that loads the same
+ * path gets the same library. That is required: two copies of SQLite would drop each other's file locks.
  */
 export function loadedAddonPath(): string | undefined {
   return loadedFrom;

@@ -1,7 +1,7 @@
 /**
- * Checks whether an open database is still the files at its path. SQLite continues in files that were moved, replaced
- * or deleted, and what it commits there is lost to the next process that opens the path; so nothing may be read from it
- * either. The files are three: two processes with different shared memory do not see each other's locks, and both
+ * Checks whether the files of an open database are still at its path. SQLite keeps using files that were moved,
+ * replaced or deleted, but the next process that opens the path does not see its commits, so reads are rejected too.
+ * All three files are checked: two processes with different shared memory do not see each other's locks, and both
  * write.
  */
 
@@ -25,7 +25,7 @@ export class FileInPlace {
   readonly #companions: readonly (Identity & { readonly file: string })[];
   #checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** Call while `path` is open, its log was read, and none of its files can have been moved yet. */
+  /** Call it while `path` is open, after a read of its log, and before its files can be moved. */
   constructor(path: string, world: Pick<World, 'elapsed'>) {
     this.#path = path;
     this.#world = world;
@@ -37,7 +37,7 @@ export class FileInPlace {
     });
   }
 
-  /** Throws StorageError if the database is missing or another one, and LostLogError if one of its other files is. */
+  /** Throws StorageError if the database is missing or replaced, and LostLogError if one of its other files is. */
   require(): void {
     this.#checkedAt = Number.NEGATIVE_INFINITY;
     const found = statOf(this.#path);
@@ -54,7 +54,7 @@ export class FileInPlace {
     this.#checkedAt = this.#world.elapsed();
   }
 
-  /** Like `require`, for reads: skips the check if the last one was a moment ago. */
+  /** Like `require`, for reads: skips the check if the last one is recent. */
   requireLately(): void {
     if (this.#world.elapsed() - this.#checkedAt >= trustedMs) this.require();
   }
@@ -82,7 +82,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** The error of a start that finds another file than the one that it has opened. */
+/** The error if the file was replaced while the vault opened it. */
 export function replacedMeanwhile(path: string): OperatorError {
   return new OperatorError(`the database was replaced while the vault opened it (${path})`, {
     hint: 'A backup was restored at the same time. Start again.',

@@ -1,4 +1,4 @@
-/** A new database file that is filled at once, and thrown away if that fails. */
+/** A new database file that is filled in one step and discarded if that fails. */
 import { Kysely } from 'kysely';
 import type { World } from '../../base/world.ts';
 import type { WholeDatabase } from '../engine.ts';

@@ -1,11 +1,11 @@
 /**
- * A change to the file itself that a power failure interrupted: entering or leaving the mode with a write-ahead log.
- * Its journal is rolled back before anything is read, which a connection that only reads cannot do.
+ * Recovers from a power failure while a database entered or left WAL mode. The journal of that change must be rolled
+ * back before anything is read, which a read-only connection cannot do.
  */
 import { openForWriting } from './write-connection.ts';
 
 /**
- * Runs `read`, which opens the database at `path` for reading only; again, if an interrupted change had to be undone
+ * Runs `read`, which opens the database at `path` read-only. Retries it if an interrupted change had to be undone
  * first.
  */
 export function afterInterruptedChange<T>(path: string, read: () => T): T {

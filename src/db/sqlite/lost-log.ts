@@ -1,6 +1,6 @@
 /**
- * A write-ahead log, or its shared memory, that was removed while the database is open. SQLite does not notice: it
- * continues in files without a name, and the next process to open the database makes new ones, with locks of its own.
+ * Handles a write-ahead log or shared memory that was removed while the database is open. SQLite does not notice and
+ * keeps using the deleted files; the next process to open the database creates new ones, with separate locks.
  */
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -15,10 +15,10 @@ import { heldLocks } from './process-lock.ts';
 import { storageErrorFrom } from './storage-error.ts';
 import { emptyLog } from './write-ahead-log.ts';
 
-/** What became of the log of an open database; `replaced`: another program has written into a new one. */
+/** The state of the log of an open database; `replaced`: another program has written to a new one. */
 export type LogState = 'in place' | 'removed' | 'replaced';
 
-/** The log or the shared memory is gone, while the database itself is in place. */
+/** The log or the shared memory is missing, but the database is in place. */
 export class LostLogError extends StorageError {
   readonly file: string;
   readonly log: LogState;
@@ -40,9 +40,9 @@ const maxTries = 100;
 const pauseMs = 20;
 
 /**
- * Saves what was committed to a lost log, through the descriptors that `database` still has: into the database file, or
- * into a copy of it if another program has written meanwhile. Returns the error for everything that follows; it says
- * where the data is. Throws StorageError if the disk refuses it.
+ * Saves what was committed to a lost log, through the descriptors that `database` still has: to the database file, or
+ * to a copy of it if another program has written meanwhile. Returns the error for all later operations, which says
+ * where the data is. Throws StorageError if saving fails.
  */
 export async function saveLostLog(
   database: BetterSqlite3.Database,
@@ -106,7 +106,7 @@ function saveCopy(database: BetterSqlite3.Database, copy: string): string {
 
 /**
  * Throws OperatorError if the log or the shared memory of the database at `path` is missing although a server has it
- * open: to open it would make new ones. A server that stops releases its lock before SQLite removes both.
+ * open: opening it would create new ones. A server that stops releases its lock before SQLite removes both.
  */
 export function refuseLostLog(path: string): void {
   if (basename(path) !== databaseName || !existsSync(path)) return;

@@ -60,7 +60,7 @@ export function refuseLeftLog(path: string): void {
   );
 }
 
-/** What to do about a lost database: the end of every refusal to create a new one in its place. */
+/** Advice about a lost database, which ends every refusal to create a new one in its place. */
 export function lostDatabaseAdvice(path: string): string {
   const directory = dirname(path);
   return (
@@ -103,8 +103,8 @@ export async function createDatabase(
 const draftPrefix = (path: string) => `${basename(path)}.creating-`;
 
 /**
- * Removes the drafts of the created database at `path`, its second names included, where the disk allows it. Nothing
- * uses them after the creation; those of killed processes were never used.
+ * Removes the drafts of the created database at `path`, including hard links to it, if the disk allows it. They are not
+ * used after the creation; those of killed processes never were.
  */
 export function removeDrafts(path: string): void {
   const directory = dirname(path);

@@ -1,7 +1,7 @@
 /**
- * Locks that say whether a process still runs: an empty file in the data directory that a process keeps locked, through
- * SQLite, until it ends. The kernel releases the lock even after kill -9, and shows it to every container on the
- * machine. It is the kind of lock that protects the database: where one fails, so does the other.
+ * Locks that show whether a process still runs: an empty file in the data directory that a process keeps locked,
+ * through SQLite, until it ends. The kernel releases the lock even after kill -9, and it is visible to every container
+ * on the host. The same kind of lock protects the database: if one fails, so does the other.
  */
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   closeSync(openSync(path, 'wx', 0o600));
   let held: BetterSqlite3.Database | undefined;
   const release = () => {
-    // Removed first: a file without a lock would say that this process died.
+    // Removed first: a file without a lock would mean that this process died.
     try {
       rmSync(path, { force: true });
     } catch {
@@ -31,7 +31,7 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   };
   try {
     held = new BetterSqlite3(path, { fileMustExist: true, timeout: 0 });
-    // Otherwise there would be a second file, for the journal.
+    // Avoids a second file for the journal.
     held.pragma('journal_mode = memory');
     held.exec('begin exclusive');
     return { release };
@@ -41,7 +41,7 @@ export function takeProcessLock(directory: string, name: string): ProcessLock {
   }
 }
 
-/** The locks that processes hold, this one included. */
+/** The locks that processes hold, including this one. */
 export function heldLocks(directory: string): string[] {
   const abandoned = abandonedLocks(directory);
   return filesIn(directory)
@@ -50,9 +50,7 @@ export function heldLocks(directory: string): string[] {
     .filter((name) => !abandoned.includes(name));
 }
 
-/**
- * The locks that no process holds. One whose file was just created may be among them: its process is about to take it.
- */
+/** The locks that no process holds, and possibly one whose file was just created and is about to be locked. */
 export function abandonedLocks(directory: string): string[] {
   return filesIn(directory)
     .filter((file) => file.startsWith(prefix) && isAbandoned(join(directory, file)))
@@ -66,7 +64,7 @@ function filesIn(directory: string): string[] {
       .filter((entry) => entry.isFile())
       .map((entry) => entry.name);
   } catch {
-    // No file descriptor is left, for example: in doubt, all processes run.
+    // No file descriptors left, for example: assume that all processes run.
     return [];
   }
 }
@@ -77,7 +75,7 @@ export function removeLocks(directory: string, names: readonly string[]): void {
     try {
       rmSync(lockPath(directory, name), { force: true });
     } catch {
-      // A lock that stays says again that its process died, which owns nothing any more.
+      // A lock that stays is reported again; its process no longer owns anything.
     }
   }
 }
@@ -89,7 +87,7 @@ function isAbandoned(path: string): boolean {
     probe.prepare('select count(*) from sqlite_schema').get();
     return true;
   } catch {
-    // Held, missing or not readable: in doubt, its process runs.
+    // Held, missing or unreadable: assume that the process runs.
     return false;
   } finally {
     probe?.close();

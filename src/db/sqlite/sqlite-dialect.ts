@@ -1,5 +1,5 @@
 /**
- * Kysely on SQLite with the behavior the vault needs: transactions take the write lock at once (BEGIN IMMEDIATE), and
+ * Kysely on SQLite with the behavior the vault needs: transactions take the write lock up front (BEGIN IMMEDIATE), and
  * waiting for the lock of another process does not block the event loop.
  */
 import type BetterSqlite3 from 'better-sqlite3';
@@ -23,7 +23,7 @@ import type { FileInPlace } from './file-in-place.ts';
 import { SqliteStatements, type StatementResult } from './sqlite-statements.ts';
 import { DirectConnection, type WriteConnection } from './write-connection.ts';
 
-/** Executes statements; what it returns at once costs a request no turn of the microtask queue. */
+/** Executes statements; a synchronous result saves a request a turn of the microtask queue. */
 type Executor = {
   readonly execute: (sql: string, values: readonly unknown[]) => StatementResult | Promise<StatementResult>;
 };
@@ -32,7 +32,7 @@ type Transactions = Pick<WriteConnection, 'begin' | 'commit' | 'rollback'>;
 
 /**
  * A dialect for an open database, which the caller closes. With `file`, no transaction begins in a file that is no
- * longer in place, and none that ended there is reported as durable.
+ * longer in place, and no commit to it is reported as durable.
  */
 export function sqliteDialect(database: BetterSqlite3.Database, world: World, file?: FileInPlace): Dialect {
   return writingDialect(new DirectConnection(database, world, file));
@@ -43,7 +43,7 @@ export function writingDialect(connection: WriteConnection): Dialect {
   return dialect(connection, connection);
 }
 
-/** A dialect for a database that is only read, without transactions. */
+/** A read-only dialect without transactions. */
 export function readingDialect(database: BetterSqlite3.Database): Dialect {
   const none = async () => {
     throw new Error('a reader has no transactions');
@@ -51,7 +51,7 @@ export function readingDialect(database: BetterSqlite3.Database): Dialect {
   return dialect(new SqliteStatements(database), { begin: none, commit: none, rollback: none });
 }
 
-/** Executes compiled queries of this connection without the layers of Kysely, which take longer than SQLite does. */
+/** Executes compiled queries on this connection without Kysely's layers, which take longer than SQLite itself. */
 export function queryRunner(connection: WriteConnection): QueryRunner {
   const kysely = new Kysely<Schema>({ dialect: writingDialect(connection) });
   const direct = new Connection(connection);
@@ -108,8 +108,8 @@ class Connection implements DatabaseConnection {
 }
 
 const engine: EngineSql = {
-  // The same value as a bare `?`, for which SQLite would prepare the plan of a query with left joins again each time it
-  // is bound. That takes thirty times as long as the result.
+  // Equals a bare `?`, but for that SQLite would replan a query with left joins at each binding, which takes thirty
+  // times as long as running it.
   steadyValue: ['+', ''],
   // The planner uses no index for an expression that is not a bare column.
   withoutIndex: ['+', ''],
@@ -120,14 +120,14 @@ const engine: EngineSql = {
   assignedIds: ['sqlite_sequence'],
   // The column has a collation that does this.
   sameWithoutCase: ['(', ' = ', ')'],
-  // After a cast no index would be used.
+  // A cast would prevent index use.
   largeNumber: ['', ''],
   storedText: ['', ''],
   storedNumber: ['', ''],
   storedBytes: ['', ''],
 };
 
-/** Writes what each engine has in its own SQL. */
+/** Compiles functions that differ by engine. */
 export class SqliteCompiler extends SqliteQueryCompiler {
   protected override visitFunction(node: FunctionNode): void {
     const own = inEngineSql(node, engine);

@@ -1,6 +1,6 @@
 /**
- * SQLite as an engine of the store: one connection that writes, in this thread or on one of its own, and one that only
- * reads. Opening creates a missing database and migrates an older one.
+ * The SQLite engine: one connection that writes, on this thread or its own, and a read-only one. Opening creates a
+ * missing database and migrates an older one.
  */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -39,17 +39,17 @@ import {
 } from './write-connection.ts';
 
 export type OpenOptions = {
-  /** Only tests have others. */
+  /** Set only by tests. */
   readonly migrations?: Migrations | undefined;
   /**
    * Starts the thread that writes, which loads SQLite from `library`. Without one, writes run in the calling thread.
    */
   readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
-  /** Called after an upgrade with the path of the copy from before. */
+  /** Called after an upgrade with the path of the copy made before it. */
   readonly onUpgraded?: ((copy: string) => void) | undefined;
 };
 
-/** A lock of another process is waited for 5 s; a healthy disk takes milliseconds. */
+/** Waiting for a lock takes at most 5 s; a healthy disk takes milliseconds. */
 const maxSeconds = 30;
 
 export class SqliteEngine implements Engine {
@@ -89,7 +89,7 @@ export class SqliteEngine implements Engine {
           const { migrations } = options;
           const engine = await SqliteEngine.#openFile(draft, world, 'empty', { migrations });
           try {
-            // close() does this too, but hides errors of the disk.
+            // close() does this too, but hides disk errors.
             await engine.#writing.checkpoint();
           } finally {
             await engine.close();
@@ -111,7 +111,7 @@ export class SqliteEngine implements Engine {
     { migrations, startThread, onUpgraded }: OpenOptions,
   ): Promise<SqliteEngine> {
     const { ino } = statSync(path);
-    // Looks for a lost log, too.
+    // Also checks for a lost log.
     if (content === 'filled') refuseEmptyDatabase(path);
     const writing = openForWriting(path);
     let reading: BetterSqlite3.Database | undefined;
@@ -121,7 +121,7 @@ export class SqliteEngine implements Engine {
       await enterWal(writing, openingPatienceMs, world);
       // From here on the file cannot be replaced; a restore may have replaced it before.
       if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw replacedMeanwhile(path);
-      // Without a read, an empty log would not be there yet.
+      // A read creates an empty log if it is missing.
       writing.pragma('user_version');
       const inPlace = new FileInPlace(path, world);
       const direct = new DirectConnection(writing, world, inPlace);
@@ -135,7 +135,7 @@ export class SqliteEngine implements Engine {
       }
       onThread = await ThreadConnection.open(thread, path, world);
       const engine = new SqliteEngine(reading, onThread, inPlace);
-      // The reading connection is open, so this one is not the last, whose end would remove the log.
+      // The reading connection is open, so closing this one does not remove the log.
       writing.close();
       return engine;
     } catch (error) {
@@ -215,7 +215,7 @@ export class SqliteEngine implements Engine {
     );
   }
 
-  /** SQLite also opens files that it can only read, and keeps doing so even after they become writable. */
+  /** SQLite opens unwritable files read-only, and stays read-only even after they become writable. */
   requireWritable(): Promise<void> {
     return this.#writing.requireWritable();
   }
@@ -246,7 +246,7 @@ export class SqliteEngine implements Engine {
   }
 
   async copyTo(copy: string): Promise<void> {
-    // Another connection of this process would make a new log.
+    // Another connection of this process would create a log.
     this.#inPlace.require();
     return copyDatabase(this.#reading.name, copy);
   }

@@ -1,4 +1,4 @@
-/** What SQLite reports about its surroundings, in words for the operator. */
+/** SQLite's errors about its environment, as messages for operators. */
 import { StorageError } from '../../base/storage-error.ts';
 import { movedHint, movedSentence } from '../schema/moved-vault.ts';
 
@@ -46,13 +46,13 @@ const sentences: readonly { codes: RegExp; message: string; hint: string }[] = [
   },
 ];
 
-/** A StorageError for what SQLite reports about its environment; other errors are bugs and returned unchanged. */
+/** Converts SQLite errors about the environment to StorageError; others are bugs and returned unchanged. */
 export function storageErrorFrom(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string') return error;
   const sentence = sentences.find(({ codes }) => codes.test(code));
   if (sentence === undefined) return error;
-  // Other triggers have other sentences.
+  // Other triggers have other messages.
   if (sentence.message === movedSentence && (error as Error).message !== movedSentence) return error;
   return new StorageError(`${sentence.message} (${path}, ${code})`, { hint: sentence.hint, cause: error });
 }

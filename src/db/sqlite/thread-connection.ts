@@ -1,6 +1,6 @@
 /**
- * The connection that writes, on a thread of its own: no commit, however slow the disk is, holds up the event loop.
- * What is said in one turn of the loop goes over in one message.
+ * The writing connection on its own thread, so that commits to a slow disk do not block the event loop. Requests of one
+ * turn of the loop are sent in one message.
  */
 import type { Worker } from 'node:worker_threads';
 import type { Integrity } from '../../base/integrity.ts';
@@ -47,7 +47,7 @@ export class ThreadConnection implements WriteConnection {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
     thread.on('message', (message: readonly WriteAnswer[] | LastWord) => {
-      // Uncaught, it ends the process.
+      // Not caught: ends the process.
       if ('fatal' in message) throw unpackError(message.fatal);
       this.#settle(message);
     });
@@ -59,8 +59,8 @@ export class ThreadConnection implements WriteConnection {
   }
 
   /**
-   * Opens the database at `path` on this thread. Rejects with what keeps it from that; an error that
-   * ends the thread later is an uncaught exception.
+   * Opens the database at `path` on this thread. Rejects if that fails; an error that ends the thread later is an
+   * uncaught exception.
    */
   static async open(thread: Worker, path: string, world: Pick<World, 'elapsed'>): Promise<ThreadConnection> {
     const connection = new ThreadConnection(thread, world);
@@ -102,7 +102,7 @@ export class ThreadConnection implements WriteConnection {
     if (this.#taggedBy !== integrity) {
       this.#taggedBy = integrity;
       this.#ask({ do: 'tag', secret: integrity.secret }).catch(() => {
-        // The events that follow fail for the same reason.
+        // The following append fails for the same reason.
       });
     }
     const end = await this.#ask({
@@ -164,7 +164,7 @@ export class ThreadConnection implements WriteConnection {
   }
 }
 
-/** What keeps a thread from starting are limits of the system, which Node names in a text only. */
+/** Threads fail to start because of system limits, which Node reports only as text. */
 function startError(error: Error): Error {
   const code = /^Worker initialization failure: (E[A-Z]+)$/.exec(error.message)?.[1];
   if (code === undefined) return error;

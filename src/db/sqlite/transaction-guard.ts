@@ -1,8 +1,8 @@
-/** Watches over the open transaction of another thread, whose write lock all processes wait for. */
+/** Watches the open transaction of another thread: all processes wait for its write lock. */
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 
-/** A transaction without a request for this long is abandoned: the event loop of its process stalls. */
+/** A transaction without a request for this long is abandoned: the event loop has stalled. */
 const maxSilenceMs = 1000;
 
 export class TransactionGuard {

@@ -1,4 +1,4 @@
-/** What SQLite does to a database as a whole. */
+/** SQLite operations on a whole database. */
 import { sql } from 'kysely';
 import type { WholeDatabase } from '../engine.ts';
 import { movedSentence } from '../schema/moved-vault.ts';
@@ -11,7 +11,7 @@ const triggers = keptTables.flatMap(([table]) =>
 );
 
 export const wholeSqlite: WholeDatabase = {
-  // Its transactions hold the write lock from their beginning.
+  // Transactions hold the write lock from the start.
   lock: async () => undefined,
 
   assignedIds: async (reader) => {

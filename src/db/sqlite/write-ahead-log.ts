@@ -1,4 +1,4 @@
-/** The write-ahead log beside a database (sqlite.org/wal.html): entering the mode, and moving the log into the file. */
+/** The write-ahead log (WAL) of a database (sqlite.org/wal.html): entering WAL mode and checkpointing. */
 import type BetterSqlite3 from 'better-sqlite3';
 import type { World } from '../../base/world.ts';
 import { isBusy } from './storage-error.ts';
@@ -25,8 +25,8 @@ export async function enterWal(
 }
 
 /**
- * Moves all of the log into the file and cuts it to nothing. Returns false if a concurrent reader or writer
- * keeps part of it. Throws the error of SQLite if the disk fails.
+ * Checkpoints the whole log and truncates it. Returns false if a concurrent reader or writer still needs part of it.
+ * Throws the error of SQLite if the disk fails.
  */
 export function emptyLog(writing: BetterSqlite3.Database): boolean {
   const [truncated] = writing.pragma('wal_checkpoint(truncate)') as { busy: number }[];

@@ -1,6 +1,6 @@
 /**
- * The connection that writes, as the rest of the store sees it: in this thread (commands) or on a thread of its own
- * (`vault serve`, thread-connection.ts).
+ * The interface of the writing connection, which runs on this thread (commands) or on its own (`vault serve`,
+ * thread-connection.ts).
  */
 import BetterSqlite3 from 'better-sqlite3';
 import type { Integrity } from '../../base/integrity.ts';
@@ -24,9 +24,9 @@ export type WriteConnection = {
   /** Does nothing if SQLite has rolled back already. */
   readonly rollback: () => Promise<void>;
   /**
-   * Adds audit events in a transaction of their own, or one shared with others, and resolves once they are durable.
-   * Where it is missing, a transaction does it. Returns the end of the log; `known` is an event that it must still
-   * have.
+   * Adds audit events in their own transaction, or one shared with others, and resolves once they are durable. If
+   * missing, an ordinary transaction does this. Returns the end of the audit log, which must still contain the event
+   * `known`.
    */
   readonly append?: (
     events: readonly NewAuditEvent[],
@@ -35,22 +35,20 @@ export type WriteConnection = {
   ) => Promise<LogEnd>;
   /** Rejects if the database cannot be written. A lock held by another process is fine. */
   readonly requireWritable: () => Promise<void>;
-  /** Moves the write-ahead log into the file; returns whether nothing of it is left. */
+  /** Checkpoints the write-ahead log; returns whether it is empty then. */
   readonly checkpoint: () => Promise<boolean>;
-  /**
-   * How long the oldest request has been without an answer, in milliseconds; missing where each is answered at once.
-   */
+  /** How long the oldest request has waited for its response, in milliseconds; missing if none has to wait. */
   readonly waiting?: () => number;
   readonly close: () => Promise<void>;
 };
 
 /** How long all transactions together wait for the write lock of another process. */
 const lockPatienceMs = 5000;
-/** Between two tries, each of which may block this thread briefly. */
+/** Pauses between attempts, which may block this thread briefly. */
 const shortestPauseMs = 5;
 const maxPauseMs = 40;
 
-/** How long a try may block this thread; transactions wait without blocking it. */
+/** How long an attempt may block this thread; transactions wait asynchronously. */
 const blockingPatienceMs = 10;
 
 /** Long reads make the write-ahead log grow; afterward it is truncated to this size. Usually it has 4 MiB. */
@@ -68,7 +66,7 @@ export function openForWriting(path: string): BetterSqlite3.Database {
   try {
     database.pragma('foreign_keys = on');
     database.pragma('synchronous = full');
-    // What is deleted is overwritten: sealed keys, which a purge must leave in no free part of the file.
+    // Overwrites deleted data: a purge must not leave sealed keys in free parts of the file.
     database.pragma('secure_delete = on');
     database.pragma('trusted_schema = off');
     database.pragma('temp_store = memory');
@@ -94,13 +92,13 @@ export class DirectConnection implements WriteConnection {
   readonly #statements: SqliteStatements;
   readonly #world: Pick<World, 'now' | 'elapsed' | 'sleep'>;
   readonly #file: FileInPlace | undefined;
-  // How long the lock has been waited for since it was last acquired: later transactions do not start that wait over,
-  // or those behind them would wait forever. Summed up, because a clock that is set back would make it endless.
+  // Time spent waiting for the lock since it was last acquired: later transactions do not restart the wait, or those
+  // behind them would wait forever. Summed up, because a clock that is set back would make it endless.
   #lockedFor = 0;
   #lost: LostLogError | undefined;
 
   /**
-   * With `file`, no transaction begins in a file that is no longer in place, and none that ended there is reported as
+   * With `file`, no transaction begins in a file that is no longer in place, and no commit to it is reported as
    * durable.
    */
   constructor(
@@ -189,8 +187,8 @@ export class DirectConnection implements WriteConnection {
 }
 
 /**
- * Opens the file on the thread that writes. The main thread has opened and migrated it and set it to WAL, and keeps a
- * connection to it. Throws StorageError.
+ * Opens the file on the thread that writes. The main thread has migrated it and switched it to WAL mode, and keeps a
+ * connection open. Throws StorageError.
  */
 export function openInPlace(path: string, world: World): DirectConnection {
   try {

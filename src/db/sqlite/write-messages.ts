@@ -1,13 +1,11 @@
-/** What the event loop and the thread that writes say to each other. Errors and bytes survive the way. */
+/** Messages between the event loop and the writing thread. Errors and Buffers survive serialization. */
 import type { KeyObject } from 'node:crypto';
 import { StorageError } from '../../base/storage-error.ts';
 import type { NewAuditEvent } from '../audit/audit-insertion.ts';
 import type { LogEnd } from '../audit/audit-mark.ts';
 import type { StatementResult } from './sqlite-statements.ts';
 
-/**
- * What the thread is asked to do. Messages are handled in order, except that events wait for the end of a transaction.
- */
+/** A request to the thread. Requests are handled in order, except that events wait for the end of a transaction. */
 export type WriteOrder =
   | { readonly do: 'open'; readonly path: string }
   | { readonly do: 'begin' | 'commit' | 'rollback' | 'probe' | 'checkpoint' | 'close' }
@@ -17,7 +15,7 @@ export type WriteOrder =
       readonly do: 'append';
       readonly count: number;
       readonly events: EventsText;
-      /** An event that the log must still have. */
+      /** An event that the audit log must contain. */
       readonly known: PackedEnd | undefined;
     };
 
@@ -28,10 +26,10 @@ export type WriteAnswer = { readonly id: number } & (
   | { readonly failure: Failure }
 );
 
-/** Why the thread ends, and the process with it. */
+/** The error that ends the thread and the process. */
 export type LastWord = { readonly fatal: Failure };
 
-/** An error on its way to another thread, which would lose its class and fields. */
+/** A serialized error; structured cloning would lose its class and fields. */
 export type Failure = {
   readonly message: string;
   readonly isStorageError: boolean;
@@ -41,7 +39,7 @@ export type Failure = {
   readonly cause?: Failure | undefined;
 };
 
-/** The end of the log as it is sent; a Buffer would arrive as an array of bytes. */
+/** The end of the audit log as it is sent; a Buffer would arrive as a Uint8Array. */
 export type PackedEnd = Omit<LogEnd, 'link'> & { readonly hash: string };
 
 export function packEnd({ id, link, lost }: LogEnd): PackedEnd {
@@ -63,12 +61,12 @@ export function unpackEvents(text: EventsText): NewAuditEvent[] {
   return JSON.parse(text);
 }
 
-/** Values of a statement as they are sent: a small Buffer is part of a larger block, all of which would be copied. */
+/** Values of a statement as they are sent: a small Buffer is part of a pool that would be copied as a whole. */
 export function packValues(values: readonly unknown[]): readonly unknown[] {
   return values.map((value) => (Buffer.isBuffer(value) ? new Uint8Array(value) : value));
 }
 
-/** A result as it arrives: bytes become Buffers again. */
+/** Converts bytes in a received result back to Buffers. */
 export function unpackResult(result: StatementResult): StatementResult {
   for (const row of result.rows as Record<string, unknown>[]) {
     for (const [column, value] of Object.entries(row)) {
@@ -80,7 +78,7 @@ export function unpackResult(result: StatementResult): StatementResult {
   return result;
 }
 
-/** Prepares an error for the way. */
+/** Serializes an error. */
 export function packError(error: unknown): Failure {
   if (!(error instanceof Error)) return { message: String(error), isStorageError: false };
   const { code, hint } = error as { code?: unknown; hint?: unknown };
@@ -94,7 +92,7 @@ export function packError(error: unknown): Failure {
   };
 }
 
-/** The error that was sent. */
+/** Restores the error. */
 export function unpackError({ message, isStorageError, stack, code, hint, cause }: Failure): Error {
   const options = cause === undefined ? {} : { cause: unpackError(cause) };
   const error = isStorageError

@@ -1,6 +1,6 @@
 /**
- * The thread that writes: executes the transactions of the event loop, and commits the audit events that have arrived
- * meanwhile together, so that however slow the disk is, each event waits for two commits at most.
+ * The writing thread: executes the transactions of the event loop, and commits audit events that arrive meanwhile
+ * together, so that each event waits for at most two commits, even on a slow disk.
  */
 import type { KeyObject } from 'node:crypto';
 import type { MessagePort } from 'node:worker_threads';
@@ -33,10 +33,10 @@ type OtherRequest = Exclude<WriteRequest, AppendRequest>;
 /** Bounds the time that a transaction takes. */
 const maxEvents = 500;
 
-/** For fewer events, a commit of their own costs too much. */
+/** Fewer events are not worth their own commit. */
 const worthACommit = 16;
 
-/** After a commit of this length, waiting a part of it for more events costs less than another commit. */
+/** After a commit this slow, waiting a fraction of its time for more events costs less than another one. */
 const slowCommitMs = 4;
 const gatheringShare = 8;
 const maxGatheringMs = 5;
@@ -48,13 +48,13 @@ export class WritingThread {
   readonly #hasCores: boolean;
   readonly #integrityOf: (secret: KeyObject) => Integrity;
   readonly #queue: WriteRequest[] = [];
-  /** Of queries, until the last one that is there was executed. */
+  /** To queries, held until the last queued one was executed. */
   readonly #answers: WriteAnswer[] = [];
   #connection: DirectConnection | undefined;
-  /** Runs queries of this connection. */
+  /** Runs queries on this connection. */
   #runner: QueryRunner | undefined;
   #integrity: Integrity | undefined;
-  /** The event loop learns of a commit here only after others have followed. */
+  /** The event loop learns of a commit only after later ones have begun. */
   readonly #memory = new LogMemory();
   readonly #transaction: TransactionGuard;
   #isRunning = false;
@@ -62,9 +62,7 @@ export class WritingThread {
   /** Whether the last commit of events was quick. */
   #isQuick = true;
 
-  /**
-   * Handles the requests that arrive at the port until one says `close`. `cores` is how many threads can run at once.
-   */
+  /** Handles the requests that arrive at the port until `close`. `cores` is how many threads can run in parallel. */
   constructor(port: MessagePort, world: World, cores: number, integrityOf: (secret: KeyObject) => Integrity) {
     this.#port = port;
     this.#world = world;
@@ -92,10 +90,7 @@ export class WritingThread {
     this.#isRunning = false;
   }
 
-  /**
-   * Lets events join the next commit: those that have arrived, and after a slow commit those of clients that come
-   * again.
-   */
+  /** Lets events join the next commit: those that have arrived, and after a slow commit those of returning clients. */
   async #gather(commitMs: number): Promise<void> {
     this.#isQuick = commitMs < slowCommitMs;
     await this.#world.turn();
@@ -103,14 +98,14 @@ export class WritingThread {
     await this.#world.sleep(Math.min(commitMs / gatheringShare, maxGatheringMs));
   }
 
-  /** While a transaction is open, its own requests: they are the only ones that are no events. */
+  /** While a transaction is open, returns only its own requests, which are all but appends. */
   #next(): WriteRequest | undefined {
     if (!this.#transaction.isOpen) return this.#queue.shift();
     const at = this.#queue.findIndex((request) => request.do !== 'append');
     return at < 0 ? undefined : this.#queue.splice(at, 1)[0];
   }
 
-  /** After a silence, the events that waited for the end of the transaction go on. */
+  /** Rolls back a stalled transaction and handles the events that waited for it. */
   async #abandon(): Promise<void> {
     await this.#open.rollback();
     void this.#run();
@@ -129,7 +124,7 @@ export class WritingThread {
     if (request.do === 'close') this.#port.close();
   }
 
-  /** Whether another query of the transaction is there already: then one message answers both. */
+  /** Whether another query of the transaction is queued: one message then answers both. */
   #isFollowed(): boolean {
     if (!this.#transaction.isOpen) return false;
     return this.#queue.find((request) => request.do !== 'append')?.do === 'execute';
@@ -174,7 +169,7 @@ export class WritingThread {
     }
   }
 
-  /** Commits these events and those that wait right behind them. */
+  /** Commits these events and those queued right behind them. */
   async #append(first: AppendRequest): Promise<void> {
     const requests = [first, ...this.#takeSome(first.count)];
     let outcome: { readonly result: PackedEnd } | { readonly failure: ReturnType<typeof packError> };
@@ -191,8 +186,8 @@ export class WritingThread {
   }
 
   /**
-   * Takes the appends behind one of `count` events that share its commit: all, but on a fast disk only half of what
-   * waits. The loop responds to these while the rest is committed.
+   * Takes the appends behind one of `count` events that share its commit: all, but only half of them on a fast disk.
+   * The loop then responds to these while the rest is committed.
    */
   #takeSome(count: number): AppendRequest[] {
     const end = this.#queue.findIndex((request) => request.do !== 'append');
@@ -207,7 +202,7 @@ export class WritingThread {
     return this.#queue.splice(0, others < 0 ? waiting.length : others) as AppendRequest[];
   }
 
-  /** A transaction of Kysely would take longer than SQLite does. */
+  /** A Kysely transaction would take longer than SQLite itself. */
   async #commit(events: readonly NewAuditEvent[]): Promise<LogEnd> {
     const connection = this.#open;
     const runner = this.#runner as QueryRunner;
@@ -223,7 +218,7 @@ export class WritingThread {
     }
   }
 
-  /** Ends the process after what a lost log contains was saved: the next start makes a new log. */
+  /** Ends the process once the contents of a lost log are saved: the next start creates a new log. */
   #failed(error: unknown): void {
     if (error instanceof LostLogError) this.#lastWord ??= { fatal: packError(error) };
   }

@@ -1,6 +1,6 @@
 /**
- * Audit events of requests, committed together: those of the requests that are answered in one turn of the event loop
- * share one transaction and so one fsync, and each request goes on only when its own event is durable.
+ * Group commit of the audit events of requests: those of one tick of the event loop share one transaction and so one
+ * fsync. Each request continues only when its own event is durable.
  */
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
@@ -10,13 +10,13 @@ import { type AuditEvent, auditRow } from './audit.ts';
 
 type Batch = { readonly rows: NewAuditEvent[]; readonly recorded: Promise<void> };
 
-/** More events of a turn are further batches: the clients of one get their responses while the next is committed. */
+/** More events of a tick form further batches: the clients of one get their responses while the next is committed. */
 const largestBatch = 16;
 
 export class AuditBatch {
   readonly #db: Database;
   readonly #world: World;
-  /** The events of this turn, not yet handed to the database. */
+  /** The events of this tick, not yet passed to the database. */
   #batch: Batch | undefined;
   readonly #inFlight = new Set<Promise<void>>();
 
@@ -25,14 +25,14 @@ export class AuditBatch {
     this.#world = world;
   }
 
-  /** Resolves once the event is durable; rejects with a StorageError, and nothing recorded, where it cannot be. */
+  /** Resolves once the event is durable; otherwise rejects with a StorageError, and nothing is recorded. */
   append(event: AuditEvent): Promise<void> {
     if (this.#batch === undefined || this.#batch.rows.length >= largestBatch) this.#batch = this.#begin();
     this.#batch.rows.push(auditRow(event, this.#world.now()));
     return this.#batch.recorded;
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no event is pending. */
   async drain(): Promise<void> {
     while (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
   }
@@ -58,9 +58,7 @@ export class AuditBatch {
   }
 }
 
-/**
- * Resolves when all requests that can go on without new input have gone on: those that have an event have appended it.
- */
+/** Resolves when all requests that can proceed without new input have done so, and have appended their events. */
 function settled(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.nextTick(resolve);

@@ -16,7 +16,7 @@ import type { DatabaseContext, SealingContext, SecretsContext } from '../context
 import { auditKeyOwner, openFor, sealFor } from '../sealed-secrets.ts';
 import { type Actor, record } from './audit.ts';
 
-/** What a checkpoint says: the event with this id had this link, and so many events were there. */
+/** Contents of a checkpoint: id and link of the newest event, and the number of events. */
 export type Checkpoint = ChainEnd & { readonly at: number; readonly events: number };
 
 const firstLine = 'vault audit checkpoint 1';
@@ -27,8 +27,8 @@ const form = new RegExp(
 );
 
 /**
- * The text of a checkpoint of now: six lines, and the signature of exactly these. Throws OperatorError where the newest
- * event was not written by this vault.
+ * Returns a checkpoint of the log as text: six lines, and a signature over exactly these. Throws OperatorError if the
+ * newest event was not written by this vault.
  */
 export async function makeCheckpoint(vault: SecretsContext, actor: Actor): Promise<string> {
   const { sealed, publicKey } = await signingKey(vault, actor);
@@ -51,8 +51,8 @@ export async function makeCheckpoint(vault: SecretsContext, actor: Actor): Promi
 }
 
 /**
- * What a checkpoint says, once one of this vault's keys has signed it. Throws OperatorError; `name` is what the
- * checkpoint is called then.
+ * Parses a checkpoint and verifies that one of this vault's keys signed it. Throws OperatorError; its message calls the
+ * checkpoint `name`.
  */
 export async function readCheckpoint(
   { db }: DatabaseContext,
@@ -63,7 +63,7 @@ export async function readCheckpoint(
   return checkpointSignedBy(keys, text, name);
 }
 
-/** The same for one that one of these keys (SPKI DER) has signed, without a vault. */
+/** Like `readCheckpoint`, with these keys (SPKI DER) and without a vault. */
 export function checkpointSignedBy(keys: readonly Buffer[], text: string, name: string): Checkpoint {
   const [, signed = '', id, hash = '', events, moment = '', keyId, signature = ''] =
     form.exec(text.replaceAll('\r\n', '\n')) ?? [];
@@ -87,12 +87,12 @@ export function checkpointSignedBy(keys: readonly Buffer[], text: string, name: 
   return { id: Number(id), link: Buffer.from(hash, 'hex'), events: Number(events), at };
 }
 
-/** The key that signs, SPKI DER, made now where there is none. */
+/** The public signing key (SPKI DER), generated now if missing. */
 export async function checkpointKey(vault: SecretsContext, actor: Actor): Promise<Buffer> {
   return (await signingKey(vault, actor)).publicKey;
 }
 
-/** Signs with a new key from now on. What the ones before have signed stays good, but they can sign no more. */
+/** Replaces the signing key. Signatures of earlier keys stay valid, but these keys can no longer sign. */
 export async function replaceCheckpointKey(vault: SecretsContext, actor: Actor): Promise<void> {
   const privateKey = await generatePrivateKey('ed25519');
   await vault.db.write((writer) => keepKey(vault, writer, privateKey, actor));
@@ -104,7 +104,7 @@ async function signingKey(vault: SecretsContext, actor: Actor): Promise<SigningK
   const known = signing(await listAuditKeys(vault.db.reader));
   if (known !== undefined) return known;
   const privateKey = await generatePrivateKey('ed25519');
-  // Of two that begin at once, one makes it.
+  // Of two concurrent calls, one stores its key.
   return vault.db.write(
     async (writer) =>
       signing(await listAuditKeys(writer)) ?? (await keepKey(vault, writer, privateKey, actor)),

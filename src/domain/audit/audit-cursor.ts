@@ -1,6 +1,4 @@
-/**
- * How far the audit log was delivered to a collector: the id of the last event, kept in the database across restarts.
- */
+/** Delivery progress of the audit log per collector: the id of the last event, kept in the database across restarts. */
 import { listChainedEvents } from '../../db/audit/audit-events.ts';
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import type { DatabaseContext } from '../contexts.ts';
@@ -9,7 +7,7 @@ import type { RecordedEvent } from './audit-log.ts';
 /** A kind of collector; each has a cursor. */
 export type Collector = 'file' | 'syslog';
 
-/** The id of the last event that this collector has; undefined where it has none yet. */
+/** The id of the last event that this collector has; undefined if it has none yet. */
 export async function auditCursor(
   { db }: DatabaseContext,
   collector: Collector,
@@ -18,7 +16,7 @@ export async function auditCursor(
   return known === undefined ? undefined : Number(known);
 }
 
-/** Notes that the collector has all events up to this one. */
+/** Records that the collector has all events up to this one. */
 export async function moveAuditCursor(
   { db }: DatabaseContext,
   collector: Collector,

@@ -1,10 +1,10 @@
 /**
- * What an audit event ended permanently: an older row of it that is put back into the database still has its valid tag.
- * Of the log itself, that is its beginning.
+ * What an audit event ended permanently: an older row that is restored into the database still has its valid tag. For
+ * the log itself, that is its beginning.
  */
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 
-/** After these, the key, ACME client, administrator or session that they name never counts again. */
+/** After these events, their key, ACME client, administrator or session is never valid again. */
 const endings: ReadonlySet<string> = new Set([
   'api_key.revoke',
   'api_key.delete',
@@ -36,7 +36,7 @@ export function currentClientKey(resource: string, kid: string): string {
   return `${resource} with the kid ${kid}`;
 }
 
-/** Up to where an event `audit.prune` says that events were removed; one that was changed may say anything. */
+/** The last event that an `audit.prune` event reports as removed; a modified event may contain anything. */
 export function prunedThrough({ action, detail }: AuditEventRow): number | undefined {
   if (action !== 'audit.prune') return undefined;
   const through = /"through":(\d{1,15})\b/.exec(detail)?.[1];

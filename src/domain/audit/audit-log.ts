@@ -1,4 +1,4 @@
-/** The audit log as people read it: a page at a time, or all of it as a file. */
+/** The audit log for people to read: by page, or exported as a file. */
 import { escapedCell, escapedJson } from '../../base/printable-text.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { hashIn } from '../../db/audit/audit-chain.ts';
@@ -13,10 +13,10 @@ import { lastGivenId } from '../../db/tables/assigned-ids.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { rowsPerPortion } from '../portions.ts';
 
-/** Which events are wanted. */
+/** Search criteria. */
 export type AuditSearch = AuditFilter;
 
-/** An event as it stands in the log. */
+/** An event as stored in the log. */
 export type RecordedEvent = AuditEventRow;
 
 export type AuditEventView = {
@@ -35,12 +35,12 @@ export const auditFormats = ['csv', 'jsonl'] as const;
 export type AuditFormat = (typeof auditFormats)[number];
 
 /**
- * `hash` is the event's hash in the chain, in hexadecimal: a copy elsewhere shows what was changed here. The tag stays
- * here.
+ * `hash` is the event's hash in the chain, in hexadecimal: a copy elsewhere reveals changes here. The tag is not
+ * exported.
  */
 const columns = ['id', 'at', 'actor', 'action', 'resource', 'detail', 'ip', 'request_id', 'hash'] as const;
 
-/** A page of the events that fit. */
+/** A page of the matching events. */
 export function findAuditEvents(
   { db, world }: TimedContext,
   search: AuditSearch,
@@ -55,7 +55,7 @@ export function lastEventId({ db }: DatabaseContext): Promise<number> {
   return lastGivenId(db.reader);
 }
 
-/** Newest first, those that are older than the one with the id `before`. */
+/** Matching events older than the one with the id `before`, newest first. */
 export async function viewAuditEvents(
   { db, world }: TimedContext,
   filter: AuditSearch,
@@ -64,7 +64,7 @@ export async function viewAuditEvents(
   return (await listAuditEvents(db.reader, world, filter, page)).map(auditEventView);
 }
 
-/** The text of a file with all events that fit, in pieces; no transaction stays open between them. */
+/** Exports all matching events as text, in pieces; no transaction stays open between them. */
 export async function* exportAuditEvents(
   { db, world }: TimedContext,
   filter: AuditSearch,
@@ -89,14 +89,14 @@ function auditEventView({ link: _, at, detail, ...others }: RecordedEvent): Audi
 }
 
 /**
- * An event as one line of JSON, as files and programs that collect events get it. What a terminal would act on is
- * escaped, because callers choose names and paths in the log.
+ * An event as one line of JSON, for files and log collectors. Characters that a terminal would act on are escaped,
+ * because callers choose names and paths in the log.
  */
 export function jsonLine(row: RecordedEvent): string {
   return escapedJson(plainJsonLine(row));
 }
 
-/** The same line as earlier versions wrote it, with control characters and marks of direction as they are. */
+/** The same line as earlier versions wrote it, with control characters and bidirectional marks unescaped. */
 export function plainJsonLine(row: RecordedEvent): string {
   const view = { ...auditEventView(row), hash: hashIn(row.link).toString('hex') };
   return `${JSON.stringify(Object.fromEntries(columns.map((column) => [column, view[column]])))}\n`;
@@ -108,9 +108,8 @@ function csvLine(row: RecordedEvent): string {
 }
 
 /**
- * A cell as RFC 4180 §2 has it. Callers choose names and paths in the log: an apostrophe makes text of what
- * spreadsheets would run as a formula, and what a terminal would act on is escaped as in JSON, except tabs and line
- * feeds.
+ * A cell per RFC 4180 §2. Callers choose names and paths in the log: a leading apostrophe keeps spreadsheets from
+ * running formulas. Characters that a terminal would act on are escaped as in JSON, except tabs and line feeds.
  */
 function csvCell(value: string | number | null): string {
   const text = value === null ? '' : String(value);

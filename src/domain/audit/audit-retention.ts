@@ -1,6 +1,6 @@
 /**
- * How long the audit log is kept: what is older goes from its beginning, in short transactions between which others
- * write. First an event says up to where, so that what is missing was announced by the chain itself.
+ * Audit log retention: removes the oldest events in short transactions, between which others can write. First an event
+ * records up to where, so that the chain itself announces the gap.
  */
 
 import { day } from '../../base/duration.ts';
@@ -14,19 +14,19 @@ import type { LoggedContext, TimedContext } from '../contexts.ts';
 import { record, system } from './audit.ts';
 import { ChainWalk } from './audit-verification.ts';
 
-/** Events removed in one transaction: a few milliseconds. */
+/** Events removed per transaction: a few milliseconds. */
 const eventsAtOnce = 500;
 
-/** Rows recorded again in one transaction. */
+/** Rows recorded again per transaction. */
 const rowsAtOnce = 100;
 
-/** Between two transactions, so that downloads have their turn. */
+/** Milliseconds between transactions, so that downloads can run. */
 const pause = 50;
 
-/** Nothing is done for less than this, so that the log says once a day at most that it was pruned. */
+/** The shortest span worth pruning, so that the log records pruning at most once a day. */
 const slack = day;
 
-/** Removes what is older than `keepFor` milliseconds, once some of it is a day older. Returns how many events went. */
+/** Removes events older than `keepFor` milliseconds, once one is a day older. Returns the number of removed events. */
 export async function pruneAuditLog(
   vault: LoggedContext,
   keepFor: number,
@@ -37,7 +37,7 @@ export async function pruneAuditLog(
   const due = await lastToPrune(db.reader, world, { before: now - keepFor - slack, now });
   if (due === undefined) return 0;
   const last = await lastToPrune(db.reader, world, { before: now - keepFor, now });
-  // Without a link it was written by other means than this vault's, and the rest could not be held against it.
+  // An event without a link is not from this vault, and the rest could not be verified against it.
   if (last === undefined || last.link.length === 0) return 0;
   const faults = await faultsUpTo(vault, last.id);
   if (faults > 0) log.error({ faults, through: last.id }, 'pruning audit events that fail verification');
@@ -62,8 +62,8 @@ export async function pruneAuditLog(
 }
 
 /**
- * Records the rows again whose records are about to go: a row without one is refused. The newest record is repeated,
- * not what stands in the row.
+ * Records rows again whose records are about to be pruned: a row without a record is rejected. Repeats the newest
+ * record, not the content of the row.
  */
 async function recordRowsAgain({ db, world }: TimedContext, through: number): Promise<void> {
   const integrity = requireIntegrity(db);
@@ -81,7 +81,7 @@ async function recordRowsAgain({ db, world }: TimedContext, through: number): Pr
   }
 }
 
-/** How many faults a verification finds in what is about to go: someone may have made events old, or changed them. */
+/** Counts faults in the events about to be pruned: an attacker may have backdated or modified events. */
 async function faultsUpTo({ db, world }: TimedContext, last: number): Promise<number> {
   const walk = new ChainWalk(await readPrunedThrough(db.reader), [], requireIntegrity(db));
   for (;;) {

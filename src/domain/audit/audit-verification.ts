@@ -1,7 +1,6 @@
 /**
- * Whether the audit log is what was recorded: the whole chain is walked, a page at a time, and what does not fit is
- * named. The tags and the mark show what someone without the master key did; that an older state was put back as a
- * whole, checkpoints show.
+ * Verifies the audit log: walks the whole chain, a page at a time, and reports each fault. Tags and the high-water mark
+ * reveal changes made without the master key; checkpoints reveal a complete rollback to an older state.
  */
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import { type ChainEnd, chainBeginning, hashIn, linkOf, tagState } from '../../db/audit/audit-chain.ts';
@@ -14,9 +13,9 @@ import type { Checkpoint } from './audit-checkpoint.ts';
 import { prunedThrough } from './audit-endings.ts';
 import { RecordedRows } from './recorded-rows.ts';
 
-/** Something that is not as it was recorded. */
+/** A deviation from what was recorded. */
 export type ChainFault = {
-  /** The event at which it shows. */
+  /** The event where it appears. */
   readonly id: number;
   readonly kind:
     | 'changed'
@@ -35,10 +34,10 @@ export type ChainFault = {
 
 export type ChainReport = {
   readonly events: number;
-  /** Undefined where there is no event. */
+  /** Undefined if there is no event. */
   readonly first: number | undefined;
   readonly last: ChainEnd | undefined;
-  /** The first hundred; `faultCount` is how many there are. */
+  /** The first hundred; `faultCount` counts all. */
   readonly faults: readonly ChainFault[];
   readonly faultCount: number;
 };
@@ -46,12 +45,12 @@ export type ChainReport = {
 const eventsAtOnce = 500;
 const faultsTold = 100;
 const olderVersion = 'an older version of the vault may have written it';
-/** Rows may change while they are read, and are read again then. */
+/** Max passes over rows that change while they are read. */
 const rowPasses = 10;
 
 /**
- * Walks the whole log, and holds it against the checkpoints. Writes nothing; events that are added or pruned meanwhile
- * are no faults.
+ * Verifies the whole log, also against the checkpoints. Writes nothing; events added or pruned meanwhile are not
+ * faults.
  */
 export async function verifyChain(
   { db }: { readonly db: Pick<Database, 'reader' | 'integrity'> },
@@ -81,13 +80,13 @@ async function walkToEnd(walk: ChainWalk, reader: Reader): Promise<void> {
     const events = await listChainedEvents(reader, walk.end.id, eventsAtOnce);
     const [first] = events;
     if (first === undefined) return;
-    // Pruned since the last look: then it goes on from there.
+    // Pruned since the last read: continue from there.
     if (first.id !== walk.end.id + 1 && walk.moveTo(await readPrunedThrough(reader))) continue;
     for (const event of events) walk.step(event);
   }
 }
 
-/** A walk along the chain, event by event, that remembers what did not fit. */
+/** Walks along the chain, event by event, and collects the faults. */
 export class ChainWalk {
   readonly #checkpoints: readonly Checkpoint[];
   readonly #faults: ChainFault[] = [];
@@ -95,16 +94,16 @@ export class ChainWalk {
   #events = 0;
   #first: number | undefined;
   #pruned: ChainEnd | undefined;
-  /** What the first event has to follow, where that is known. */
+  /** The predecessor of the first event, if known. */
   #base: ChainEnd | undefined;
-  /** Up to where the log itself says that it was pruned. */
+  /** The last event that the log itself reports as pruned. */
   #announced = 0;
-  /** Undefined for copies, whose tags stay in the vault. */
+  /** Undefined for exports, whose tags stay in the vault. */
   readonly #integrity: Integrity | undefined;
   #mark: ChainEnd | 'invalid' | undefined;
-  /** What the events say of the rows that grant rights. */
+  /** The records of rows that grant rights. */
   readonly rows = new RecordedRows();
-  /** Whether an event with a tag has come: all that follow need one. */
+  /** Whether a tagged event was found: all later ones need a tag. */
   #isTagged = false;
   end: ChainEnd;
 
@@ -120,13 +119,13 @@ export class ChainWalk {
     this.end = pruned ?? chainBeginning;
   }
 
-  /** Begins after an event that is known from elsewhere. */
+  /** Starts after an event known from elsewhere. */
   beginAfter(known: ChainEnd): void {
     this.#base = known;
     this.end = known;
   }
 
-  /** Goes on from where the log was pruned up to now; says whether that is further than it has come. */
+  /** Skips ahead to where the log is pruned by now; returns whether that is ahead of the walk. */
   moveTo(pruned: ChainEnd | undefined): boolean {
     if (pruned === undefined || pruned.id <= this.end.id) return false;
     this.#pruned = pruned;
@@ -135,7 +134,7 @@ export class ChainWalk {
     return true;
   }
 
-  /** Holds the log against the sealed mark of its end; more events may have come since. */
+  /** Sets the high-water mark that the log must match; newer events may follow it. */
   expect(mark: ChainEnd | 'invalid'): void {
     this.#mark = mark;
   }
@@ -160,11 +159,11 @@ export class ChainWalk {
     }
     if (!isForged) this.#announced = prunedThrough(event) ?? this.#announced;
     if (!isForged) this.rows.add(event);
-    // What the vault wrote follows what the vault wrote before.
+    // The vault chains its events to its own, never to forged ones.
     this.adopt(event, isForged ? this.end.link : link);
   }
 
-  /** Goes on from an event that nothing is known before. */
+  /** Continues from an event without verifying its predecessor. */
   adopt({ id, link }: AuditEventRow, next: Buffer = hashIn(link)): void {
     for (const one of this.#checkpoints) if (one.id === id) this.#compare(one, hashIn(link));
     if (this.#mark !== undefined && this.#mark !== 'invalid' && this.#mark.id === id) {
@@ -177,9 +176,7 @@ export class ChainWalk {
     this.end = { id, link: next };
   }
 
-  /**
-   * Without a tag are the events from before there were tags, and then those of a vault of that time that still runs.
-   */
+  /** Untagged events are from before tags existed, or later from a vault of such a version that still runs. */
   #isForged({ link }: AuditEventRow): boolean {
     if (this.#integrity === undefined) return false;
     const state = tagState(this.#integrity, link);
@@ -188,12 +185,12 @@ export class ChainWalk {
     return state === 'forged';
   }
 
-  /** An event that stands where none can stand any more. */
+  /** Reports an event where there can be none. */
   stray(id: number, message: string): void {
     this.#fault(id, 'added', message);
   }
 
-  /** `oldest` is the lowest id that is there; `rows` are those that grant rights. */
+  /** `oldest` is the lowest existing id; `rows` are those that grant rights. */
   finish(oldest: number | undefined, rows: readonly ListedRow[] = []): ChainReport {
     const pruned = this.#pruned;
     const begin = pruned?.id ?? 0;
@@ -233,7 +230,7 @@ export class ChainWalk {
     };
   }
 
-  /** What was removed before there was a chain is not missing in it. */
+  /** Events removed before the chain existed are not missing in it. */
   #beginsLater(event: AuditEventRow): boolean {
     const isFirst = this.#events === 0 && this.#pruned === undefined;
     return isFirst && linkOf(chainBeginning.link, event).equals(hashIn(event.link));

@@ -1,6 +1,4 @@
-/**
- * The audit log's vocabulary: who acts, what can be done, and how an event is put down beside the change it tells of.
- */
+/** The audit log's vocabulary: actors, actions, and how an event is recorded along with its change. */
 import type { NewAuditEvent } from '../../db/audit/audit-insertion.ts';
 import type { Writer } from '../../db/database.ts';
 
@@ -76,7 +74,7 @@ export type AuditAction =
   | 'master_key.seal'
   | 'master_key.unseal';
 
-/** Who does something, and from where. */
+/** Who acts, and from where. */
 export type Actor = {
   /** `local-cli`, `system`, `api-key:<id>:<name>`, `acme-client:<id>:<name>` or `admin:<name>`. */
   readonly name: string;
@@ -111,7 +109,7 @@ export function auditRow({ actor, action, resource, detail }: AuditEvent, at: nu
   };
 }
 
-/** Puts an event down in the transaction of the change that it tells of, which adds it to the log before it ends. */
+/** Adds the event to the caller's transaction, which appends it to the log before the commit. */
 export function record(writer: Writer, event: AuditEvent, at: number): void {
   writer.events.push(auditRow(event, at));
 }

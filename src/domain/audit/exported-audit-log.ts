@@ -1,7 +1,6 @@
 /**
- * Whether a copy of the audit log is what was recorded, without the vault: lines of JSON as an export and the audit
- * file have them. A copy begins and ends anywhere; what crashes do to an audit file, an event twice or half a line, is
- * no fault.
+ * Verifies a copy of the audit log without the vault: lines of JSON as in an export or the audit file. A copy may begin
+ * and end anywhere. Crashes may repeat an event or cut a line in an audit file; these are not faults.
  */
 import { z } from 'zod';
 import { escapedJson } from '../../base/printable-text.ts';
@@ -12,18 +11,18 @@ import { plainJsonLine } from './audit-log.ts';
 import { type ChainReport, ChainWalk } from './audit-verification.ts';
 
 export type ExportReport = ChainReport & {
-  /** The first event, where nothing shows that it was not changed: the one before it is not known. */
+  /** The first event, if it cannot be verified because the previous one is unknown. */
   readonly unproved: number | undefined;
-  /** Events that stood there once more. */
+  /** Repeated events. */
   readonly repeated: number;
-  /** Lines that are no event as the vault writes it. */
+  /** Lines that are not events as the vault writes them. */
   readonly others: number;
 };
 
-/** An audit file repeats what was delivered together last, which is half as much. */
+/** Twice the events delivered together last, which an audit file may repeat. */
 const remembered = 10_000;
 
-/** Walks the lines, and holds them against the checkpoints. */
+/** Verifies the lines, also against the checkpoints. */
 export async function verifyExport(
   lines: AsyncIterable<string>,
   checkpoints: readonly Checkpoint[],
@@ -41,7 +40,7 @@ export async function verifyExport(
       continue;
     }
     const { id } = event;
-    // An event that was written before an upgrade and again after it is a repetition.
+    // An event written both before and after an upgrade is a repetition.
     const written = escapedJson(line);
     const before = isFirst ? checkpoints.find((checkpoint) => checkpoint.id === id - 1) : undefined;
     if (before !== undefined) walk.beginAfter(before);
@@ -72,7 +71,7 @@ const writtenEvent = z.strictObject({
 });
 
 /**
- * The event of a line; undefined unless this or an earlier version would write the very same line, so that all of it is
+ * Parses a line; undefined unless this or an earlier version would write exactly this line, so that all of it is
  * verified.
  */
 function eventIn(line: string): AuditEventRow | undefined {
@@ -84,7 +83,7 @@ function eventIn(line: string): AuditEventRow | undefined {
     const plain = plainJsonLine(event);
     return [plain, escapedJson(plain)].includes(`${line}\n`) ? event : undefined;
   } catch {
-    // No JSON, or another one.
+    // Not JSON, or not an event.
     return undefined;
   }
 }

@@ -1,6 +1,4 @@
-/**
- * What the events of the audit log say of the rows that grant rights, and whether a row of the database is as they say.
- */
+/** The state of rows that grant rights as the audit log records it, and whether rows of the database match. */
 import { rowTagIn } from '../../db/audit/audit-chain.ts';
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 import type { ListedRow } from '../../db/audit/row-list.ts';
@@ -8,7 +6,7 @@ import { currentClientKey, currentSecret, endedBy } from './audit-endings.ts';
 
 type RowRecord = { readonly id: number; readonly tag: Buffer };
 
-/** Why a row is not as the log says; `id` is the event that shows it. */
+/** Why a row does not match the log; `id` is the event that shows it. */
 export type RowFault = {
   readonly id: number | undefined;
   readonly kind: 'revived' | 'unrecorded';
@@ -16,16 +14,16 @@ export type RowFault = {
 };
 
 export class RecordedRows {
-  /** What was revoked or ended, and by which event. */
+  /** Ended resources, and the event that ended each. */
   readonly #ended = new Map<string, number>();
   readonly #records = new Map<string, RowRecord>();
 
-  /** The next event that the vault wrote. */
+  /** Adds the next event that the vault wrote. */
   add(event: AuditEventRow): void {
     const { id, action, resource, link } = event;
     const ended = endedBy(event);
     if (ended !== undefined) this.#ended.set(ended, id);
-    // Names of administrators may be used again.
+    // Administrator names can be reused.
     else if (action === 'administrator.create') this.#ended.delete(resource);
     const tag = rowTagIn(link);
     // A copy, since the link shares its memory with a page of events.
@@ -37,10 +35,7 @@ export class RecordedRows {
     return this.#records.get(resource);
   }
 
-  /**
-   * The rows that are not in the state that the log recorded last, such as an older one that was put back with its own
-   * tag.
-   */
+  /** Rows that differ from their last record in the log, such as an older row restored with its tag. */
   faultsOf(rows: readonly ListedRow[]): RowFault[] {
     return rows.map((row) => this.#faultOf(row)).filter((fault) => fault !== undefined);
   }
@@ -58,7 +53,7 @@ export class RecordedRows {
         };
       }
     }
-    // The vault refuses it in any case; "vault doctor" reports it.
+    // The vault rejects it in any case; "vault doctor" reports it.
     if (state === 'forged') return undefined;
     const known = this.#records.get(resource);
     if (known === undefined) {

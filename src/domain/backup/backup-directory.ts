@@ -1,6 +1,6 @@
 /**
- * What lies in a directory of scheduled backups, read from the files themselves: a directory that was emptied, mounted
- * or shared with another vault needs no bookkeeping.
+ * Lists a directory of scheduled backups by reading the files: a directory that was emptied, mounted or shared with
+ * another vault needs no bookkeeping.
  */
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,8 +15,8 @@ import type { BackupAmounts, SetAside } from './backup-health.ts';
 import type { Manifest } from './backup-manifest.ts';
 
 /**
- * A backup that a schedule has made: its number, the moment (UTC milliseconds) it is of, what it holds, and the ids of
- * its master keys. Older vaults gave no numbers: these backups have 0.
+ * A scheduled backup: its number, its time (UTC milliseconds), what it holds, and the ids of its master keys. Backups
+ * of older vaults, which had no numbers, have 0.
  */
 export type ScheduledBackup = {
   readonly path: string;
@@ -26,15 +26,15 @@ export type ScheduledBackup = {
   readonly keys: readonly string[];
 };
 
-/** Each list has the newest first: by number, because the clock may have been wrong, then by time. */
+/** Each list is newest first: by number, because the clock may have been wrong, then by time. */
 export type BackupDirectory = {
-  /** Of this vault, and so the only ones that are ever removed. */
+  /** Backups of this vault, and so the only ones ever removed. */
   readonly own: readonly ScheduledBackup[];
-  /** Of this vault, but set aside because they hold much less than the one before. */
+  /** Backups of this vault, set aside because they hold much less than the one before. */
   readonly aside: readonly ScheduledBackup[];
-  /** With this vault's master key, by a vault that gave no ids. */
+  /** With this vault's master key, from a version without vault ids. */
   readonly unnamed: readonly ScheduledBackup[];
-  /** With this vault's master key, made by another vault since this one has its id: a clone shares the directory. */
+  /** With this vault's master key, by another vault since this one has its id: a clone shares the directory. */
   readonly clones: readonly ScheduledBackup[];
 };
 
@@ -50,12 +50,12 @@ export function asideName(at: number): string {
   return backupName(at).replace(/\.backup$/, '.smaller.backup');
 }
 
-/** The path under which a backup that was set aside counts as any other. */
+/** The path under which a backup that was set aside counts like any other. */
 export function acceptedPath(path: string): string {
   return path.replace(/\.smaller\.backup$/, '.backup');
 }
 
-/** Reads the directory. Throws OperatorError where it cannot be read. */
+/** Reads the directory. Throws OperatorError if it cannot be read. */
 export async function backupsIn({ db, world }: TimedContext, directory: string): Promise<BackupDirectory> {
   const keyIds = new Set((await listMasterKeys(db.reader)).map(({ id }) => id));
   const identity = await vaultIdentity(db.reader);
@@ -91,7 +91,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** Negative if `a` is older than `b`. A moment in the future, of a backup without a number, says nothing. */
+/** Negative if `a` is older than `b`. Ignores a time in the future if the backup has no number. */
 function order(a: ScheduledBackup, b: ScheduledBackup, now: number): number {
   const moment = ({ number, at }: ScheduledBackup) => (number === 0 && at > now ? 0 : at);
   return a.number - b.number || moment(a) - moment(b);
@@ -102,7 +102,7 @@ export function keysOf({ own, aside }: BackupDirectory): readonly string[] {
   return own.length === 0 ? [] : [...new Set([...own, ...aside].flatMap(({ keys }) => keys))];
 }
 
-/** Versions include those that the vault has pruned: they were not lost. */
+/** Versions include those that the vault has pruned, which were not lost. */
 export function amountsIn({
   counts,
   pruned_versions: pruned = 0,
@@ -120,7 +120,7 @@ export function backupBefore({ own, unnamed }: BackupDirectory): ScheduledBackup
   return own[0] ?? unnamed[0];
 }
 
-/** The newest backup that was set aside, while no later one counts and it holds much less than the one before. */
+/** The newest backup set aside, if no later one counts and it still holds much less than the one before. */
 export function setAsideIn(found: BackupDirectory): SetAside | undefined {
   const [aside] = found.aside;
   const before = backupBefore(found);

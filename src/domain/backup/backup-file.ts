@@ -1,7 +1,4 @@
-/**
- * Backups as files: drafts under names that no backup has, the page at the end of a file, and the verification of a
- * file.
- */
+/** Backup files: drafts under names that no backup has, the page at the end of a file, and verification. */
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -34,11 +31,11 @@ import {
   readPage,
 } from './backup-manifest.ts';
 
-/** A draft, or what the engine has left beside one. */
+/** A draft, or a file that the engine left beside one. */
 const draftName = /^\.vault-backup-[0-9a-f]{16}\.draft(-[a-z]+)?$/;
 
 /**
- * An empty file of mode 0600 in the directory, and the removal of drafts that a killed process left there a day ago.
+ * Creates an empty file of mode 0600 in the directory, and removes drafts that a killed process left there a day ago.
  */
 export function newDraft(directory: string, world: World): string {
   const isDraft = (name: string) => draftName.test(name);
@@ -48,7 +45,7 @@ export function newDraft(directory: string, world: World): string {
   return draft;
 }
 
-/** Adds the page with the manifest to a copy of the database, and makes the file durable. */
+/** Appends the page with the manifest to a copy of the database, and makes the file durable. */
 export async function sealDraft(draft: string, manifest: Manifest, masterKey: MasterKey): Promise<void> {
   appendFileSync(draft, pageBody(manifest));
   const digest = await digestOf(draft, statSync(draft).size);
@@ -56,14 +53,14 @@ export async function sealDraft(draft: string, manifest: Manifest, masterKey: Ma
   syncPath(draft);
 }
 
-/** What FAT, exFAT and SMB answer to a hard link. */
+/** Errors of hard links on FAT, exFAT and SMB. */
 const hasNoLinks = /^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/;
 
-/** Gives a finished draft its name, durably. `existing` says what becomes of an earlier backup of that name. */
+/** Gives a finished draft its name, durably. `existing` decides whether an earlier backup of that name is replaced. */
 export function publishDraft(draft: string, file: string, existing: 'refuse' | 'replace'): void {
   if (existing === 'replace') renameSync(draft, file);
   else {
-    // Unlike a rename, a link never takes the place of a file that appeared meanwhile.
+    // Unlike a rename, a link never replaces a file that appeared meanwhile.
     try {
       linkSync(draft, file);
       removeFile(draft);
@@ -94,7 +91,7 @@ export function refuseTarget(file: string, existing: 'refuse' | 'replace'): void
   if (existing === 'refuse') {
     throw new OperatorError(`${file} already exists`, { hint: 'Choose another name, or add --replace.' });
   }
-  // What is under a wrong name must survive: only a backup is replaced.
+  // Only a backup is replaced: a wrong name must not destroy another file.
   if (!there.isFile() || typeof readManifestPage(file) === 'string') {
     throw new OperatorError(`${file} exists and is not a vault backup`, {
       hint: 'Choose another name; --replace replaces only backups.',
@@ -102,7 +99,7 @@ export function refuseTarget(file: string, existing: 'refuse' | 'replace'): void
   }
 }
 
-/** The page at the end of a file, or why there is none. Throws the error of the system where it cannot be read. */
+/** The page at the end of a file, or why there is none. Throws the system error if the file cannot be read. */
 export function readManifestPage(file: string): ReturnType<typeof readPage> {
   const descriptor = openSync(file, 'r');
   try {
@@ -117,8 +114,8 @@ export function readManifestPage(file: string): ReturnType<typeof readPage> {
 }
 
 /**
- * Reads the page of a backup and compares its checksum with the whole file. Throws OperatorError where that is no
- * backup, not whole, altered, or made by a vault that is too new.
+ * Reads the page of a backup and verifies the checksum of the whole file. Throws OperatorError if it is not a backup,
+ * is incomplete or modified, or comes from a vault that is too new.
  */
 export async function readBackup(file: string): Promise<ManifestPage> {
   const page = readManifestPage(file);
@@ -136,7 +133,7 @@ export async function readBackup(file: string): Promise<ManifestPage> {
   const isWhole =
     page !== 'damaged' &&
     page.manifest.database_size === size - pageSize &&
-    // biome-ignore lint/plugin/compared-secrets: a digest that stands in the file.
+    // biome-ignore lint/plugin/compared-secrets: a digest stored in the file.
     (await digestOf(file, size - lastLineSize)).equals(page.digest);
   if (!isWhole) {
     throw new OperatorError(`${file} is damaged: its checksum does not match`, {
@@ -147,9 +144,9 @@ export async function readBackup(file: string): Promise<ManifestPage> {
 }
 
 /**
- * Throws OperatorError unless the backup is whole, made by a vault with this master key that is not newer, and
- * consistent in itself. `name` is what it is called then. Reads everything, writes nothing. Quotes nothing that the key
- * does not authenticate: anyone can compute the checksum.
+ * Throws OperatorError unless the backup is complete, consistent, and made by a vault with this master key that is not
+ * newer. Errors call it `name`. Reads everything, writes nothing. Quotes nothing that the key does not authenticate:
+ * anyone can compute the checksum.
  */
 export async function checkBackup(file: string, masterKey: MasterKey, name = file): Promise<ManifestPage> {
   const page = await readBackup(file);
@@ -177,8 +174,8 @@ export async function checkBackup(file: string, masterKey: MasterKey, name = fil
 }
 
 /**
- * Copies the database of a backup that was checked into a new file of mode 0600. Throws OperatorError where the file
- * has changed since.
+ * Copies the database of a checked backup into a new file of mode 0600. Throws OperatorError if the backup has changed
+ * since.
  */
 export async function copyOut(
   file: string,
@@ -203,7 +200,7 @@ export async function copyOut(
     end: manifest.database_size + pageSize - lastLineSize - 1,
   });
   for await (const chunk of body) hash.update(chunk as Buffer);
-  // biome-ignore lint/plugin/compared-secrets: a digest that stands in the file; its MAC is compared in constant time.
+  // biome-ignore lint/plugin/compared-secrets: a digest stored in the file; its MAC is compared in constant time.
   if (!hash.digest().equals(digest)) {
     throw new OperatorError(`${file} changed while it was being read`, {
       hint: 'Try again when no other program writes to the file.',
@@ -220,7 +217,7 @@ export async function digestOf(file: string, length: number): Promise<Buffer> {
   return hash.digest();
 }
 
-/** A backup in a few words. */
+/** One-line summary of a backup. */
 export function aboutBackup(name: string, { created_at, counts }: Manifest): string {
   const number = (rows = 0, thing = '') => `${rows} ${thing}${rows === 1 ? '' : 's'}`;
   const parts = [

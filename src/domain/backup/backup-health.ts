@@ -1,4 +1,4 @@
-/** Whether the last scheduled backup failed, as far as this process knows: readiness tells of it. */
+/** Whether the last scheduled backup failed, as far as this process knows; readiness reports it. */
 
 /** A backup that holds much less than the one before, and what both hold. */
 export type SetAside = {
@@ -23,12 +23,12 @@ export class BackupHealth {
     return this.#isKnown;
   }
 
-  /** The backup that was set aside last, until one counts again. Only the process that makes backups knows it. */
+  /** The last backup set aside, until one counts again. Known only in the process that makes backups. */
   get setAside(): SetAside | undefined {
     return this.#setAside;
   }
 
-  /** After each look that succeeded; `setAside` where the last backup holds much less than the one before. */
+  /** Call after each successful check, with `setAside` if the last backup holds much less than the one before. */
   looked(setAside: SetAside | undefined): void {
     this.#isKnown = true;
     this.#isFailing = setAside !== undefined;
@@ -39,7 +39,7 @@ export class BackupHealth {
     this.#isFailing = true;
   }
 
-  /** What the process that makes backups has told this one. */
+  /** Clears the failure: another node may make backups now. */
   succeeded(): void {
     this.#isFailing = false;
   }

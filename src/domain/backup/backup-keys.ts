@@ -1,4 +1,4 @@
-/** Which backups need a master key that is not in them, so that the last copy of it is not removed by mistake. */
+/** Finds backups that need a master key they do not contain, so that its last copy is not removed by mistake. */
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -8,8 +8,8 @@ import { isRotating } from '../master-key/master-key-rotation.ts';
 import { keysNeededBy } from './backup-directory.ts';
 
 /**
- * The paths of the backups in a directory, under any name, that cannot be restored without this key. Throws the
- * system's error.
+ * The paths of the backups in a directory, under any name, that cannot be restored without this key. Throws system
+ * errors.
  */
 export function backupsNeeding(directory: string, keyId: string): string[] {
   const files = readdirSync(directory, { withFileTypes: true }).filter((entry) => !entry.isDirectory());

@@ -1,12 +1,11 @@
 /**
- * The page at the end of a backup. What comes before it is a plain SQLite database, which any tool opens; the page
- * tells in text what it is, and closes with a checksum of all before and a MAC by the master key. `tail -c 4096` shows
- * it.
+ * The page at the end of a backup, after a plain SQLite database that any tool opens. The page describes the backup in
+ * text, and ends with a checksum of everything before and a MAC by the master key. `tail -c 4096` shows it.
  */
 import { z } from 'zod';
 import type { PassphraseSealed } from '../../crypto/secrets/passphrase-key.ts';
 
-/** Bytes of the page, the size of SQLite's own. */
+/** Bytes of the page, the same as SQLite's own. */
 export const pageSize = 4096;
 
 const firstLine =
@@ -24,14 +23,14 @@ export const manifestSchema = z.looseObject({
   format: z.literal(1),
   vault_version: z.string().regex(/^[0-9A-Za-z.+-]{1,64}$/),
   created_at: z.iso.datetime(),
-  /** Of the database that was copied; vaults before had none. */
+  /** The id of the copied vault; older vaults had none. */
   vault_id: z
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .optional(),
-  /** Counts the backups of a schedule, from 1; other backups and those of older vaults have none. */
+  /** Numbers the backups of a schedule, from 1; other backups and those of older vaults have none. */
   number: z.int().min(1).optional(),
-  /** Master keys that the sealed secrets in it need. */
+  /** Master keys that the sealed secrets need. */
   key_ids: z.array(z.string().regex(/^[0-9a-f]{16}$/)).min(1),
   database_size: z.int().min(512),
   schema: z.array(z.string().regex(/^[0-9A-Za-z_-]{1,64}$/)),
@@ -56,7 +55,7 @@ export type Manifest = Readonly<z.output<typeof manifestSchema>> & {
   readonly sealed_master_key?: PassphraseSealed | undefined;
 };
 
-/** What the page says, and the proofs of its last line. */
+/** The manifest, and the checksum and MAC of the last line. */
 export type ManifestPage = { readonly manifest: Manifest; readonly digest: Buffer; readonly mac: Buffer };
 
 /** The page without its last line. */
@@ -73,8 +72,8 @@ export function pageEnd(digest: Buffer, mac: Buffer): Buffer {
 }
 
 /**
- * Reads a page. `none` where there is no such page, `newer` where a later vault wrote it in a way that is not known
- * here, `damaged` where it was one.
+ * Parses a page. `none` if it is not a manifest page, `newer` if a later vault wrote it in an unknown format, `damaged`
+ * if it is corrupt.
  */
 export function readPage(page: Buffer): ManifestPage | 'none' | 'newer' | 'damaged' {
   const begins =
@@ -86,7 +85,7 @@ export function readPage(page: Buffer): ManifestPage | 'none' | 'newer' | 'damag
   try {
     said = JSON.parse(page.subarray(firstLine.length, -lastLineSize).toString());
   } catch {
-    // Bytes were changed; the checksum would say the same.
+    // Bytes were changed; the checksum would fail too.
     return 'damaged';
   }
   const { data: manifest } = manifestSchema.safeParse(said);

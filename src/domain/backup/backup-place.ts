@@ -1,7 +1,4 @@
-/**
- * Places where backups may go: outside of the data directory, where no other user can change them, and with room for
- * them.
- */
+/** Where backups may go: outside the data directory, where no other user can change them, and with enough space. */
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -11,8 +8,8 @@ import type { DatabaseContext } from '../contexts.ts';
 import type { DiskSpace } from '../health/disk-space.ts';
 
 /**
- * SQLite opens a draft by its path, again and again: others who can rename it would receive the copy, or have the vault
- * write elsewhere. What a group may do with the directories above is left to `vault doctor`.
+ * SQLite opens a draft by its path repeatedly: other users who can rename it would receive the copy, or redirect the
+ * vault's writes. Group permissions on the directories above are left to `vault doctor`.
  */
 const use = { what: 'the backup directory', groups: 'above' } as const;
 
@@ -21,21 +18,21 @@ export async function refuseForeignBackups(directory: string): Promise<void> {
   await refuseUntrusted(directory, use);
 }
 
-/** What other users can change on the path of the directory. */
+/** Judges what other users can change on the directory's path. */
 export function judgeBackups(directory: string): Promise<Judged> {
   return judgePath(directory, use);
 }
 
 /**
- * Throws OperatorError for a place in the data directory: there a backup would be lost together with the vault, and
- * could take the place of the database.
+ * Throws OperatorError for a path in the data directory: a backup there would be lost together with the vault, and
+ * could replace the database.
  */
 export function refuseDataDirectory({ db }: DatabaseContext, path: string): void {
   const real = (directory: string) => {
     try {
       return realpathSync(directory);
     } catch {
-      // It is not there, which is told when the backup is written.
+      // Writing the backup reports a missing directory.
       return directory;
     }
   };
@@ -46,14 +43,14 @@ export function refuseDataDirectory({ db }: DatabaseContext, path: string): void
 }
 
 /**
- * Rejects with OperatorError if a copy of the database would leave less free space in its directory than the vault
- * warns about.
+ * Rejects with OperatorError if a copy of the database would leave less free space in its directory than the warning
+ * threshold.
  */
 export async function refuseFullDisk({
   db,
   disk,
 }: DatabaseContext & { readonly disk: DiskSpace }): Promise<void> {
-  // A database on a server does not tell its size.
+  // The size of a database on a server is unknown.
   const { database, log } = (await db.file?.sizes()) ?? { database: 0, log: 0 };
   if ((await disk.free()) - database - log >= disk.lowBelow) return;
   throw new OperatorError(`not enough space for a copy of the database in ${db.directory}`, {

@@ -1,6 +1,6 @@
 /**
- * Backups by time: when the next is due, what it is called, and which old ones are removed. A backup that holds much
- * less than the one before is set aside, and removes nothing: the vault may have lost what the old ones still hold.
+ * Scheduled backups: when the next is due, its name, and which old ones are removed. A backup that holds much less than
+ * the one before is set aside and removes nothing: the vault may have lost what the old ones still hold.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import {
 import type { SetAside } from './backup-health.ts';
 import { isRotatedSince } from './backup-keys.ts';
 
-/** Where backups go, how often, and how many stay. */
+/** Where backups go, how often, and how many are kept. */
 export type BackupPlan = {
   readonly directory: string;
   /** Milliseconds. */
@@ -31,12 +31,12 @@ export type BackupPlan = {
   readonly keep: number;
 };
 
-/** How the directory is after a look. */
+/** State of the directory after a check. */
 export type PlanOutcome = {
-  /** The path of the backup that was made; undefined where none was due. */
+  /** The path of the new backup; undefined if none was due. */
   readonly made: string | undefined;
   readonly setAside: SetAside | undefined;
-  /** The newest backup that another vault with this master key has made here. */
+  /** The newest backup here by another vault with this master key. */
   readonly clone: string | undefined;
   /** When the next one is due, in UTC milliseconds. */
   readonly nextAt: number;
@@ -45,8 +45,8 @@ export type PlanOutcome = {
 };
 
 /**
- * Makes a backup if one is due or the master key was rotated since the last one, and removes those that are too many.
- * Throws what `backUpInto` throws, and OperatorError where the directory cannot be read.
+ * Creates a backup if one is due or the master key was rotated since the last one, and removes surplus ones. Throws
+ * what `backUpInto` throws, and OperatorError if the directory cannot be read.
  */
 export async function backUpByPlan(
   vault: SecretsContext & LogContext,
@@ -70,14 +70,14 @@ export async function backUpByPlan(
   return outcome(after, nextDueAt([...after.own, ...after.aside], plan, now), path);
 }
 
-/** Two rotations of the master key in one second make two backups: the second one is named after the next second. */
+/** Two rotations of the master key in one second create two backups; the second is named after the next second. */
 function freeName(plan: BackupPlan, now: number, nameAt: (at: number) => string): string {
   const name = nameAt(now);
   return existsSync(join(plan.directory, name)) ? freeName(plan, now + second, nameAt) : name;
 }
 
 /**
- * When the next backup is due: a period after the last one, at the latest now. One from the future, made while the
+ * When the next backup is due: one period after the last, or now if overdue. A backup from the future, made while the
  * clock was ahead, does not count.
  */
 export function nextDueAt(
@@ -98,7 +98,7 @@ function removeTooMany(own: readonly ScheduledBackup[], { keep }: BackupPlan, ma
   for (const { path } of own.slice(keep)) if (path !== made) removeFile(path);
 }
 
-/** Of the backups set aside, only those that hold no more than the newest one are removed. */
+/** Removes only backups set aside that hold no more than the newest one. */
 function removeLesser(aside: readonly ScheduledBackup[], { keep }: BackupPlan): void {
   const [newest, ...older] = aside;
   if (newest === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Backups of a vault that goes on working: one file of one moment, verified before it gets its name, and recorded.
- * Private keys in it stay sealed; the master key is in it only under a passphrase.
+ * Online backups: one file with the state of one moment, verified before it gets its name, and recorded. Private keys
+ * in it stay sealed; the master key is in it only under a passphrase.
  */
 import { statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -27,24 +27,24 @@ import { newDraft, publishDraft, refuseTarget, sealDraft } from './backup-file.t
 import type { Manifest } from './backup-manifest.ts';
 import { refuseDataDirectory, refuseForeignBackups, refuseFullDisk } from './backup-place.ts';
 
-/** How a backup is made. */
+/** Options of a backup. */
 export type BackupOrder = {
   readonly actor: Actor;
   /** The vault's version. */
   readonly version: string;
-  /** Seals the master key into it. */
+  /** Seals the master key in the backup. */
   readonly passphrase?: Secret<string> | undefined;
-  /** Rejects unless the finished draft is a whole backup of this vault. It reads all of it, which may take seconds. */
+  /** Rejects unless the finished draft is a complete backup of this vault. Reads all of it, which may take seconds. */
   readonly verify: (draft: string, masterKey: MasterKey) => Promise<unknown>;
   /** Its number in a schedule. */
   readonly number?: number | undefined;
-  /** Ends it between two steps, without a trace. */
+  /** Aborts between two steps, without a trace. */
   readonly signal?: AbortSignal | undefined;
 };
 
 /**
- * Writes a backup to `file`, which appears there whole or not at all. Throws OperatorError, having changed nothing,
- * where it cannot be written, and where `existing` is `refuse` and there is one.
+ * Writes a backup to `file`, which appears there complete or not at all. Throws OperatorError, having changed nothing,
+ * if it cannot be written, or if it exists and `existing` is `refuse`.
  */
 export async function backUpTo(
   vault: SecretsContext & LogContext,
@@ -65,12 +65,10 @@ export async function backUpTo(
   });
 }
 
-/** Where a finished backup goes: its name, and whether it counts as the last backup or is kept aside. */
+/** Placement of a finished backup: its name, and whether it counts as the last backup or is set aside. */
 export type Placement = { readonly name: string; readonly as: 'the last' | 'set aside' };
 
-/**
- * As `backUpTo`, into a directory, where `place` names the file by what the backup holds. Returns the path too.
- */
+/** Like `backUpTo`, but into a directory, where `place` chooses the name by the content. Returns the path too. */
 export async function backUpInto(
   vault: SecretsContext & LogContext,
   order: BackupOrder,
@@ -92,8 +90,8 @@ export async function backUpInto(
 }
 
 /**
- * Makes a backup in the data directory and hands it to `send`, which opens it; it is gone afterwards. Throws
- * OperatorError if the copy would leave the vault too little space.
+ * Creates a backup in the data directory, passes it to `send`, which opens it, and removes it. Throws OperatorError if
+ * the copy would leave the vault too little space.
  */
 export async function backUpThrough(
   vault: SecretsContext & LogContext & { readonly disk: DiskSpace },
@@ -111,12 +109,12 @@ export async function backUpThrough(
   );
 }
 
-/** Why this passphrase is refused, as the end of a sentence; undefined where it is fine. */
+/** Why this passphrase is rejected, as the end of a sentence; undefined if it is accepted. */
 export function passphraseIssue(passphrase: Secret<string>): string | undefined {
   return passwordIssue('', passphrase.expose())?.replaceAll('password', 'passphrase');
 }
 
-/** What a master key that is sealed under a passphrase belongs to. */
+/** Opens a master key that is sealed under a passphrase. */
 export function openMasterKey(
   passphrase: Secret<string>,
   sealed: PassphraseSealed,
@@ -135,7 +133,7 @@ async function withDraft<T>(
   const draft = newDraft(directory, world);
   try {
     const { id } = await ensureVaultIdentity(vault);
-    // Before the copy: everything up to this moment is in it.
+    // Before the copy, which then holds everything up to this time.
     const createdAt = world.now();
     await db.copyTo(draft);
     order.signal?.throwIfAborted();
@@ -168,7 +166,7 @@ async function withDraft<T>(
   }
 }
 
-/** Ends in the copy a rotation that goes on in the vault, so that each backup needs one master key. Returns that. */
+/** Finishes a running rotation in the copy, so that each backup needs one master key. Returns that key. */
 async function settleCopy({ world, keyring }: SealingContext, draft: string): Promise<MasterKey> {
   const { current = keyring.current.name, isRotating } = new DatabaseCopy(draft).masterKeys();
   const masterKey = keyring.find(current);
@@ -228,7 +226,7 @@ async function recordBackup(
   }
 }
 
-/** Runs `work`; what the disk at `place` does not allow becomes a sentence. */
+/** Runs `work`; turns errors of the disk at `place` into OperatorError. */
 async function written<T>(place: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

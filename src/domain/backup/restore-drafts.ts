@@ -1,4 +1,4 @@
-/** The new files of a restore before they have their names, beside those whose place they will take. */
+/** Drafts of a restore: new files beside those that they will replace. */
 import { lstatSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { makeDurableDirectory, removeFile, staleDrafts, syncPath } from '../../base/durable-file.ts';
@@ -7,8 +7,8 @@ import type { Secret } from '../../base/secret.ts';
 import type { World } from '../../base/world.ts';
 
 /**
- * The file that a restore puts in the place of `path`: where a symbolic link leads, so that database and key stay on
- * the disks that were chosen for them. Throws OperatorError where the link leads nowhere.
+ * The file that a restore replaces for `path`: the target of a symbolic link, so that database and key stay on the
+ * disks chosen for them. Throws OperatorError if the target is missing.
  */
 export function placeOf(path: string): string {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;
@@ -22,7 +22,7 @@ export function placeOf(path: string): string {
   }
 }
 
-/** A name for what will be called `path`. What a killed restore left there a day ago is removed. */
+/** Returns a draft name for `path`. Removes drafts that a killed restore left there a day ago. */
 export function draftFor(path: string, world: World): string {
   const prefix = `${path}.restoring-`;
   const isDraft = (name: string) => name.startsWith(basename(prefix));
@@ -30,7 +30,7 @@ export function draftFor(path: string, world: World): string {
   return `${prefix}${world.randomBytes(8).toString('hex')}`;
 }
 
-/** Removes a draft, and what the engine and a migration have left beside it. */
+/** Removes a draft, and files that the engine and a migration left beside it. */
 export function removeDraft(draft: string): void {
   for (const path of startingWith(draft)) removeFile(path);
 }
@@ -48,7 +48,7 @@ function startingWith(path: string): string[] {
     const names = readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)));
     return names.map((name) => join(dirname(path), name));
   } catch {
-    // The directory is not there, so neither is a draft.
+    // The directory is missing, so there is no draft.
     return [];
   }
 }

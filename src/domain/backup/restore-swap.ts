@@ -31,7 +31,7 @@ const noteSchema = z.strictObject({
     z.strictObject({
       from: z.string(),
       to: z.string(),
-      /** Of the new file, in hexadecimal. Version 0.1.0 wrote no more than the names. */
+      /** Of the new file, in hexadecimal. Version 0.1.0 wrote only the names. */
       sha256: z.string().optional(),
       /** Where the old file is kept. */
       kept: z.string().optional(),
@@ -48,8 +48,8 @@ type NotedMove = Note['moves'][number];
 export type Move = { readonly from: string; readonly to: string };
 
 /**
- * Keeps what has the names now under `<name>.before-restore-<stamp>`, then gives the new files their names. `held` is
- * the old database. Returns what was kept.
+ * Keeps the old files as `<name>.before-restore-<stamp>`, then gives the new files their names. `state` is that of the
+ * old database. Returns the kept paths.
  */
 export function swapIn(
   dataDir: string,
@@ -58,7 +58,7 @@ export function swapIn(
   stamp: string,
 ): string[] {
   const database = new DatabaseFile(placeOf(DatabaseFile.in(dataDir).path));
-  // A log that stays behind would be taken for the new database's. Of a whole one everything is in the file already.
+  // A leftover log would be taken for the new database's. An intact database has everything in its file already.
   const logs = state === 'damaged' ? database.companions : [];
   const keptName = (path: string) => `${path}.before-restore-${stamp}`;
   const olds = [...moves.map(({ to }) => to), ...logs].filter(hasContent);
@@ -77,8 +77,8 @@ export function swapIn(
 }
 
 /**
- * Keeps the log of a database that is missing or empty under a name of its own: the engine deletes what it finds beside
- * an empty file. Returns the names.
+ * Renames the log of a missing or empty database to keep it: the engine deletes files beside an empty one. Returns the
+ * new names.
  */
 export function setAsideLostLog(database: DatabaseFile, stamp: string): string[] {
   if (database.hasContent() || database.leftLog() === undefined) return [];
@@ -89,12 +89,12 @@ export function setAsideLostLog(database: DatabaseFile, stamp: string): string[]
   return kept;
 }
 
-/** Whether a note lists moves, of which a disk has refused one. */
+/** Whether a note lists moves, one of which a disk rejected. */
 export function isRestorePending(dataDir: string): boolean {
   return existsSync(join(dataDir, noteName));
 }
 
-/** Completes a restore that was cut off; does nothing where there is none. Two processes may do it at once. */
+/** Completes an interrupted restore; does nothing if there is none. Two processes may do so concurrently. */
 export function finishRestore(dataDir: string): void {
   const path = join(dataDir, noteName);
   let moves: readonly NotedMove[] = [];
@@ -143,7 +143,7 @@ function noteIn(text: string, path: string): Note {
   }
 }
 
-/** It appears whole or not at all, and never in place of another. */
+/** The note appears complete or not at all, and never replaces another. */
 function writeNote(dataDir: string, { moves, ...rest }: Note, stamp: string): void {
   const draft = join(dataDir, `${noteName}-${stamp}`);
   const note = join(dataDir, noteName);
@@ -161,9 +161,8 @@ function writeNote(dataDir: string, { moves, ...rest }: Note, stamp: string): vo
 }
 
 /**
- * Gives a new file its name, and returns whether it has it. If another process was first, it does. If the new file is
- * nowhere, a disk may be missing: then stop, or the database would be restored without its key. Throws the error of the
- * system.
+ * Gives a new file its name, and returns whether it has it, also if another process was first. If the new file is
+ * nowhere, a disk may be missing: then stop, or the database would be restored without its key. Throws system errors.
  */
 function isDone({ from, to, sha256 }: NotedMove): boolean {
   try {
@@ -175,7 +174,7 @@ function isDone({ from, to, sha256 }: NotedMove): boolean {
   }
 }
 
-/** The commands that return to the old vault, and leave nothing of the new one. */
+/** The commands that return to the old vault and remove the new one. */
 function wayBack(note: string, moves: readonly NotedMove[], logs: Note['logs'] = []): string {
   if (moves.length === 0) return '';
   const files = moves.map(({ from, to, kept }) => {

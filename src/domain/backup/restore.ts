@@ -1,6 +1,6 @@
 /**
- * Restoring: a backup is checked in every way, copied, opened as the vault would open it and bound to its master key,
- * all beside what is there. Only then does it take that place, and what was there is kept.
+ * Restores a backup: checks it fully, copies it, opens it as the vault would and binds it to its master key, all beside
+ * the existing vault. Only then does it replace that vault, whose files are kept.
  */
 import { closeSync, openSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -29,18 +29,18 @@ import type { Manifest } from './backup-manifest.ts';
 import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
 import { finishRestore, isRestorePending, type Move, setAsideLostLog, swapIn } from './restore-swap.ts';
 
-/** What is restored, and to where. */
+/** The source and target of a restore. */
 export type RestoreOrder = {
   readonly file: string;
   readonly dataDir: string;
   readonly masterKeyFile: string;
-  /** The key that a command gave, in place of a file. */
+  /** The key that a command printed, instead of a file. */
   readonly givenKey?: MasterKey | undefined;
-  /** What becomes of a vault that is there. */
+  /** What to do with an existing vault. */
   readonly existing: 'refuse' | 'replace';
-  /** Asked where the master key has to come out of the backup: what may be the passphrase, the likeliest first. */
+  /** Called if the master key must come from the backup: candidate passphrases, likeliest first. */
   readonly passphrases: () => Promise<readonly Secret<string>[]>;
-  /** What opens a key file that is sealed. Throws OperatorError. */
+  /** Returns the key that opens a sealed key file. Throws OperatorError. */
   readonly lockOf: (file: KeyFile) => Promise<PassphraseKey | undefined>;
   /** Seals a key file that is restored from the backup; undefined to leave it unsealed. Throws OperatorError. */
   readonly freshLock: () => Promise<PassphraseKey | undefined>;
@@ -49,16 +49,16 @@ export type RestoreOrder = {
 /** A backup that can be restored here. */
 export type Restorable = {
   readonly manifest: Manifest;
-  /** The checksum that was checked. */
+  /** The verified checksum. */
   readonly digest: Buffer;
   readonly masterKey: MasterKey;
-  /** Whether the key is in its file already, or comes out of the backup. */
+  /** Whether the key is already in its file or comes from the backup. */
   readonly keyIs: 'there' | 'in the backup';
-  /** The file that it is in, or will be in. */
+  /** The file that holds or will hold the key. */
   readonly keyFile: string;
 };
 
-/** Restores, and returns the names under which what was there is kept. Throws OperatorError, having changed nothing. */
+/** Restores, and returns the names under which old files are kept. Throws OperatorError, having changed nothing. */
 export async function restore(world: World, order: RestoreOrder): Promise<Restorable & { kept: string[] }> {
   const { file, dataDir, masterKeyFile } = order;
   DatabaseFile.in(dataDir).refuseUnsafePlace();
@@ -84,7 +84,7 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
   } catch (error) {
     throw told(error, dataDir);
   } finally {
-    // What the disk refused to rename is completed by the next command.
+    // The next command completes renames that the disk rejected.
     if (!isRestorePending(dataDir)) {
       removeDraft(database.from);
       removeDraft(key.from);
@@ -93,8 +93,8 @@ export async function restore(world: World, order: RestoreOrder): Promise<Restor
 }
 
 /**
- * Checks a backup in every way and finds the master key for it, in its file or in the backup. Throws OperatorError
- * where it cannot be restored. Writes nothing.
+ * Fully checks a backup and finds its master key, in its file or in the backup. Throws OperatorError if the backup
+ * cannot be restored. Writes nothing.
  */
 export async function checkRestorable(order: RestoreOrder): Promise<Restorable> {
   const { manifest } = await readable(order.file);
@@ -145,9 +145,7 @@ async function findKey(
   return { masterKey, keyIs: 'in the backup', keyFile: masterKeyFile };
 }
 
-/**
- * What could go wrong at the vault's next start goes wrong here: schema, migrations, key. Then the restore is recorded.
- */
+/** Opens the database once, so that schema, migrations or key fail here, not at the next start. Records the restore. */
 export async function openOnce(
   world: World,
   path: string,
@@ -180,7 +178,7 @@ export async function openOnce(
   syncPath(path);
 }
 
-/** An empty database stands in where there is none, so that no other process makes one meanwhile. */
+/** Creates an empty database if there is none, so that no other process creates one meanwhile. */
 function takePlace(order: RestoreOrder, moves: readonly Move[], stamp: string): string[] {
   const database = DatabaseFile.in(order.dataDir);
   const lost = setAsideLostLog(database, stamp);
@@ -221,7 +219,7 @@ async function readable(file: string): ReturnType<typeof readBackup> {
   }
 }
 
-/** What the disk does not allow, as a sentence. */
+/** Turns system errors into OperatorError. */
 export function told(error: unknown, dataDir: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof OperatorError || code === undefined) return error;

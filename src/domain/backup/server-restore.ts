@@ -1,6 +1,6 @@
 /**
- * Restores a backup into the empty database of a server. It is opened and brought up to date in a file of the data
- * directory first, as any restore does it, and copied from there in one transaction.
+ * Restores a backup into the empty database of a server. As in any restore, the backup is first opened and migrated in
+ * a file of the data directory, then copied from there in one transaction.
  */
 import { linkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,8 +18,8 @@ import { checkRestorable, openOnce, type Restorable, type RestoreOrder, told } f
 import { draftFor, placeOf, removeDraft, writeKeyDraft } from './restore-drafts.ts';
 
 /**
- * Restores into the database at `url`, and returns the place of the database. Throws OperatorError, having changed
- * nothing, if it is not empty. A master key that was in the backup is in its file afterwards.
+ * Restores into the database at `url`, and returns its place. Throws OperatorError, having changed nothing, if it is
+ * not empty. A master key that was in the backup is in its file afterwards.
  */
 export async function restoreIntoServer(
   world: World,
@@ -57,7 +57,7 @@ export async function restoreIntoServer(
       { world, keyring: new Keyring(masterKeyFile, restorable.masterKey) },
       () => {
         if (restorable.keyIs === 'there') return;
-        // Without it, what is committed next could not be opened. A link never takes the place of another key.
+        // Without the key, what is committed next could not be opened. A link never replaces another key.
         linkSync(key.from, key.to);
         syncPath(dirname(key.to));
       },

@@ -30,8 +30,8 @@ export class Changes {
   }
 
   /**
-   * After each look, what has changed since the one before: mostly nothing. Ends when `signal` is aborted; throws what
-   * keeps the database from being read.
+   * Yields after each poll what has changed, usually nothing. Ends when `signal` is aborted; throws if the database
+   * cannot be read.
    */
   async *watch(signal: AbortSignal): AsyncGenerator<readonly ChangeKind[]> {
     this.#watching += 1;

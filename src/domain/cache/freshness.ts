@@ -1,6 +1,6 @@
 /**
- * Memory of a running server that is never older than the database: caches that are dropped as soon as any process has
- * committed a change to what they are made of.
+ * Caches of a running server that are never older than the database: they are dropped as soon as any process has
+ * committed a change to their sources.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -20,15 +20,14 @@ export class Freshness {
     this.#world = world;
   }
 
-  /** The generation last looked up. */
+  /** The generation last read. */
   get generation(): number {
     return this.#generation;
   }
 
   /**
-   * Looks whether anything has changed. What caches answer after this is at least as new as the moment of the call;
-   * every request calls it once, before it asks them anything. One look, at the end of a turn of the event loop, serves
-   * all who have called in that turn.
+   * Checks whether anything has changed. Afterward, cached values are at least as new as the call; every request calls
+   * it once before it reads a cache. All calls in one turn of the event loop share one query at its end.
    */
   look(): Promise<void> {
     this.#looking ??= this.#lookAfterTurn();
@@ -37,9 +36,9 @@ export class Freshness {
 
   async #lookAfterTurn(): Promise<void> {
     await this.#world.turn();
-    // On a server a look takes longer than a turn: the callers of many turns then share the next one.
+    // On a server a query takes longer than a turn: the calls of many turns then share the next one.
     if (this.#inFlight !== undefined) await this.#inFlight;
-    // Later callers may know of a newer change than the one that this query sees.
+    // Later callers may rely on a newer change than this query sees.
     this.#looking = undefined;
     const generation = this.#db.generation();
     this.#inFlight = generation.then(
@@ -54,7 +53,7 @@ export class Freshness {
   }
 }
 
-/** A bounded cache that forgets everything when the generation moves on. */
+/** A bounded cache that is cleared when the generation changes. */
 export class FreshCache<K extends string, V extends NonNullable<unknown>> {
   readonly #freshness: Freshness;
   readonly #values: LRUCache<string, V>;
@@ -66,8 +65,8 @@ export class FreshCache<K extends string, V extends NonNullable<unknown>> {
   }
 
   /**
-   * The remembered value, or the loaded one, which is remembered unless the generation moved on meanwhile. `undefined`
-   * is never remembered: requests for objects that do not exist must not evict those that do.
+   * The cached value, or the loaded one, which is cached unless the generation changed meanwhile. `undefined` is never
+   * cached: requests for objects that do not exist must not evict those that do.
    */
   async get(key: K, load: () => Promise<V | undefined>): Promise<V | undefined> {
     const known = this.peek(key);
@@ -78,14 +77,14 @@ export class FreshCache<K extends string, V extends NonNullable<unknown>> {
     return value;
   }
 
-  /** The remembered value. */
+  /** The cached value. */
   peek(key: K): V | undefined {
     this.#forgetWhenStale();
-    // Keeping the order of use would cost more than the lookup; without it, the oldest value is forgotten first.
+    // Tracking the order of use would cost more than the lookup; without it, the oldest value is evicted first.
     return this.#values.peek(key);
   }
 
-  /** Remembers what was found out in the generation `began`, unless that has moved on. */
+  /** Caches a value that was loaded in the generation `began`, unless that is over. */
   put(key: K, value: V, began: number): void {
     this.#forgetWhenStale();
     if (this.#generation === began) this.#values.set(detached(key), value);

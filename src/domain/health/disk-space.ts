@@ -1,19 +1,19 @@
-/** How much room the data directory has left, and what that means: a warning long before anything stops. */
+/** The free space of the data directory and its state: a warning long before anything stops. */
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 
-/** `low` is told to people; `critical` stops what can wait, which is recording refusals. */
+/** `low` sends notifications; `critical` stops what can wait: recording refusals. */
 export type SpaceState = 'ok' | 'low' | 'critical';
 
 /** Space is low below the setting, and critical below a quarter of it. */
 const criticalShare = 4;
 
-/** How long a look is remembered. A refusal takes a few hundred bytes, so that not much happens meanwhile. */
+/** How long a result is cached. A refusal takes a few hundred bytes, so little can happen meanwhile. */
 const cachedFor = 5 * second;
 
-/** What this much free space means where it is low below `lowBelow` bytes; nothing where that is 0. */
+/** The state for this many free bytes, which are low below `lowBelow`; always `ok` if that is 0. */
 export function spaceState(free: number, lowBelow: number): SpaceState {
   if (free >= lowBelow) return 'ok';
   return free >= lowBelow / criticalShare ? 'low' : 'critical';
@@ -24,36 +24,36 @@ export class DiskSpace {
   readonly #world: World;
   #found: { readonly at: number; readonly free: number | undefined } | undefined;
   #looking: Promise<number> | undefined;
-  /** Bytes; 0 for no look at all. */
+  /** Bytes; 0 disables the check. */
   readonly lowBelow: number;
 
-  /** The file system on which `file` is. */
+  /** The file system that contains `file`. */
   constructor(file: string, world: World, lowBelow: number) {
     this.#directory = dirname(file);
     this.#world = world;
     this.lowBelow = lowBelow;
   }
 
-  /** Looks for the first time, so that `state` knows. */
+  /** Starts a check, so that `state` has a result. */
   async begin(): Promise<void> {
     if (this.lowBelow === 0) return;
     await this.free().catch(() => {
-      // The directory is gone or its file system does not answer, which every other check tells of.
+      // The directory is missing or its file system does not respond; every other check reports that.
     });
   }
 
-  /** Bytes that are left, as of the last seconds. Throws what the system says. */
+  /** Free bytes, at most a few seconds old. Throws the system's error. */
   async free(): Promise<number> {
     const known = this.#isRecent() ? this.#found?.free : undefined;
     if (known !== undefined) return known;
-    // One look at a time: a disk that does not answer takes a single thread.
+    // One check at a time: a disk that does not respond blocks one thread.
     this.#looking ??= this.#look();
     return this.#looking;
   }
 
   /**
-   * As of the last look, without waiting for a disk; a look that is due begins. If the system does not report free
-   * space, assume there is enough: the next write tells.
+   * As of the last check, without waiting for a disk; starts a due check. If the system does not report free space,
+   * assume there is enough: the next write will tell.
    */
   state(): SpaceState {
     if (this.lowBelow === 0) return 'ok';

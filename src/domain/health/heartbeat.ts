@@ -1,8 +1,8 @@
-/** The sign of life of the renewal engine, by which readiness sees that it is dead. */
+/** The heartbeat of the renewal engine, by which readiness detects that it is dead. */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 
-/** The engine beats every second or so; a minute of silence is a stroke. */
+/** Beats come about every second; a minute without one means it is dead. */
 const freshFor = 60 * second;
 
 export class Heartbeat {
@@ -17,7 +17,7 @@ export class Heartbeat {
     this.#lastBeat = this.#world.elapsed();
   }
 
-  /** Whether it has beaten at all. */
+  /** Whether there was any beat. */
   get hasBegun(): boolean {
     return this.#lastBeat !== undefined;
   }

@@ -1,10 +1,10 @@
 /**
- * What the vault counts of its own work, in the words of Prometheus. Each count is found once and then only added to,
- * so that counting costs a request nothing; whether anybody ever asks for the numbers makes no difference.
+ * The metrics of the vault, in Prometheus terms. Each counter is looked up once and then only incremented, so that
+ * counting costs a request nothing, whether or not the metrics are ever scraped.
  */
 import { type FileName, fileNames } from '../versions/formats.ts';
 
-/** Values by the whole name of their series, `vault_downloads_total{artifact="private.key"}`. */
+/** Values by the full name of their series, `vault_downloads_total{artifact="private.key"}`. */
 export type Series = Readonly<Record<string, number>>;
 
 type Count = { value: number };
@@ -24,16 +24,13 @@ type AuthenticationFailure = (typeof authenticationFailures)[number];
 
 const renewalResults = ['succeeded', 'failed'] as const;
 
-/** What is asked for, roughly: times differ between these, not within them. */
+/** Kinds of requests: durations differ between these, not within them. */
 type RequestKind = 'download' | 'api' | 'events' | 'other';
 
-/** How an order of an ACME client ended; `refused` was no order yet. */
+/** The result of an ACME order; `refused` before it was created. */
 export type AcmeOrderResult = 'issued' | 'failed' | 'refused';
 
-/**
- * Pairs of client and issuer that have series of their own. Later ones are counted together, so that their number is
- * bounded.
- */
+/** Pairs of client and issuer with their own series. Later ones share a series, so that the number is bounded. */
 const maxOrdering = 200;
 const others = { client: 'other', issuer: 'other' };
 
@@ -41,7 +38,7 @@ const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const orderSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600];
 const renewalSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
-/** How often something took how long, in seconds. */
+/** A histogram of durations, in seconds. */
 class Timing {
   readonly #name: string;
   readonly #labels: string;
@@ -105,7 +102,7 @@ export class Meter {
     };
   }
 
-  /** A request for a route (its path in the table, or what else answered) that took so many milliseconds. */
+  /** A request that took `ms` milliseconds; `route` is its path in the table, or what else responded. */
   requested(route: string, status: number, ms: number): void {
     let asked = this.#asked.get(route);
     if (asked === undefined) {
@@ -118,7 +115,7 @@ export class Meter {
       asked.byStatus.set(status, count);
     }
     count.value += 1;
-    // A clock that was set back took no time.
+    // The clock may have been set back.
     asked.time.add(Math.max(0, ms) / 1000);
   }
 
@@ -157,7 +154,7 @@ export class Meter {
     if (ms !== undefined) this.#orderTime.add(Math.max(0, ms) / 1000);
   }
 
-  /** All counts as they are now; they only grow. */
+  /** All current values; they only grow. */
   series(): Series {
     const series: Record<string, number> = {};
     for (const [name, { value }] of this.#counts) series[name] = value;

@@ -1,6 +1,6 @@
 /**
- * What stored issuers, DNS providers and channels of a vault from before the outbound guard name on this very machine:
- * written down once, so that an upgrade breaks none of them and nothing that is added later profits from it.
+ * Targets on this host that issuers, DNS providers and channels of a vault from before the outbound guard use. They are
+ * stored once, so that an upgrade breaks none of these and nothing that is added later benefits.
  */
 import { isIP } from 'node:net';
 import { requireIntegrity } from '../../base/integrity.ts';
@@ -28,9 +28,8 @@ import { channelSettingsOwner, dnsSecretOwner, openFor } from '../sealed-secrets
 type Target = { readonly host: string; readonly port: number };
 
 /**
- * What the guard lets through where no setting says. A new vault has none; the first opening of an older one keeps
- * them. Without the tag of the vault there are none: who can write to the database could open this machine to it
- * otherwise.
+ * Targets that the guard allows without a setting. A new vault has none; the first opening of an older one stores them.
+ * Without a valid tag they are ignored: otherwise write access to the database could open up this host.
  */
 export async function keptTargets({
   db,
@@ -46,7 +45,7 @@ export async function keptTargets({
   return [];
 }
 
-/** The targets of a vault that an earlier version wrote, as `storeTargets` takes them. */
+/** The targets of a vault from an earlier version, as text for `storeTargets`. */
 export async function targetsToKeep(parts: DatabaseContext & KeyringContext): Promise<string> {
   const known = await readSetting(parts.db.reader, 'kept-outbound-targets');
   if (known !== undefined) return String(known);
@@ -54,7 +53,7 @@ export async function targetsToKeep(parts: DatabaseContext & KeyringContext): Pr
   return JSON.stringify([...new Set(stored.flatMap(allowancesOf))]);
 }
 
-/** Keeps the targets, in the transaction that adopts what an earlier version wrote. */
+/** Stores the targets, in the transaction that adopts a vault of an earlier version. */
 export async function storeTargets(writer: Writer, text: string): Promise<void> {
   await putSetting(writer, 'kept-outbound-targets', text);
   await putSetting(writer, 'kept-outbound-tag', requireIntegrity(writer).tag('outbound targets', text));
@@ -64,10 +63,7 @@ function allowed(texts: readonly string[]): AllowedOutbound[] {
   return texts.map(parseAllowedOutbound).filter((one) => one !== undefined);
 }
 
-/**
- * Addresses as they stand, and the names that are this machine by definition: what another name leads to, its owner
- * decides.
- */
+/** IP addresses, and names that are this host by definition: what other names resolve to, their owners decide. */
 function allowancesOf({ host, port }: Target): string[] {
   const addresses = isLocalhost(host) ? ['127.0.0.1', '::1'] : isIP(host) === 0 ? [] : [host];
   return addresses
@@ -95,7 +91,7 @@ async function storedTargets({ db, keyring }: DatabaseContext & KeyringContext):
   return [...issuers, ...found.flatMap(readable)];
 }
 
-/** A record that cannot be unsealed or parsed connects to nothing either. */
+/** A record that cannot be unsealed or parsed makes no connections either. */
 function readable(result: PromiseSettledResult<Target[]>): Target[] {
   if (result.status === 'fulfilled') return result.value;
   if (result.reason instanceof SealError || result.reason instanceof DnsProviderError) return [];

@@ -14,7 +14,7 @@ import { parseServedSettings, type ServedSettings, servedSettingsText } from '..
 
 /** A server that uses the database, or used it when it was killed. */
 export type ServingServer = {
-  /** The name of its machine; undefined where it can only be this one. */
+  /** The name of its host; undefined if it can only be this one. */
   readonly host: string | undefined;
   readonly settings: ServedSettings;
 };
@@ -29,7 +29,7 @@ export async function servingServers(reader: Reader): Promise<ServingServer[]> {
   ];
 }
 
-/** The settings of the one server of a database that one machine uses; undefined after an orderly stop. */
+/** The settings of the only server of a database on one host; undefined after an orderly stop. */
 export async function ownServedSettings(reader: Reader): Promise<ServedSettings | undefined> {
   const recorded = await readSetting(reader, 'served-settings');
   return typeof recorded === 'string' ? parseServedSettings(recorded) : undefined;
@@ -37,7 +37,7 @@ export async function ownServedSettings(reader: Reader): Promise<ServedSettings 
 
 /**
  * Records the settings, unless they are recorded already. Logs a failure, which must not keep the vault from serving.
- * Where nodes share the database, a job records them with the node.
+ * If nodes share the database, a job records them with the node.
  */
 export async function recordServedSettings(
   { db, log, sharedClock }: DatabaseContext & LogContext & SharedContext,
@@ -71,7 +71,7 @@ export async function forgetServedSettings(
   }
 }
 
-/** The problem of a certificate that HTTPS of the vault itself needs. */
+/** The problem if the vault's own HTTPS needs the certificate. */
 export function neededForHttps(name: string): Problem {
   return new Problem('certificate_in_use', {
     detail: `Certificate "${name}" is in use: the vault serves HTTPS with it.`,

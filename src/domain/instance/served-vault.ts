@@ -1,6 +1,6 @@
 /**
- * What a server notes while it has the vault open: that it does, in the database itself, and how far the database has
- * come, in the mark beside it. A copy of the database alone can then be told from a vault that was stopped.
+ * Records that a server has the vault open, in the database, and how far the database has progressed, in the high-water
+ * mark next to it. This distinguishes a copy of the database alone from a stopped vault.
  */
 
 import { describeFileError } from '../../base/system-error.ts';
@@ -14,19 +14,19 @@ import { forgetServedSettings } from './served-settings.ts';
 import { ensureVaultIdentity } from './vault-identity.ts';
 import { type Mark, markPath, readMarkLater, writeMark } from './vault-mark.ts';
 
-/** What a mark says, and the key that vouches for it. */
+/** The content of a mark, and the key of its MAC. */
 export type MarkedState = Mark & { readonly keyId: string };
 
 /**
- * Writes the mark where it says less than `last`, and returns what it says; a database on a server has none. `folds` is
- * the number of the file where a log was just folded in. Throws the system's error.
+ * Writes the mark unless it still equals `last`, and returns its content; a database on a server has none. `folds` is
+ * the new count of the file if a log was just checkpointed. Throws the system's error.
  */
 export async function updateMark(
   vault: SecretsContext,
   { last, folds }: { readonly last?: MarkedState | undefined; readonly folds?: number | undefined } = {},
 ): Promise<MarkedState | undefined> {
   const { db, keyring } = vault;
-  // A server's files are its own business: no copy of them is opened by mistake.
+  // A database server manages its own files: no copy is opened by mistake.
   if (db.file === undefined) return undefined;
   const { id: vaultId } = await ensureVaultIdentity(vault);
   const { events, versions } = await readHighWater(db.reader);
@@ -40,8 +40,8 @@ export async function updateMark(
 }
 
 /**
- * Notes that this server has the vault open. A disk that takes no mark keeps no vault from being served. A database
- * that nodes share is no file beside which a mark could lie; its nodes are recorded by a job.
+ * Records that this server has the vault open. Failing to write the mark does not prevent serving. A database that
+ * nodes share is not a file and has no mark; a job records its nodes.
  */
 export async function beginServing(
   vault: SecretsContext & LogContext & SharedContext & OwnersContext,
@@ -76,8 +76,8 @@ async function otherServers(reader: Reader, owners: LeaseOwners): Promise<string
 }
 
 /**
- * An orderly stop of the server `instance`: the file alone is the whole vault, as soon as no other process has it open.
- * The last one removes the note that the vault is served.
+ * Records the orderly stop of the server `instance`: the file alone is complete once no other process has it open. The
+ * last one removes the record that the vault is served.
  */
 export async function endServing(
   vault: SecretsContext & LogContext & SharedContext & OwnersContext,

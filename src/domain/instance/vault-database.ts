@@ -1,4 +1,4 @@
-/** The database of a data directory: what is refused before it is opened, and how commands open it. */
+/** The database of a data directory: checks before it is opened, and how commands open it. */
 import type { Worker } from 'node:worker_threads';
 import type { World } from '../../base/world.ts';
 import type { Keyring } from '../../crypto/secrets/keyring.ts';
@@ -9,13 +9,13 @@ import { isPostgresUrl } from '../../db/postgres/url-parts.ts';
 import { refuseMoved } from './moved-vault.ts';
 import { refuseIncompleteDatabase } from './vault-mark.ts';
 
-/** What happens with a vault that was moved to another database: only few commands open it. */
+/** How to treat a vault that was moved to another database: only a few commands open it. */
 export type WhenMoved = 'refuse' | 'open';
 
 export type OpenOptions = {
   readonly startThread?: ((library: string | undefined) => Worker | undefined) | undefined;
   readonly moved?: WhenMoved | undefined;
-  /** Called after an upgrade with the path of the copy from before. */
+  /** Called after an upgrade with the path of the copy made before it. */
   readonly onUpgraded?: ((copy: string) => void) | undefined;
 };
 
@@ -48,19 +48,19 @@ export function namesInVault(dataDir: string, kind: NameKind): string[] {
   return DatabaseFile.in(dataDir).namesIn(tablesOfNames[kind], 1000);
 }
 
-/** Whether a setting or an argument names the database of a server, and not a directory. */
+/** Whether a setting or an argument is the URL of a database server, not a directory. */
 export function isServerUrl(text: string): boolean {
   return isPostgresUrl(text);
 }
 
-/** Throws OperatorError where the data directory is on a file system that damages databases. */
+/** Throws OperatorError if the data directory is on a file system that damages databases. */
 export function refuseUnsafePlace(dataDir: string): void {
   DatabaseFile.in(dataDir).refuseUnsafePlace();
 }
 
 /**
- * Throws OperatorError or StorageError where the database in the data directory, which must have content, is not the
- * whole database of a vault. Returns what `refuseIncompleteDatabase` says of its mark. Changes nothing.
+ * Throws OperatorError or StorageError if the database in the data directory, which must not be empty, is not the
+ * complete database of a vault. Returns the result of `refuseIncompleteDatabase`. Changes nothing.
  */
 export function refuseUnusableDatabase(
   dataDir: string,
@@ -72,8 +72,8 @@ export function refuseUnusableDatabase(
 }
 
 /**
- * Opens the database in the data directory, creates it where it is missing, and migrates it. With `startThread`, all
- * writes run on the thread that it starts. Throws as `Database.open` and `refuseMoved`.
+ * Opens the database in the data directory, creates it if it is missing, and migrates it. With `startThread`, all
+ * writes run on the thread that it starts. Throws like `Database.open` and `refuseMoved`.
  */
 export async function openDatabase(
   dataDir: string,
@@ -83,7 +83,7 @@ export async function openDatabase(
   return unlessMoved(await Database.open(DatabaseFile.in(dataDir).path, world, options), moved);
 }
 
-/** Opens the database of a server, and migrates it. Rejects as `Database.connect` and `refuseMoved`. */
+/** Opens the database on a server and migrates it. Rejects like `Database.connect` and `refuseMoved`. */
 export async function connectDatabase(
   url: string,
   { moved, ...options }: ServerOptions & Pick<OpenOptions, 'moved'>,

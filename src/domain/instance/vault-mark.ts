@@ -1,6 +1,6 @@
 /**
- * The mark beside a served database: how far the database had come. A database that ends before its mark lost its log
- * or is an older copy, and is not opened. The mark names what is durable already, so after a kill or a power cut it is
+ * The high-water mark of a served database, stored next to it. A database that ends before its mark lost its log or is
+ * an older copy, and is not opened. The mark covers only what is durable, so after a kill or a power failure it is
  * behind.
  */
 import { readFileSync } from 'node:fs';
@@ -20,10 +20,10 @@ const count = z.int().min(0);
 const markSchema = z.strictObject({
   vault_mark: z.literal(1),
   vault_id: z.string().max(64),
-  /** Highest ids given out so far. */
+  /** Highest ids assigned so far. */
   audit_events: count,
   certificate_versions: count,
-  /** How often a log was folded into the file by then. */
+  /** How often a log was checkpointed by then. */
   folds: count,
   key_id: z.string().max(64),
   mac: z.string().regex(/^[0-9a-f]{64}$/),
@@ -31,7 +31,7 @@ const markSchema = z.strictObject({
 
 type MarkContent = z.output<typeof markSchema>;
 
-/** What is sealed in a mark. */
+/** Authenticated content of a mark. */
 export type Mark = HighWater & { readonly vaultId: string; readonly folds: number };
 
 type MarkOrNone = Mark | 'none' | 'unknown';
@@ -42,8 +42,8 @@ export function markPath(path: string): string {
 }
 
 /**
- * `none` where there is no file; `unknown` where it says nothing that this master key vouches for: it is empty,
- * damaged, of a key that is gone, or cannot be read.
+ * `none` if the file is missing; `unknown` if no master key authenticates it: it is empty, damaged, written with a key
+ * that is gone, or unreadable.
  */
 export function readMark(path: string, keyring: Pick<Keyring, 'find'>): MarkOrNone {
   try {
@@ -53,7 +53,7 @@ export function readMark(path: string, keyring: Pick<Keyring, 'find'>): MarkOrNo
   }
 }
 
-/** The same without holding up the event loop. */
+/** The same without blocking the event loop. */
 export async function readMarkLater(path: string, keyring: Pick<Keyring, 'find'>): Promise<MarkOrNone> {
   try {
     return markIn(await readFile(path, 'utf8'), keyring);
@@ -77,9 +77,9 @@ function markIn(text: string, keyring: Pick<Keyring, 'find'>): Mark | 'unknown' 
 }
 
 /**
- * Throws StorageError where the database ends before its mark, or is a copy of a running vault's without the log.
- * Changes nothing. Call it before the database is opened for writing. Returns `unmarked` where a server that was killed
- * has left a log but no mark: the caller that folds that log in has to write one.
+ * Throws StorageError if the database ends before its mark, or is a copy of a running vault's without the log. Changes
+ * nothing. Call it before the database is opened for writing. Returns `unmarked` if a killed server left a log but no
+ * mark: the caller that checkpoints that log must write one.
  */
 export function refuseIncompleteDatabase(
   database: DatabaseFile,
@@ -91,7 +91,7 @@ export function refuseIncompleteDatabase(
   const sight = database.inspect();
   if (mark === 'none') {
     if (!isCopyWithoutLog(sight, database)) return sight.isServed ? 'unmarked' : 'marked';
-    // A server that began meanwhile wrote its mark before it noted that it serves.
+    // A server that started meanwhile wrote its mark before recording that it serves.
     if (readMark(markPath(path), keyring) !== 'none') return refuseIncompleteDatabase(database, keyring);
     throw new StorageError(
       `${path} is a copy of a running vault's database without its log (${database.log})`,
@@ -114,7 +114,7 @@ export function refuseIncompleteDatabase(
   });
 }
 
-/** A log completes the file that it was written for; folded into an older one it damages it. */
+/** A log completes the file it was written for; checkpointed into an older one, it damages that. */
 function refuseOlderThanLog(database: DatabaseFile, { folds }: Mark): void {
   const log = database.leftLog();
   if (log === undefined || database.folds() >= folds) return;
@@ -136,8 +136,8 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
   };
   const mac = macOf(masterKey, said).toString('hex');
   const file = markPath(path);
-  // One name for all processes: a draft that a killed one left is written over. Two that write at once may leave an
-  // empty mark for a moment, which says nothing.
+  // One name for all processes: a draft that a killed one left is overwritten. Two concurrent writers may leave an
+  // empty mark for a moment, which is `unknown`.
   const draft = `${file}.draft`;
   const handle = await open(draft, 'w', 0o600);
   try {
@@ -149,13 +149,13 @@ export async function writeMark(path: string, mark: Mark, masterKey: MasterKey):
   try {
     await rename(draft, file);
   } catch (error) {
-    // The other process has given it the name.
+    // The other process has renamed it.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   await syncPathLater(dirname(file));
 }
 
-/** A server writes its mark before it says that it serves, so a database that was killed has one. */
+/** A server writes its mark before it records that it serves, so a killed one has left a mark. */
 function isCopyWithoutLog(
   { isServed, mayHaveLog, isReplicated }: ReturnType<DatabaseFile['inspect']>,
   database: DatabaseFile,
@@ -176,7 +176,7 @@ function contentOf(text: string): MarkContent | undefined {
   try {
     return markSchema.safeParse(JSON.parse(text)).data;
   } catch {
-    // No JSON: an emptied or damaged mark says nothing.
+    // Not JSON: the mark was emptied or damaged.
     return undefined;
   }
 }

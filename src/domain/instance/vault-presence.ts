@@ -1,6 +1,6 @@
 /**
- * Whether a data directory may get a new vault: not where the database of one is lost. What a vault left beside is a
- * log, a mark, or a master key in its own place.
+ * Whether a data directory may get a new vault: not if it had one whose database is lost. Traces of that are a log, a
+ * mark, or a master key in the default place.
  */
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,13 +16,13 @@ import { markPath } from './vault-mark.ts';
 export type VaultPlaces = {
   readonly dataDir: string;
   readonly masterKeyFile: string;
-  /** `default` where neither a setting nor the service manager names the key file. */
+  /** `default` if neither a setting nor the service manager specifies the key file. */
   readonly masterKeyFrom?: 'setting' | 'credential' | 'default' | undefined;
 };
 
 /**
- * Throws OperatorError where the database is missing or empty and a vault was there. A key file that a setting names
- * may have been put there for a new vault; one in the default place was created with a database.
+ * Throws OperatorError if the database is missing or empty but a vault existed. A key file that a setting specifies may
+ * be meant for a new vault; one in the default place was created with a database.
  */
 export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: VaultPlaces): void {
   const database = DatabaseFile.in(dataDir);
@@ -43,7 +43,7 @@ export function refuseLostVault({ dataDir, masterKeyFile, masterKeyFrom }: Vault
     : isOwnKey && !isBegun && existsSync(masterKeyFile)
       ? masterKeyFile
       : undefined;
-  // Another process may have created the vault while this one looked.
+  // Another process may have created the vault meanwhile.
   if (remains === undefined || database.hasContent()) return;
   if (remains === mark) throw lost(`its mark ${mark} exists`);
   throw lost(
@@ -62,8 +62,8 @@ export function requireVault(places: VaultPlaces): void {
 }
 
 /**
- * Whether the directory holds a database that is not empty. Throws OperatorError if this user cannot tell, or if it is
- * not a directory, in which `DatabaseFile.hasContent` finds nothing.
+ * Whether the directory holds a database that is not empty. Throws OperatorError if this user cannot read it, or if it
+ * is not a directory, for which `DatabaseFile.hasContent` is false.
  */
 export function hasDatabase(dataDir: string): boolean {
   try {
@@ -77,10 +77,10 @@ export function hasDatabase(dataDir: string): boolean {
   }
 }
 
-/** Where the unit of `vault systemd-unit` notes after the first start that the vault exists. */
+/** Where the unit of `vault systemd-unit` records after the first start that the vault exists. */
 const unitEnvironmentFile = '/etc/certificate-vault.env';
 
-/** The error of a missing vault that may not be created, because its directory is mistyped or not mounted. */
+/** The error for a missing vault that must not be created: its directory may be mistyped or not mounted. */
 export function creationRefused(dataDir: string): OperatorError {
   return new OperatorError(`no vault in ${dataDir}, and --no-create does not allow a new one`, {
     hint:
@@ -90,13 +90,13 @@ export function creationRefused(dataDir: string): OperatorError {
   });
 }
 
-/** Notes that a vault is being created, before its key is: a kill in between then loses nothing. */
+/** Records that a vault is being created, before its key is: a kill in between then loses nothing. */
 export function beginVault(dataDir: string): void {
   closeSync(openSync(beginningPath(dataDir), 'a', 0o600));
   syncPath(dataDir);
 }
 
-/** Removes the note, once the database is there, and drafts that a failing disk kept. Throws StorageError. */
+/** Removes that record once the database exists, and drafts left by a failing disk. Throws StorageError. */
 export function endBeginning(dataDir: string): void {
   const note = beginningPath(dataDir);
   if (!existsSync(note)) return;

@@ -29,8 +29,8 @@ const owner: BlobOwner = { table: 'settings', record: key, purpose: 'seal: maste
 const content = 'this is the master key of this vault';
 
 /**
- * Whether the current key of this database is on the keyring, which seals with it from then on; the database's
- * integrity key is set then. `absent` where the database is new. Throws StorageError where it cannot be read.
+ * Whether the keyring has the current key of this database. If so, the keyring seals with it from then on, and the
+ * database's integrity key is set. `absent` if the database is new. Throws StorageError if it is unreadable.
  */
 export async function masterKeyFits({
   db,
@@ -58,7 +58,7 @@ export async function isBoundToKey(reader: Reader): Promise<boolean> {
   return (await readSetting(reader, key)) !== undefined;
 }
 
-/** The secret that authenticates rows; undefined in a vault from before there was one. Throws SealError. */
+/** The secret that authenticates rows; undefined in a vault from before it existed. Throws SealError. */
 export async function integritySecretIn(
   { keyring }: KeyringContext,
   reader: Reader,
@@ -72,7 +72,7 @@ export function newIntegritySecret(world: Pick<World, 'randomBytes'>): Secret {
   return new Secret(world.randomBytes(integritySecretSize));
 }
 
-/** What the blob says, and the secret after it. Blobs of earlier versions end after the sentence. */
+/** Splits a blob into its sentence and the secret. Blobs of earlier versions end after the sentence. */
 function partsOf(said: Secret): { readonly sentence: string; readonly secret: Secret | undefined } {
   const bytes = said.expose();
   const rest = bytes.subarray(content.length);
@@ -82,7 +82,7 @@ function partsOf(said: Secret): { readonly sentence: string; readonly secret: Se
   };
 }
 
-/** Names of the keys that blobs may still need, as a rotation has not ended, and that are not on the keyring. */
+/** Names of keys that the keyring lacks and blobs may still need, because a rotation is unfinished. */
 export async function missingMasterKeys({
   db,
   keyring,
@@ -94,8 +94,8 @@ export async function missingMasterKeys({
 }
 
 /**
- * Binds a new database to the master key; does nothing where it is bound already. Throws OperatorError if it
- * is not new: then the blob was removed.
+ * Binds a new database to the master key; does nothing if it is bound already. Throws OperatorError if it is not new:
+ * then the blob was removed.
  */
 export async function bindMasterKey({ db, keyring, world }: SecretsContext): Promise<void> {
   await db.write(async (writer) => {
@@ -108,7 +108,7 @@ export async function bindMasterKey({ db, keyring, world }: SecretsContext): Pro
   });
 }
 
-/** From the end of the transaction on, this key seals. */
+/** Makes this the sealing key from the commit on. */
 export async function makeCurrent(
   vault: SealingContext,
   writer: Writer,
@@ -120,7 +120,7 @@ export async function makeCurrent(
   await setCurrentMasterKey(writer, masterKey.name, vault.world.now());
 }
 
-/** Seals the blob with the secret in it. */
+/** Writes the sealed blob with the secret. */
 export async function writeCheckBlob(
   { world }: WorldContext,
   writer: Writer,

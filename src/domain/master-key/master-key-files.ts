@@ -1,6 +1,6 @@
 /**
- * The key files of a rotation. The next key waits as `master.key.next`, and one that was replaced stays as
- * `master.key.` and its name; which of them seals stands in the database, so that no order of renames can lose a key.
+ * The key files of a rotation: the next key is `master.key.next`, and a replaced one is `master.key.` and its name. The
+ * database records which of them seals, so that no order of renames can lose a key.
  */
 import { linkSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -27,8 +27,8 @@ import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 
 /**
- * The key that follows, from its file: one that waits there already, or `given`, or a new one. Throws OperatorError
- * where it cannot be put there, or another waits.
+ * Returns the next key from its file: one that is already there, or `given`, or a new one. Throws OperatorError if it
+ * cannot be written there, or the file holds another.
  */
 export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | undefined): MasterKey {
   const path = nextKeyPath(keyring.path);
@@ -72,9 +72,7 @@ export function placeNextKey(keyring: Keyring, world: World, given: MasterKey | 
   return next;
 }
 
-/**
- * Gives the current key the name of the key file, where a restore or a rotation that was cut off has left it another.
- */
+/** Moves the current key to the key file, if a restore or an interrupted rotation has left it elsewhere. */
 export async function settleKeyFile({ db, keyring }: DatabaseContext & KeyringContext): Promise<void> {
   if (keyring.path === '-' || keyring.inFile === keyring.current.name) return;
   await db.write(async (writer) => {

@@ -1,6 +1,6 @@
 /**
- * Replaces the master key while the vault serves: writes the new key file, names the key in the database, reseals all
- * secrets, and retires the old key. A rotation that is stopped in between is resumed from there.
+ * Replaces the master key while the vault serves: writes the new key file, records the key in the database, reseals all
+ * secrets, and retires the old key. An interrupted rotation is resumed where it stopped.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { keyFilesBeside } from '../../crypto/secrets/keyring.ts';
@@ -23,7 +23,7 @@ export type RotationOrder = {
   readonly actor: Actor;
   /** The key to use in place of a new one. */
   readonly newKey?: MasterKey | undefined;
-  /** Rotates although a server that runs, or was killed, cannot open the next key. */
+  /** Rotates even if a running or killed server cannot open the next key. */
   readonly force?: boolean | undefined;
   /** Called at each step with the number of resealed blobs. */
   readonly report: (step: RotationStep, blobs: number) => void;
@@ -34,7 +34,7 @@ export type RotationStep = 'begun' | 'resumed' | 'sealed';
 export type Rotation = Resealed & {
   readonly from: readonly string[];
   readonly to: string;
-  /** `left` where the key file still holds the old key, because it cannot be changed from here. */
+  /** `left` if the key file still holds the old key, because it cannot be changed from here. */
   readonly files: 'settled' | 'left';
 };
 
@@ -65,7 +65,7 @@ export async function rotateMasterKey(vault: SecretsContext, order: RotationOrde
   return { ...resealed, from, to, files };
 }
 
-/** Throws OperatorError while a rotation has not ended. */
+/** Throws OperatorError while a rotation is unfinished. */
 export async function refuseDuringRotation(reader: Reader): Promise<void> {
   if ((await previous(reader)).length === 0) return;
   throw new OperatorError('the master key rotation is not finished', {
@@ -73,7 +73,7 @@ export async function refuseDuringRotation(reader: Reader): Promise<void> {
   });
 }
 
-/** Whether a rotation has begun and not ended. */
+/** Whether a rotation is unfinished. */
 export async function isRotating({ db }: DatabaseContext): Promise<boolean> {
   return (await previous(db.reader)).length > 0;
 }
@@ -95,7 +95,7 @@ async function begin(vault: SecretsContext, order: RotationOrder): Promise<void>
     // A concurrent call with the same key was first.
     if (rows.some(({ state }) => state === 'previous') || known?.state === 'current') return 'resumed';
     if (known !== undefined) throw usedBefore(next);
-    // Files are removed under this same lock: from here on this one counts as needed.
+    // Files are removed under this same lock: from here on, this file counts as needed.
     if (keyFilesBeside(keyring.path).every(({ id }) => id !== next.name)) throw goneAgain(next);
     // Nodes record themselves in transactions, which wait for this one.
     if (order.force !== true) await refuseKeyMissingNow(writer, vault, next);
@@ -113,7 +113,7 @@ function event({ actor }: RotationOrder, key: string | undefined) {
   return { actor, resource: `master-key:${key}` };
 }
 
-/** Before its file is put beside the current one, where it would be in the way of the next rotation. */
+/** Runs before the file is placed next to the current one, where it would block the next rotation. */
 function refuseKnown(rows: readonly MasterKeyRow[], newKey: MasterKey): void {
   const state = rows.find(({ id }) => id === newKey.name)?.state;
   if (state === 'retired') throw usedBefore(newKey);

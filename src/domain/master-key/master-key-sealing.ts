@@ -1,6 +1,6 @@
 /**
- * Seals and unseals the key files. Each file is replaced as a whole, so an interrupted run leaves sealed and unsealed
- * ones.
+ * Seals and unseals the key files. Each file is replaced as a whole, so an interrupted run leaves some sealed, some
+ * not.
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import type { World } from '../../base/world.ts';
@@ -39,7 +39,7 @@ export async function sealKeyFiles(
   const action = lock === undefined ? 'master_key.unseal' : 'master_key.seal';
   await db.write(async (writer) => {
     await refuseDuringRotation(writer);
-    // Under the lock under which rotations move files: a key that came meanwhile must not be written over.
+    // Rotations move files under this same lock: a key that arrived meanwhile must not be overwritten.
     for (const { file } of files) refuseMoved(file);
     const resource = `master-key:${keyring.current.name}`;
     record(writer, { actor, action, resource }, world.now());

@@ -1,6 +1,4 @@
-/**
- * What there is to know about the master keys: their names, where they are, and what each of them seals. Opens none.
- */
+/** Status of the master keys: their names, their files, and what each of them seals. Opens none. */
 import { dirname } from 'node:path';
 import { removeFile, syncPath } from '../../base/durable-file.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -12,10 +10,7 @@ import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { countSealedBlobs, type SealedPlace } from '../../db/tables/sealed-blobs.ts';
 import { type Actor, record } from '../audit/audit.ts';
 
-/**
- * `unused` is a key in a file that has sealed nothing, such as the next; `unknown` one that blobs name and nothing
- * else.
- */
+/** `unused` is a key in a file that has sealed nothing, such as the next; `unknown` is one that only blobs refer to. */
 export type MasterKeyView = {
   id: string;
   state: 'current' | 'previous' | 'retired' | 'unused' | 'unknown';
@@ -26,15 +21,15 @@ export type MasterKeyView = {
 };
 
 export type MasterKeyStatus = {
-  /** Null where the key comes from a command. */
+  /** Null if the key comes from a command. */
   key_file: string | null;
   rotation: 'none' | 'unfinished';
   keys: MasterKeyView[];
 };
 
 /**
- * The keys of a database and of the files beside `keyFile`, where there are any. Counts all blobs. Throws where the key
- * file cannot be a key.
+ * Lists the keys of a database and of any files beside `keyFile`. Counts all blobs. Throws if the key file cannot be a
+ * key.
  */
 export async function masterKeyStatus(
   { db }: { readonly db: Pick<Database, 'reader'> },
@@ -67,7 +62,7 @@ export async function masterKeyStatus(
 }
 
 /**
- * Removes the file of a key that nothing in the database needs, after `confirm`, which may throw. Returns its paths.
+ * Removes the files of a key that nothing in the database needs, after `confirm`, which may throw. Returns their paths.
  * Throws OperatorError otherwise.
  */
 export async function removeMasterKey(
@@ -95,7 +90,7 @@ export async function removeMasterKey(
     record(writer, { ...event, detail: { files: key.files.length } }, world.now());
   });
   return db.write(async (writer) => {
-    // Rotations begin and move files under this same lock. What is not the current key seals nothing any more.
+    // Rotations begin and move files under this same lock. Only the current key seals anything new.
     await refuseInUse(writer, id);
     const paths = keyFilesBeside(keyFile).flatMap((file) => (file.id === id ? file.path : []));
     for (const path of paths) {

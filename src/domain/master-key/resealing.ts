@@ -1,6 +1,6 @@
 /**
- * Reseals everything that another key has sealed with the current key, a few blobs at a time: requests run in between,
- * and an interruption loses nothing.
+ * Reseals the blobs of other keys with the current key, a few at a time: requests run in between, and an interruption
+ * loses nothing.
  */
 import type { Secret } from '../../base/secret.ts';
 import { type BlobOwner, SealError, sealedBy } from '../../crypto/secrets/sealing.ts';
@@ -17,10 +17,10 @@ import {
 import type { SealingContext } from '../contexts.ts';
 import { openFor, sealFor } from '../sealed-secrets.ts';
 
-/** Blobs of one transaction: a few milliseconds, most of them for the disk. */
+/** Blobs per transaction: a few milliseconds, mostly for the disk. */
 const blobsPerTurn = 50;
 
-/** What the blobs of each place are sealed for. */
+/** The sealing purpose of the blobs in each place. */
 const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'certificate_versions.sealed_private_key': 'seal: certificate private key',
   'renewals.sealed_private_key': 'seal: certificate private key',
@@ -43,9 +43,9 @@ export type Resealed = { readonly blobs: number; readonly damaged: readonly stri
 type Parts = SealingContext & { readonly db: Pick<Database, 'write'> };
 
 /**
- * Seals everything in the database by its current key; `report` hears after each turn how many blobs were done. What is
- * damaged stays as it is: no key opens it. Throws SealError where the key is missing that the rotation begins from;
- * what was done stays done.
+ * Seals everything in the database with its current key, and reports the number of blobs after each batch. Damaged
+ * blobs stay as they are: no key opens them. Throws SealError if the key that the rotation replaces is missing;
+ * resealed blobs stay resealed.
  */
 export async function resealAll(
   vault: Parts,
@@ -67,12 +67,12 @@ export async function resealAll(
   return { blobs, damaged };
 }
 
-/** Whose the blob in this record of a place is. */
+/** The owner of the blob in this record of a place. */
 export function blobOwner(place: SealedPlace, record: string): BlobOwner {
   return { table: sealedPlaces[place].table, record, purpose: purposes[place] };
 }
 
-/** `last` is the row to go on after, undefined at the end. */
+/** `last` is the row to continue after, undefined at the end. */
 async function resealSome(
   vault: Parts,
   place: SealedPlace,
@@ -96,8 +96,8 @@ async function resealSome(
 }
 
 /**
- * Undefined where nothing opens the blob, nor will: what is still sealed by a key that was retired did not open then
- * either.
+ * Undefined if no key opens the blob, nor ever will: a blob still sealed with a retired key did not open when it was
+ * retired.
  */
 async function opened(
   vault: Parts,

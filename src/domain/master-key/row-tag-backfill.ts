@@ -1,8 +1,7 @@
 /**
- * The first start of a vault that an earlier version wrote. From before there were tags, what stands in the database is
- * trusted, tagged in one transaction, and an event says so; the check blob remembers that it happened, so that it
- * cannot happen again. From before the log recorded rows, those with a valid tag are recorded: the newest event shows
- * that no later version has run.
+ * The first start after an upgrade. If the old version had no tags, its rows are trusted and tagged in one transaction,
+ * and an event records that; the check blob then prevents a repetition. If its log did not record rows, those with a
+ * valid tag are recorded: the newest event shows that no later version has run.
  */
 
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
@@ -21,10 +20,7 @@ import { storeTargets, targetsToKeep } from '../instance/legacy-outbound-targets
 import { currentKey } from '../sealed-secrets.ts';
 import { integritySecretIn, masterKeyFits, newIntegritySecret, writeCheckBlob } from './master-key-check.ts';
 
-/**
- * Adopts what an earlier version wrote into a database that was opened by its master key; does nothing if it has been
- * done.
- */
+/** Adopts the rows of an earlier version in a database opened with its master key; does nothing if already done. */
 export async function adoptRows(parts: SecretsContext, log?: Log): Promise<void> {
   if (parts.db.integrity === undefined) await tagRows(parts, log);
   else if (await isFromBefore(parts.db.reader, parts.db.integrity)) await recordRows(parts, log);
@@ -34,7 +30,7 @@ async function tagRows(parts: SecretsContext, log: Log | undefined): Promise<voi
   const { db, world } = parts;
   const targets = await targetsToKeep(parts);
   await db.write(async (untagged) => {
-    // Of two processes that start at once, one has done it.
+    // Another process that started concurrently has done it.
     if ((await integritySecretIn(parts, untagged)) !== undefined) return;
     const secret = newIntegritySecret(world);
     const integrity = new IntegrityKey(secret);
@@ -45,7 +41,7 @@ async function tagRows(parts: SecretsContext, log: Log | undefined): Promise<voi
     await writeAuditMark(writer, integrity, { id: last?.id ?? 0, link });
     const counts = await tagAllRows(writer);
     await storeTargets(writer, targets);
-    // It has no tag either, and the next start shows another link.
+    // The setup link has no tag either; the next start shows another.
     await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at']);
     await writeCheckBlob({ world }, writer, await currentKey(parts, writer), secret);
     const detail = { audit_events_through: last?.id ?? 0, hash: link.toString('hex'), ...counts };
@@ -55,7 +51,7 @@ async function tagRows(parts: SecretsContext, log: Log | undefined): Promise<voi
   await masterKeyFits(parts);
 }
 
-/** Whether the log ends, as its mark says, with an event of a version that recorded no rows. */
+/** Whether the log ends, as its mark confirms, with an event of a version that recorded no rows. */
 async function isFromBefore(reader: Reader, integrity: Integrity): Promise<boolean> {
   const last = await lastAuditEvent(reader);
   if (last === undefined || !isFromBeforeRecords(integrity, last.link)) return false;

@@ -1,6 +1,6 @@
 /**
- * Whether the servers that run have the next master key. One that has not could open nothing that is sealed from the
- * beginning of the rotation on.
+ * Whether the running servers have the next master key. One without it could open nothing that is sealed once the
+ * rotation has begun.
  */
 import { second } from '../../base/duration.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -12,12 +12,11 @@ import type { KeyringContext, SecretsContext } from '../contexts.ts';
 import { ownServedSettings } from '../instance/served-settings.ts';
 import { liveNodes, type ServingNode } from '../nodes/nodes.ts';
 
-/** A node says every five seconds which keys it finds. */
+/** A node reports every five seconds which keys it finds. */
 const patience = 12 * second;
 
 /**
- * Throws OperatorError if the one server of this database reads its keys only at its start, and does not have the next
- * one.
+ * Throws OperatorError if the only server of this database reads its keys only when it starts, and lacks the next one.
  */
 export async function refuseUnservedKey(
   { db, keyring }: SecretsContext,
@@ -37,8 +36,8 @@ export async function refuseUnservedKey(
 }
 
 /**
- * Throws OperatorError unless each node of a shared database that runs has the next key, whose file is in its place
- * here already. Waits a little for the nodes that find it by themselves.
+ * Throws OperatorError unless each running node of a shared database has the next key, whose file is already in place
+ * here. Waits a little for nodes that find it by themselves.
  */
 export async function refuseKeyMissingOnNodes(vault: SecretsContext, next: MasterKey): Promise<void> {
   const { db, keyring, world } = vault;
@@ -51,8 +50,7 @@ export async function refuseKeyMissingOnNodes(vault: SecretsContext, next: Maste
 }
 
 /**
- * The same without waiting, in the transaction in which the rotation begins: a node may have started since it was
- * asked.
+ * The same without waiting, in the transaction that begins the rotation: a node may have started since the first check.
  */
 export async function refuseKeyMissingNow(
   writer: Reader,

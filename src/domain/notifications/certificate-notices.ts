@@ -13,7 +13,7 @@ import { closeAlarm, raiseAlarm } from './notification-alarms.ts';
 import type { NoticeEvent } from './notification-events.ts';
 import { isForSome, notify } from './notification-queue.ts';
 
-/** What these notifications need to know of a certificate. */
+/** The part of a certificate that these notifications need. */
 export type NoticeCertificate = Pick<CertificateRow, 'id' | 'name' | 'domains' | 'issuer_id'>;
 
 /** Notifies that this version was issued, and closes the alarms of the certificate. */

@@ -32,7 +32,7 @@ import { supersedingEvents } from './notification-events.ts';
 import { gatheredMessage } from './notification-gathering.ts';
 import { messageText } from './notification-text.ts';
 
-/** Delivers notifications over the network, and notes what came of it. */
+/** Delivers notifications over the network and records the results. */
 export type DeliveryContext = SecretsContext &
   LogContext &
   OwnersContext & { readonly outbound: Outbound; readonly guard: OutboundGuard };
@@ -116,7 +116,7 @@ function delivered(now: number, remark: string | undefined): DeliveryChanges {
   return { status: 'delivered', ended_at: now, error: remark ?? null, ...unleased };
 }
 
-/** Back to the queue, or failed if it has expired, as a canceled test has. */
+/** Queued again, or failed if it has expired, like a canceled test. */
 function released(row: DeliveryRow, now: number): DeliveryChanges {
   if (row.expires_at <= now)
     return failed(row, new ChannelError('canceled before the receiver answered'), now);
@@ -154,7 +154,7 @@ async function send(
   if (row === undefined || type === undefined) throw new ChannelError('the notification no longer exists');
   const [delivery] = deliveries;
   const later = type.keepsAlarms === true ? supersedingEvents(row.event) : [];
-  // A retry that arrives after the recovery would open an alarm that nothing closes, and the other way round.
+  // A retry that arrives after the recovery would open an alarm that nothing closes, and vice versa.
   if (delivery !== undefined && (await wasQueuedLater(db.reader, delivery, later, row.about)))
     return 'not sent: a later notification says otherwise';
   const message = rows.length === 1 ? messageOf(row) : gatheredMessage(channel.name, rows);

@@ -21,14 +21,14 @@ import { rangesOf } from '../portions.ts';
 import { matchesFilter } from './notification-events.ts';
 import { notifyChannel } from './notification-queue.ts';
 
-/** Entries per list; longer ones are cut. */
+/** Entries per list; the rest is omitted. */
 const maxListed = 100;
 
 export type Digest = {
   readonly from: string;
   readonly until: string;
   readonly days: number;
-  /** The full length of each list, before it was cut. */
+  /** The full length of each list, before truncation. */
   readonly counts: Readonly<Record<'issued' | 'failing' | 'expiring' | 'api_keys', number>>;
   readonly issued: readonly string[];
   readonly failing: readonly { readonly certificate: string; readonly error: string | null }[];
@@ -88,7 +88,7 @@ async function queueDigest(
   });
 }
 
-/** Certificates or API keys that are read at once. */
+/** Certificates or API keys read at a time. */
 const readAtOnce = 1000;
 
 /** The digest of a channel at `now`, limited to the certificates that match its filter. */
@@ -142,7 +142,7 @@ function byEnd<Row extends Upcoming>(one: Row, other: Row): number {
   return one.ends_at - other.ends_at;
 }
 
-/** A list of which a digest has the first entries and the length. */
+/** Collects the first entries of a list and its length. */
 class DigestList<Row> {
   readonly #order: (one: Row, other: Row) => number;
   first: readonly Row[] = [];

@@ -66,7 +66,7 @@ export function matchesFilter(patterns: readonly string[], certificates: readonl
   return patterns.some((pattern) => certificates.some((name) => matches(pattern, name)));
 }
 
-/** Takes the first place of each part, so the cost is at most the length of the pattern times that of the name. */
+/** Matches each part where it first occurs, so the cost is at most pattern length times name length. */
 function matches(pattern: string, name: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

@@ -1,8 +1,8 @@
-/** How notifications say when something expires, and the texts about private CAs that do. */
+/** Expiry times in notifications, and the texts about private CAs that expire. */
 import { day, hour } from '../../base/duration.ts';
 import { type Data, fact, type Words } from './notification-set-aside.ts';
 
-/** The text about a private CA whose root or intermediate a person must replace. */
+/** The text about a private CA whose root or intermediate must be replaced manually. */
 export function privateCaWords(data: Data, at: number): Words {
   const { private_ca: name, role, advice, fix } = data;
   const what = data.urgency === 'over' ? 'has expired' : `expires ${timeUntil(data.expires_at, at)}`;

@@ -1,5 +1,5 @@
 /**
- * Gathers many notices into one message: when a CA is down, five hundred mails would bury the one that matters. The
+ * Gathers many notices into one message: when a CA is down, five hundred emails would bury the one that matters. The
  * first few wait for others for a few seconds; the following ones wait a while and are sent together.
  */
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ export const sentAlone: readonly NoticeEvent[] = ['digest', 'test'];
 
 const gatheringTypes = [...channelTypes.values()].filter(({ gathers }) => gathers).map(({ type }) => type);
 
-/** Channels that sent so many notices lately that the next one waits. */
+/** Channels that sent so many notices recently that the next one waits. */
 export async function throttledChannels(reader: Reader, now: number): Promise<number[]> {
   const lately = { since: now - throttledFor, until: now, notOf: sentAlone };
   return channelsNotifiedSince(reader, gatheringTypes, lately, maxAtOnce);

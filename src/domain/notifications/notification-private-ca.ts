@@ -20,7 +20,7 @@ export async function notifyPrivateCas(vault: TimedContext): Promise<void> {
 }
 
 /**
- * Of two that are announced and as urgent, the root comes first, because its replacement renews both; else the earlier
+ * If two are announced and equally urgent, the root comes first, because replacing it renews both; else the earlier
  * one.
  */
 function byUrgency(one: CaExpiry, other: CaExpiry): number {
@@ -46,7 +46,7 @@ async function notifyPrivateCa({ db, world }: TimedContext, ca: PrivateCa, worst
     const current = await findAlarm(writer, event, subject);
     // Another process may have notified meanwhile.
     if (current?.level === level) return;
-    // The worst was renewed, and the next one is another alarm.
+    // The most urgent CA was renewed; the next is another alarm.
     if (current !== undefined && current.level > level) await closeAlarm(writer, event, subject);
     const notice = { event, ...about, data: { ...data, urgency, advice, fix } } as const;
     await raiseAlarm(world, writer, { event, subject, level, notice: () => notice });

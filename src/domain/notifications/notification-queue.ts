@@ -34,7 +34,7 @@ export async function notifyChannel(
   return addDelivery(world, writer, await addNotification(world, writer, notice), channel.id);
 }
 
-/** Whether `notify` would tell one of these channels. */
+/** Whether `notify` would reach one of these channels. */
 export function isForSome(
   channels: readonly ChannelRow[],
   notice: Pick<Notice, 'event' | 'certificates'>,

@@ -8,7 +8,7 @@ export type Data = Readonly<Record<string, unknown>>;
 
 export type Words = { readonly subject: string; readonly lines: readonly string[] };
 
-/** A line with a label and a value, which may come from others and must not look like lines of the vault. */
+/** A line with a label and a value; an untrusted value must not look like lines of the vault. */
 export function fact(label: string, value: unknown): string[] {
   return value === null || value === undefined
     ? []
@@ -40,7 +40,7 @@ function amounts({ certificates, versions }: SetAside['holds']): string {
   return `${certificates} certificates and ${versions} versions`;
 }
 
-/** A text that may come from others, as one line of limited length. */
+/** A possibly untrusted text, as one line of limited length. */
 export function oneLine(text: string): string {
   return shortened(text, 900);
 }

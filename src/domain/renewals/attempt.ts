@@ -24,7 +24,7 @@ const maxSteps = 100;
 
 /**
  * Runs `work` as an attempt at the renewal. Its signal is aborted with the reason of `signal`, at the deadline, or by
- * itself (`stop`).
+ * `stop`.
  */
 export async function withAttempt(
   vault: LoggedContext,
@@ -71,7 +71,7 @@ function progress(
     save,
     write: (work) =>
       db.write(async (writer) => {
-        // On a server this also locks the row against other nodes.
+        // On PostgreSQL this also locks the row against other nodes.
         if (!(await updateLeased(writer, renewal.id, owner, { lease_owner: owner }))) throw lost();
         return work(writer);
       }),

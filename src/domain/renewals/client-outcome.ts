@@ -1,6 +1,6 @@
 /**
- * What the end of a renewal means for the ACME client that ordered it: its order is valid, or invalid with the words of
- * the CA. The client decides whether to order again, so that the vault neither retries nor notifies.
+ * Passes the outcome of a renewal to the ACME client that ordered it: its order becomes valid, or invalid with the CA's
+ * error. The client decides whether to order again, so the vault neither retries nor notifies.
  */
 import { isIP } from 'node:net';
 import { AcmeError } from '../../acme/acme-error.ts';
@@ -13,12 +13,12 @@ import type { CertificateRow } from '../../db/tables/certificates/certificates.t
 
 import { type Actor, system } from '../audit/audit.ts';
 
-/** Whether an ACME client ordered what the renewal is for. */
+/** Whether an ACME client ordered the certificate. */
 export function isOrderedByClient({ acme_client_id }: Pick<CertificateRow, 'acme_client_id'>): boolean {
   return acme_client_id !== null;
 }
 
-/** Who issues: the client that ordered it, or the vault itself. */
+/** The actor: the client that ordered it, or the vault itself. */
 export function actorOfRenewal(
   certificate: Pick<CertificateRow, 'acme_client_id'>,
   { requested_by }: { readonly requested_by: string },
@@ -53,7 +53,7 @@ export async function failOrders(
   await updateWaitingOrders(writer, renewalId, { status: 'invalid', finished_at: now, error });
 }
 
-/** An error as the client is told it: that of the CA as it is, and of the vault's own only where to find it. */
+/** An error for the client: that of the CA unchanged, for the vault's own only where to find it. */
 export function problemForClient(error: unknown, renewalId: number): OrderProblem {
   if (error instanceof AcmeError) {
     const { problem } = error;
@@ -66,7 +66,7 @@ export function problemForClient(error: unknown, renewalId: number): OrderProble
   );
 }
 
-/** A renewal that ended because something was changed meanwhile. */
+/** The problem if a change canceled the renewal. */
 export function problemOfChange(reason: string): OrderProblem {
   return serverInternal(`The order was canceled: ${reason}. Create a new order.`);
 }

@@ -14,8 +14,8 @@ import { maxPause } from '../schedule/renewal-policy.ts';
 import type { ClaimedRenewal } from './attempt.ts';
 
 /**
- * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. Where the
- * death of a process can be known, `endDeadLeases` ends its leases earlier.
+ * A worker that does not refresh its lease for this long counts as dead, and another one takes the renewal. If the
+ * death of a process can be detected, `endDeadLeases` ends its leases earlier.
  */
 export const leaseDuration = minute;
 
@@ -33,7 +33,7 @@ export type ClaimLimits = {
   readonly only?: number;
 };
 
-/** What renewals share slots by: their issuer and their DNS provider. */
+/** The issuer and the DNS provider by which renewals share slots. */
 export type RenewalLane = Lane;
 
 /** A claimed renewal with its lane. */

@@ -1,4 +1,4 @@
-/** The key that the next version of a certificate is for: the client's, by its CSR, or one that the vault holds. */
+/** The key of the next version of a certificate: the client's, from its CSR, or one that the vault holds. */
 import { X509Certificate } from 'node:crypto';
 import { defaultKeyType, isKeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';

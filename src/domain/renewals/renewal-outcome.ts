@@ -52,7 +52,7 @@ const firstAssumedPause = 5 * minute;
 export type Failure = {
   /** The error message, shown to administrators. */
   readonly reason: string;
-  /** What an ACME client that ordered it is told; see `problemForClient`. */
+  /** The problem for an ACME client that ordered it; see `problemForClient`. */
   readonly problem?: OrderProblem;
   /** Whether the next renewal continues the order with its key. */
   readonly keepsOrder?: boolean | undefined;
@@ -119,7 +119,7 @@ export async function fail(
   await failOrders(writer, renewal.id, failure.problem ?? problemForClient(undefined, renewal.id), now);
   const scheduled = await reschedule(writer, certificate, now, {
     last_attempt_at: now,
-    // The client hears of the error and decides; what it has is no worse for it.
+    // The client gets the error and decides; its certificate is unaffected.
     ...(!isByClient && { last_error: reason }),
     failed_attempts: certificate.failed_attempts + 1,
     ...retryTimes(certificate, renewal.issuer_id, failure, now),
@@ -169,8 +169,8 @@ async function limitOthers(
 }
 
 /**
- * How long to pause an issuer whose last renewals, of unrelated certificates, all met a rate limit; 0 for no pause. A
- * certificate that is refused again says only that its own limit still applies: some that are retried hourly would
+ * How long to pause an issuer whose last renewals, of unrelated certificates, all hit a rate limit; 0 for no pause. A
+ * certificate that is refused again only shows that its own limit still applies: a few that are retried hourly would
  * pause the CA for all others.
  */
 async function assumedPause(writer: Writer, issuerId: number, now: number): Promise<number> {
@@ -214,8 +214,8 @@ export async function supersede(
 }
 
 /**
- * Ends the running renewal of a certificate at once: its worker notices that the lease is lost, and what follows gets a
- * renewal of its own.
+ * Ends the running renewal of a certificate immediately: its worker notices that the lease is lost, and later changes
+ * get a new renewal.
  */
 export async function supersedeRunning(
   writer: Writer,

@@ -27,10 +27,10 @@ import { nameSetOf } from '../orders/issuance-limits.ts';
 import { renewalFacts } from '../schedule/renewal-plan.ts';
 import { isNearExpiry, turnOf, urgentAt } from '../schedule/renewal-policy.ts';
 
-/** Queues renewals, and rings for the worker of this process. */
+/** Queues renewals and wakes the worker of this process. */
 export type QueueContext = TimedContext & { readonly renewalQueued: Signal };
 
-/** Why a renewal waits that was queued together with others. */
+/** The hold reason of renewals that were queued together. */
 export const spreadReason = 'spread over time with other renewals';
 
 /**
@@ -71,7 +71,7 @@ export async function queueRenewal(
   return row;
 }
 
-/** Queued renewals that are read at once: a few milliseconds of work. */
+/** Queued renewals read at a time: a few milliseconds of work. */
 const queuedAtOnce = 2500;
 
 /** All queued renewals in the order of their certificates, in portions. */

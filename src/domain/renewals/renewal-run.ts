@@ -33,7 +33,7 @@ import { keyToCertify, withEarlierOrder } from './renewal-key.ts';
 import { type Failure, fail, succeed, supersede } from './renewal-outcome.ts';
 import type { QueueContext } from './renewal-queue.ts';
 
-/** Carries a renewal out and notes what came of it. */
+/** Runs a renewal and records the outcome. */
 export type RenewalContext = OrderContext & QueueContext & OwnersContext & { readonly meter: Meter };
 
 /** A renewal whose worker died this often fails, because it may be what kills the workers. */
@@ -83,7 +83,7 @@ async function end(vault: RenewalContext, attempt: Attempt, error: unknown): Pro
     vault.renewalQueued.notify();
     return;
   }
-  // Its progress is stored, and the database may answer again. The claims are counted, so this has an end.
+  // Its progress is stored, and the database may recover. Claims are counted, so retries are bounded.
   if (error instanceof StorageError && stopped === undefined) throw error;
   vault.log.error({ err: error, ...logged(attempt) }, 'renewal failed');
   const failure = await failureOf(vault, attempt, error, stopped);
@@ -157,7 +157,7 @@ async function issue(vault: OrderContext, attempt: Attempt): Promise<VersionMate
     identifiers: parseJson(certificate.domains),
     publicKey: key.publicKey,
     lifetime: certificate.lifetime ?? undefined,
-    // A profile is one of its own issuer.
+    // A profile belongs to one issuer.
     profile: (issuer.id === certificate.issuer_id ? certificate.profile : null) ?? undefined,
     ...leafSettings(certificate),
   });

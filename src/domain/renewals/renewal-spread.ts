@@ -1,4 +1,4 @@
-/** Renewals of many certificates at once, spread over time, so that no CA gets all their orders together. */
+/** Renewals of many certificates, spread over time so that no CA gets all orders together. */
 import { day, minute } from '../../base/duration.ts';
 import type { Writer } from '../../db/database.ts';
 import { type CertificateRow, findCertificate } from '../../db/tables/certificates/certificates.ts';
@@ -24,16 +24,13 @@ export type SpreadRenewals = {
 };
 
 export type SpreadOptions = {
-  /**
-   * Whether renewals at private CAs are spread too, so that machines do not take all their new certificates at once.
-   */
+  /** Whether renewals at private CAs are spread too, so that clients do not all download at the same time. */
   readonly alsoPrivate?: boolean;
 };
 
 /**
- * Queues a renewal of each of these certificates, in this order: one a minute at each ACME CA, all at once at the
- * private CA, and none later than its schedule has it. Skips certificates that cannot be renewed, or were deleted
- * meanwhile.
+ * Queues a renewal of each of these certificates, in this order: one per minute at each ACME CA, immediately at private
+ * CAs, and none later than scheduled. Skips certificates that cannot be renewed, or were deleted meanwhile.
  */
 export async function requestRenewals(
   vault: QueueContext,
@@ -66,7 +63,7 @@ export async function requestRenewals(
   return { queued, alreadyOpen, lastAt: spread.lastAt };
 }
 
-/** Hands out the moments of one request, per directory of an ACME CA and per private CA. */
+/** Assigns start times for one request, per directory of an ACME CA and per private CA. */
 class Spread {
   readonly #now: number;
   readonly #pause: number;
@@ -98,7 +95,7 @@ class Spread {
     return start;
   }
 
-  /** After the renewals of an earlier request that still wait. */
+  /** Starts after the waiting renewals of an earlier request. */
   async #first(writer: Writer, directoryUrl: string): Promise<number> {
     const before = await lastHold(writer, directoryUrl, spreadReason);
     return before === null ? this.#now : Math.max(this.#now, before + this.#pause);

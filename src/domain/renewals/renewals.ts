@@ -1,4 +1,4 @@
-/** Requests and look-ups of renewals: queued on request or because they are due, at most one open per certificate. */
+/** Requests and finds renewals: queued on request or when due, at most one open per certificate. */
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';
 import {
@@ -28,10 +28,10 @@ import { type QueueContext, queuedRenewals, queueRenewal } from './renewal-queue
 /** A renewal and the certificate it is for. */
 export type Renewal = RenewalRow & { readonly certificate: string };
 
-/** A renewal with the names of its certificate and of the issuer that it asks. */
+/** A renewal with the names of its certificate and issuer. */
 export type NamedRenewal = NamedRenewalRow;
 
-/** Which renewals; what is undefined does not matter. */
+/** Filters for renewals; undefined ones match all. */
 export type RenewalSearch = Omit<RenewalPage, 'certificateId'> & {
   /** The name of a certificate. */
   readonly certificate?: string | undefined;
@@ -42,10 +42,10 @@ export type RenewalSearch = Omit<RenewalPage, 'certificateId'> & {
 /** Renewals per portion: each has up to a hundred steps. */
 const rowsPerPortion = 100;
 
-/** Renewals that a query looks through: a few milliseconds of work. */
+/** Renewals scanned per query: a few milliseconds of work. */
 const scannedAtOnce = 10_000;
 
-/** The renewals that fit, newest first, in portions. Throws `certificate_not_found`. */
+/** The matching renewals, newest first, in portions. Throws `certificate_not_found`. */
 export async function* findRenewals(
   vault: TimedContext,
   { certificate, suggest = false, ...page }: RenewalSearch,
@@ -94,7 +94,7 @@ async function newestQueued(
   return newest;
 }
 
-/** The renewals that fit, from one span of ids after the other: where few fit, all of the history is read. */
+/** The matching renewals, one range of ids at a time: if few match, the whole history is read. */
 async function* spansOfRenewals(
   { db, world }: TimedContext,
   { before, limit, ...filter }: RenewalPage & { readonly before: number },
@@ -125,7 +125,7 @@ export function openRenewalOf(
   return findOpenRenewal(db.reader, certificateId);
 }
 
-/** The first moment after `now` (both UTC milliseconds) at which a renewal is due. */
+/** The first time after `now` (both UTC milliseconds) at which a renewal is due. */
 export function nextDueAt({ db }: DatabaseContext, now: number): Promise<number | undefined> {
   return nextMoment(db.reader, now);
 }

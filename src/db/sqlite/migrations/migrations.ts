@@ -1,6 +1,6 @@
 /**
- * All migrations in order, and how they are applied: in one transaction, after the database was copied, and never to a
- * database that a newer vault has written.
+ * All migrations in order. They are applied in one transaction, after the database was copied, and never to a database
+ * from a newer vault.
  */
 import { realpathSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -73,9 +73,9 @@ const schemaVersion = Object.keys(migrations).at(-1) ?? '';
 const applicationId = 0x43566c74;
 
 /**
- * Migrates the database to the newest schema in one IMMEDIATE transaction, so that if two processes start at once, one
- * migrates and the other has nothing to do. Calls `onUpgraded` with the path of the copy from before, if there was
- * anything to copy. Throws OperatorError if a process has the database open, because an older one would go on writing
+ * Migrates the database to the newest schema in one IMMEDIATE transaction, so that if two processes start together, one
+ * migrates and the other has nothing to do. Calls `onUpgraded` with the path of the copy made before, if there was
+ * anything to copy. Throws OperatorError if a process has the database open, because an older one would keep writing
  * what the newer schema lacks.
  */
 export async function migrate<S>(
@@ -109,13 +109,13 @@ function refuseLocked({ name }: BetterSqlite3.Database): void {
   throw inUse(name);
 }
 
-/** Between two attempts to be alone with a database; random, so that of two processes that try one succeeds. */
+/** Pauses between attempts to lock a database; random, so that one of two competing processes succeeds. */
 const pausesMs = { shortest: 50, more: 200 };
 
 /**
  * Throws OperatorError if the database needs an upgrade and another process has it open, such as a server of a version
- * that took no lock. Call it before this process opens the database; changes nothing. Another process may do the same
- * upgrade now: waits for it as long as for any other lock.
+ * that took no lock. Call it before this process opens the database; changes nothing. If another process runs the same
+ * upgrade, waits as long as for any other lock.
  */
 export async function refuseInUse(
   path: string,
@@ -132,8 +132,7 @@ export async function refuseInUse(
 }
 
 /**
- * Every process that has a database open in WAL mode holds a lock that makes this fail. Errors of other kinds come
- * again.
+ * Every process that has a database open in WAL mode holds a lock that makes this fail. Other errors recur on opening.
  */
 function isAlone(path: string): boolean {
   const database = new BetterSqlite3(path, { fileMustExist: true, timeout: 100 });

@@ -1,14 +1,14 @@
-/** Chains the events from before the audit log was a chain. */
+/** Chains the events that are older than the audit chain. */
 import { CompiledQuery, type Kysely } from 'kysely';
 import { lastLinked, linkOf } from '../../audit/audit-chain.ts';
 import type { Schema } from '../../schema/schema.ts';
 
-/** How many events are read or chained at once. */
+/** How many events are read or chained at a time. */
 const eventsAtOnce = 400;
 
 /**
  * Adds links to all events after the last one that has a link; only for the migration that introduced links. An event
- * without a link that is added later stays that way, and is detected.
+ * that is added later without a link stays unlinked and is detected.
  */
 export async function chainUnlinked(writer: Kysely<Schema>): Promise<void> {
   let end = await lastLinked(writer);
