@@ -56,8 +56,8 @@ class Refused extends Error {
 
 export class FleetCa {
   readonly plan: FleetCaPlan;
-  /** How often a request met one of the published limits. */
-  limitsMet = 0;
+  /** The limits that requests met: when, and what the CA said. */
+  readonly limitsMet: string[] = [];
   issued = 0;
   readonly #world: World;
   readonly #chain: PrivateChain;
@@ -308,7 +308,7 @@ export class FleetCa {
     const now = this.#world.now();
     const times = (this.#counts.get(key) ?? []).filter((moment) => moment > now - within);
     if (times.length < most) return;
-    this.limitsMet += 1;
+    this.limitsMet.push(`${new Date(now).toISOString()} ${this.#origin}: ${detail}`);
     throw new Refused(429, 'rateLimited', detail, (times[0] ?? now) + within - now);
   }
 }

@@ -66,7 +66,8 @@ export type FleetPlan = {
   readonly say?: (line: string) => void;
 };
 
-export type FleetFigures = RenewalFigures & RecordFigures & { readonly limitsMet: number };
+/** `limitsMet` says when which CA refused what for one of its limits. */
+export type FleetFigures = RenewalFigures & RecordFigures & { readonly limitsMet: readonly string[] };
 
 const start = '2026-11-21T00:00:00Z';
 /** The caching resolver of `--resolver`. */
@@ -121,7 +122,7 @@ export async function simulateFleet(t: Pick<TestContext, 'after'>, plan: FleetPl
     const standing = dns.everStood.filter(({ until }) => until === undefined).length;
     plan.say?.(`day ${days}: ${cas.map(({ issued }) => issued).join(' ')} issued, ${standing} records`);
   });
-  const limitsMet = cas.reduce((sum, ca) => sum + ca.limitsMet, 0);
+  const limitsMet = cas.flatMap((ca) => ca.limitsMet);
   const figures = {
     ...(await renewalFigures(vault, (name) => refusals.has(name))),
     ...(await recordFigures(vault, dns.everStood, (name) => downOf(plan, providerOf(name)))),
