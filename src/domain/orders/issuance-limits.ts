@@ -15,6 +15,7 @@ import {
   issuedNear,
   issuedWithoutSet,
   listHolds,
+  type NamesUnderWay,
   namesUnderWay,
   orderedBefore,
 } from '../../db/tables/issuance/issuance-holds.ts';
@@ -83,8 +84,9 @@ export async function holdOnOrder(
   now: number,
 ): Promise<Hold | undefined> {
   const limits = publishedLimits(ca.directory_url);
+  const underWay = limits === undefined ? [] : await namesUnderWay(reader, ca.issuer_id);
   if (limits !== undefined) {
-    const failed = await heldByFailures(reader, ca, certificate, limits.failuresPerName, now);
+    const failed = await heldByFailures(reader, ca, { certificate, underWay }, limits.failuresPerName, now);
     if (failed !== undefined) return failed;
   }
   if (await isExempt(reader, certificate, ca)) return undefined;
@@ -96,7 +98,6 @@ export async function holdOnOrder(
   const refused = told.find(({ subject }) => subject === own || domains.includes(subject));
   if (refused !== undefined || limits === undefined) return refused;
 
-  const underWay = await namesUnderWay(reader, ca.issuer_id);
   const twins = underWay.filter(({ name_set }) => name_set === own).length;
   const issued = await issuedForSet(reader, ca, own, limits.certificatesPerSet, now);
   const set = held(issued, limits.certificatesPerSet, twins, now, 'certificates per set of names');
@@ -155,12 +156,16 @@ async function issuedForSet(
 
 /**
  * The hold of the name that may fail no more. Which name of an order failed is not stored, so that all of them count:
- * at worst, certificates that share a name with a failing one wait for an hour.
+ * at worst, certificates that share a name with a failing one wait for an hour. Once a name has failed, orders for it
+ * that are under way count as well.
  */
 async function heldByFailures(
   reader: Reader,
   { account_id }: AcmeIssuerRow,
-  certificate: OrderedCertificate,
+  {
+    certificate,
+    underWay,
+  }: { readonly certificate: OrderedCertificate; readonly underWay: readonly NamesUnderWay[] },
   limit: IssuanceLimit,
   now: number,
 ): Promise<Hold | undefined> {
@@ -169,9 +174,12 @@ async function heldByFailures(
   for (const { at, names } of failures.toSorted((one, other) => other.at - one.at)) {
     for (const name of names) times.set(name, [...(times.get(name) ?? []), at]);
   }
-  const holds = parseJson(certificate.domains).flatMap(
-    (name) => held(times.get(name) ?? [], limit, 0, now, 'failed validations per name') ?? [],
-  );
+  const alongside = underWay.flatMap(({ domains }) => parseJson(domains));
+  const holds = parseJson(certificate.domains).flatMap((name) => {
+    const failed = times.get(name) ?? [];
+    const others = failed.length === 0 ? 0 : alongside.filter((other) => other === name).length;
+    return held(failed, limit, others, now, 'failed validations per name') ?? [];
+  });
   return holds.toSorted((one, other) => other.until - one.until)[0];
 }
 

@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
 import { toJson } from '../../../src/base/json.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
+import { findCertificateById } from '../../../src/db/tables/certificates/certificates.ts';
 import { storeHold } from '../../../src/db/tables/issuance/issuance-holds.ts';
 import { insertAcmeIssuer, insertIssuer } from '../../../src/db/tables/issuance/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../../src/db/tables/renewals/renewals.ts';
@@ -14,7 +15,9 @@ import { localCli } from '../../../src/domain/audit/audit.ts';
 import { registeredDomains } from '../../../src/domain/dns-providers/registered-domain.ts';
 import { publishedLimits } from '../../../src/domain/orders/issuance-limits.ts';
 import { issueFromLocalCa } from '../../../src/domain/private-ca/local-ca.ts';
+import type { ClaimedRenewal } from '../../../src/domain/renewals/attempt.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
+import { fail } from '../../../src/domain/renewals/renewal-outcome.ts';
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addVersion } from '../../../src/domain/versions/versions.ts';
@@ -66,6 +69,17 @@ async function succeeded(vault: Vault, name: string): Promise<void> {
     const open = await findOpenRenewal(writer, row.id);
     assert(open);
     await updateRenewal(writer, open.id, { status: 'succeeded', finished_at: vault.world.now() });
+  });
+}
+
+/** Ends the renewal as a failed validation does. */
+async function failedToValidate(vault: Vault, { renewal, owner }: ClaimedRenewal): Promise<void> {
+  await vault.db.write(async (writer) => {
+    const certificate = await findCertificateById(writer, renewal.certificate_id);
+    assert(certificate);
+    const order = { order_url: `https://ca.test/${renewal.id}`, order_domains: certificate.domains };
+    await updateRenewal(writer, renewal.id, order);
+    await fail(vault, writer, { renewal, owner, certificate }, { reason: 'no such record' });
   });
 }
 
@@ -162,8 +176,7 @@ test('an order that replaces a certificate of its CA (RFC 9773) is held only by 
   for (let n = 1; n <= 5; n += 1) {
     const renewal = await claimRenewal(vault, 'worker');
     assert(renewal, `attempt ${n}`);
-    const failed = { status: 'failed' as const, finished_at: world.now(), order_url: 'https://ca.test/1' };
-    await vault.db.write((writer) => updateRenewal(writer, renewal.renewal.id, failed));
+    await failedToValidate(vault, renewal);
     await requestRenewal(vault, localCli, 'a');
   }
   assert.equal(await claimed(vault), undefined);
@@ -215,8 +228,7 @@ test('after five failed validations within an hour a certificate is held despite
   for (let n = 1; n <= 5; n += 1) {
     const renewal = await claimRenewal(vault, 'worker');
     assert(renewal, `attempt ${n}`);
-    const failed = { status: 'failed' as const, finished_at: world.now(), order_url: 'https://ca.test/1' };
-    await vault.db.write((writer) => updateRenewal(writer, renewal.renewal.id, failed));
+    await failedToValidate(vault, renewal);
     world.advance(minute);
     await requestRenewal(vault, localCli, 'a');
   }
@@ -237,12 +249,9 @@ test('failed validations of a name count for every certificate with it, and for 
     const name = n % 2 === 1 ? 'ec' : 'rsa';
     await requestRenewal(vault, localCli, name);
     const open = await findOpenRenewal(vault.db.reader, (await rowOf(vault, name)).id);
-    assert(open && (await claimRenewal(vault, 'worker', { only: open.id })), `attempt ${n}`);
-    const failed = {
-      ...{ status: 'failed' as const, finished_at: world.now(), order_url: `https://ca.test/${n}` },
-      order_domains: toJson(domains[name].map(identifier)),
-    };
-    await vault.db.write((writer) => updateRenewal(writer, open.id, failed));
+    const renewal = open && (await claimRenewal(vault, 'worker', { only: open.id }));
+    assert(renewal, `attempt ${n}`);
+    await failedToValidate(vault, renewal);
     world.advance(minute);
   }
   await requestRenewal(vault, localCli, 'ec');
@@ -252,6 +261,25 @@ test('failed validations of a name count for every certificate with it, and for 
   const reason = 'the CA allows 5 failed validations per name within an hour';
   assert.deepEqual(await holdOf(vault, 'ec'), [first + hour, reason]);
   assert.deepEqual(await holdOf(vault, 'rsa'), [first + hour, reason]);
+});
+
+test('a name whose validation failed four times is held while another order for it is under way', async (t) => {
+  const { vault, world } = await prepared(t);
+  for (const name of ['one', 'two'])
+    await makeCertificate(vault, name, { issuer: 'ca', domains: ['a.example'] });
+  const first = world.now();
+  for (let n = 1; n <= 4; n += 1) {
+    const renewal = await claimRenewal(vault, 'worker');
+    assert(renewal, `attempt ${n}`);
+    await failedToValidate(vault, renewal);
+    world.advance(minute);
+    for (const name of ['one', 'two']) await requestRenewal(vault, localCli, name);
+  }
+  const underWay = await claimRenewal(vault, 'worker');
+  assert(underWay);
+  assert.equal(await claimed(vault), undefined);
+  const waiting = underWay.renewal.certificate_id === (await rowOf(vault, 'one')).id ? 'two' : 'one';
+  assert.equal((await holdOf(vault, waiting))?.[0], first + hour);
 });
 
 const tooMany = (detail: string) => problem('rateLimited', detail, { headers: { 'Retry-After': '7200' } });

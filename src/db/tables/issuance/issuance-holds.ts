@@ -161,16 +161,18 @@ export async function failedOrders(
     .where('order_domains', 'is not', null)
     .execute();
   return [...own, ...others].flatMap(({ status, order_url, order_domains, finished_at }) => {
-    if (status !== 'failed' || order_url === null || (finished_at ?? 0) <= since) return [];
+    // Earlier versions kept the URL and not always the names.
+    const isOrdered = order_domains !== null || order_url !== null;
+    if (status !== 'failed' || !isOrdered || (finished_at ?? 0) <= since) return [];
     return { at: finished_at ?? 0, names: parseJson(order_domains ?? certificate.domains) };
   });
 }
 
+/** The names of a certificate that is being renewed. */
+export type NamesUnderWay = { readonly domains: Json<Identifier[]>; readonly name_set: string | null };
+
 /** The names of the certificates that this issuer is currently processing. */
-export async function namesUnderWay(
-  reader: Reader,
-  issuerId: number,
-): Promise<{ readonly domains: Json<Identifier[]>; readonly name_set: string | null }[]> {
+export async function namesUnderWay(reader: Reader, issuerId: number): Promise<NamesUnderWay[]> {
   return reader
     .selectFrom('renewals')
     .innerJoin('certificates', 'certificates.id', 'renewals.certificate_id')
