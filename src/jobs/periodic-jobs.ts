@@ -226,7 +226,7 @@ type Rounds = {
   readonly every: number;
   /** The wait after a failed round, if it is another. */
   readonly afterFailure?: number;
-  /** Without it, the first round is at once. */
+  /** Without it, the first round begins immediately. */
   readonly first?: 'after a wait';
   /** One more round follows if the stop comes during a wait. */
   readonly last?: 'when stopped';

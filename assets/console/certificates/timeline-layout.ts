@@ -35,7 +35,7 @@ export type Layout = {
 export const maxNamed = 16;
 /** With more certificates, up to this many that need attention get a named row. */
 const maxTrouble = 12;
-const maxThinPages = 64;
+const maxThinRows = 64;
 
 export function timelineLayout(lives: readonly Life[], now: number): Layout {
   const sorted = lives.toSorted((a, b) => byHealth(a.health, b.health) || a.to - b.to);
@@ -54,7 +54,7 @@ function thinRows(rest: readonly Life[]): Row[] {
   for (const [health, group] of Map.groupBy(rest, (life) => life.health)) {
     // Certificates that need attention get rows of their own even among thousands of others.
     const isTrouble = health === 'bad' || health === 'warning';
-    const size = isTrouble ? Math.ceil(group.length / maxTrouble) : Math.ceil(rest.length / maxThinPages);
+    const size = isTrouble ? Math.ceil(group.length / maxTrouble) : Math.ceil(rest.length / maxThinRows);
     for (let at = 0; at < group.length; at += size) rows.push(grouped(group.slice(at, at + size)));
   }
   return rows;

@@ -12,7 +12,7 @@ export type StatementResult = {
   readonly lastRowId?: number | bigint;
 };
 
-const cachedStatements = 500;
+const maxCachedStatements = 500;
 
 export class SqliteStatements {
   readonly #database: BetterSqlite3.Database;
@@ -37,7 +37,7 @@ export class SqliteStatements {
   #prepare(sql: string): BetterSqlite3.Statement {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
-    if (this.#prepared.size >= cachedStatements) this.#prepared.clear();
+    if (this.#prepared.size >= maxCachedStatements) this.#prepared.clear();
     const statement = this.#database.prepare(sql);
     this.#prepared.set(sql, statement);
     return statement;

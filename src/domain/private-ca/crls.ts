@@ -26,8 +26,8 @@ import { localCa } from './local-ca.ts';
 const resignAfter = day;
 
 /** Intermediates are replaced every few years. A CRL of 100,000 entries takes 4 MB. */
-const cachedCrls = 8;
-const cachedCas = 4;
+const maxCachedCrls = 8;
+const maxCachedCas = 4;
 
 export type ServedCrl = {
   readonly number: number;
@@ -39,10 +39,10 @@ export type ServedCrl = {
 /** The CRLs as one process serves them. */
 export class Crls {
   readonly #vault: SecretsContext & LogContext;
-  readonly #remembered = new LRUCache<number, ServedCrl>({ max: cachedCrls });
+  readonly #remembered = new LRUCache<number, ServedCrl>({ max: maxCachedCrls });
   readonly #signing = new Map<number, Promise<void>>();
   readonly #joined = new LRUCache<number, { readonly body: Buffer; readonly etag: string }>({
-    max: cachedCas,
+    max: maxCachedCas,
   });
 
   constructor(vault: SecretsContext & LogContext) {

@@ -40,11 +40,11 @@ type Served = {
 };
 
 /** Cache sizes: a served certificate takes about 4 kB, and so does its metadata. */
-const cachedCertificates = 3000;
-const cachedSummaries = 1000;
+const maxCachedCertificates = 3000;
+const maxCachedSummaries = 1000;
 
 /** Certificates of one CA share their chain, which is cached once. */
-const cachedChains = 100;
+const maxCachedChains = 100;
 
 /** Records each download before it happens, and counts it. */
 type DownloadContext = DatabaseContext &
@@ -58,12 +58,12 @@ export class Downloads {
   readonly #vault: DownloadContext;
   readonly #served: FreshCache<string, Served>;
   readonly #summaries: FreshCache<string, CertificateSummaryRow>;
-  readonly #chains = new LRUCache<string, string>({ max: cachedChains });
+  readonly #chains = new LRUCache<string, string>({ max: maxCachedChains });
 
   constructor(vault: DownloadContext) {
     this.#vault = vault;
-    this.#served = new FreshCache(vault.freshness, cachedCertificates);
-    this.#summaries = new FreshCache(vault.freshness, cachedSummaries);
+    this.#served = new FreshCache(vault.freshness, maxCachedCertificates);
+    this.#summaries = new FreshCache(vault.freshness, maxCachedSummaries);
   }
 
   /** Metadata of a certificate; synchronous if cached. Throws `certificate_not_found`. */

@@ -28,12 +28,12 @@ type Node = {
 };
 
 /** Clients request the same few paths repeatedly. */
-const cachedPaths = 2000;
+const maxCachedPaths = 2000;
 const maxCachedPathLength = 200;
 
 export class RouteTable {
   readonly #root: Node = emptyNode();
-  readonly #found = new LRUCache<string, FoundRoutes>({ max: cachedPaths });
+  readonly #found = new LRUCache<string, FoundRoutes>({ max: maxCachedPaths });
 
   /** Throws if two routes have the same path and method, or name the same path parameter differently. */
   constructor(routes: readonly Route[]) {

@@ -14,7 +14,7 @@ import { type OpenChallenge, openTlsAlpnChallenge } from '../../domain/orders/op
 export type FindChallengeContext = (serverName: string) => Promise<SecureContext | undefined>;
 
 /** More than the number of concurrent challenges. */
-const cachedContexts = 200;
+const maxCachedContexts = 200;
 
 /** A CA validates from several locations at once; each challenge gets one certificate, issued on first use. */
 export function challengeContexts(vault: TimedContext): FindChallengeContext {
@@ -27,7 +27,7 @@ export function challengeContexts(vault: TimedContext): FindChallengeContext {
     const known = remembered.get(challenge.id);
     if (known !== undefined) return known;
     const [oldest] = remembered.keys();
-    if (oldest !== undefined && remembered.size >= cachedContexts) remembered.delete(oldest);
+    if (oldest !== undefined && remembered.size >= maxCachedContexts) remembered.delete(oldest);
     const made = contextFor(vault, identifier, challenge);
     remembered.set(challenge.id, made);
     made.catch(() => {
