@@ -74,13 +74,14 @@ async function feedingNodes(t: TestContext) {
   const stopOther = compete(other, collectors[1]);
   // What a node writes at its end may wait for the lock of the other.
   const end = () => shared.during(Promise.all([stopFirst(), stopOther()]));
-  const log = async (count: number) => {
+  const log = async (count: number, nodes?: readonly SharedNode[]) => {
     const event = {
       actor: { name: 'a' },
       action: 'certificate.download',
       resource: 'certificate:www',
     } as const;
-    await shared.during(Promise.all(Array.from({ length: count }, () => other.vault.audit.append(event))));
+    const appended = Promise.all(Array.from({ length: count }, () => other.vault.audit.append(event)));
+    await shared.during(appended, nodes);
     return lastId(other);
   };
   return {
@@ -127,7 +128,7 @@ test('after the leader was killed during a delivery, another node repeats that d
   // The first node is dead: its clock stands still.
   await pass(leadershipDuration / second - 5, [other]);
   assert.deepEqual(ofOther.got, [], 'while its lease lasts no other node delivers');
-  const three = await log(3);
+  const three = await log(3, [other]);
   await until(async () => (await cursor(other)) === three, [other]);
   assert.deepEqual(ofOther.got, range(one + 1, three));
   resolve();
@@ -142,11 +143,11 @@ test('a node that hung during a delivery while another took over delivers no mor
   const one = await log(3);
   await until(() => ofFirst.got.at(-1) === one);
   assert.deepEqual(ofFirst.got, range(begin + 1, one));
-  const two = await log(3);
+  const two = await log(3, [other]);
   await until(async () => (await cursor(other)) === two, [other]);
   assert.deepEqual(ofOther.got, range(begin + 1, two));
   // It wakes up: its collector answers, all its timers are due, and there is another event.
-  const three = await log(1);
+  const three = await log(1, [other]);
   resolve();
   first.world.advance(leadershipDuration + 4 * second);
   await until(async () => (await cursor(other)) === three);
@@ -164,7 +165,7 @@ test('a node that hung between two deliveries does not deliver beside the node t
   await until(async () => (await cursor(other)) === one);
   await until(async () => (await leaderOf(other)) === other.id, [other]);
   // Nobody has delivered this one yet when the first node wakes up.
-  const two = await log(1);
+  const two = await log(1, [other]);
   first.world.advance(leadershipDuration + 4 * second);
   await until(async () => (await cursor(other)) === two);
   await pass(4);

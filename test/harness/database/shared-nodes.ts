@@ -29,8 +29,11 @@ export type SharedNodes<Skews extends readonly number[]> = {
   readonly advance: (ms: number, nodes?: readonly SharedNode[]) => void;
   /** Resolves when the database has answered all that was asked of it, so that all jobs wait for a clock. */
   readonly settle: () => Promise<void>;
-  /** Runs all clocks slowly until the work is done: a connection that waits for the lock of another one sleeps. */
-  readonly during: <T>(work: Promise<T>) => Promise<T>;
+  /**
+   * Runs the clocks of the database and of these nodes (default: all) slowly until the work is done: a connection that
+   * waits for the lock of another one sleeps.
+   */
+  readonly during: <T>(work: Promise<T>, nodes?: readonly SharedNode[]) => Promise<T>;
 };
 
 /** Opens a node for each number, the milliseconds by which its clock is ahead of that of the database. */
@@ -66,7 +69,7 @@ export async function sharedNodes<const Skews extends readonly number[]>(
       const isOpen = () => testedEngine !== 'sqlite' && queries.size > 0;
       for (let quiet = 0; quiet < quietTurns; quiet = isOpen() ? 0 : quiet + 1) await nextTurn();
     },
-    during: async (work) => {
+    during: async (work, nodes) => {
       let isOver = false;
       const over = work.finally(() => {
         isOver = true;
@@ -74,7 +77,7 @@ export async function sharedNodes<const Skews extends readonly number[]>(
       over.catch(() => {
         // It is returned below.
       });
-      for (; !isOver; advance(1)) await nextTurn();
+      for (; !isOver; advance(1, nodes)) await nextTurn();
       return over;
     },
   };
