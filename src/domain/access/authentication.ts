@@ -1,6 +1,5 @@
 /** Authenticates raw API keys. Unknown, wrong, revoked and expired keys take the same path and get the same answer. */
 
-import { LRUCache } from 'lru-cache';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { parseJson, toJson } from '../../base/json.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
@@ -10,6 +9,7 @@ import { apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader } from '../../db/database.ts';
 import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/access/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
+import { boundedCache } from '../cache/bounded-cache.ts';
 import { FreshCache, type Freshness } from '../cache/freshness.ts';
 import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts';
 import type { ApiKeyIdentity } from './identity.ts';
@@ -156,7 +156,7 @@ async function loadKey(
 }
 
 /** Thousands of keys have the same few scopes, so they share the sets. */
-const scopeSets = new LRUCache<string, ReadonlySet<Scope>>({ max: 100 });
+const scopeSets = boundedCache<string, ReadonlySet<Scope>>(100);
 
 function scopesOf(text: ApiKeyRow['scopes']): ReadonlySet<Scope> {
   const known = scopeSets.get(text);

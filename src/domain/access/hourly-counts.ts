@@ -1,21 +1,21 @@
 /** Counts events by name and says which are among the first of their hour. */
 
-import { LRUCache } from 'lru-cache';
 import { hour } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
+import { type BoundedCache, boundedCache } from '../cache/bounded-cache.ts';
 
 type Window = { readonly since: number; readonly count: number };
 
 export class HourlyCounts {
   readonly #world: World;
   readonly #first: number;
-  readonly #windows: LRUCache<string, Window>;
+  readonly #windows: BoundedCache<string, Window>;
 
   /** The first `first` events of a name per hour pass. With more than `most` names, the oldest counts are dropped. */
   constructor(world: World, first: number, most = 10_000) {
     this.#world = world;
     this.#first = first;
-    this.#windows = new LRUCache({ max: most });
+    this.#windows = boundedCache(most);
   }
 
   /**

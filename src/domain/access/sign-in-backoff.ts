@@ -4,11 +4,11 @@
  * count, so that attackers cannot cause pauses for them.
  */
 
-import { LRUCache } from 'lru-cache';
 import { minute, second } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
 import type { World } from '../../base/world.ts';
 import { neighborhood } from '../../net/ip-network.ts';
+import { boundedCache } from '../cache/bounded-cache.ts';
 
 type Limit = { readonly free: number; readonly longest: number };
 
@@ -50,8 +50,8 @@ export function pauseAfter(failures: number, { free, longest }: Limit): number {
 
 export class SignInBackoff {
   readonly #world: World;
-  readonly #counts = new LRUCache<string, Count>({ max: maxCached });
-  readonly #known = new LRUCache<string, true>({ max: maxCached });
+  readonly #counts = boundedCache<string, Count>(maxCached);
+  readonly #known = boundedCache<string, true>(maxCached);
 
   constructor(world: World) {
     this.#world = world;

@@ -1,5 +1,5 @@
 /** Sign-in with name and password. Unknown names and wrong passwords take the same path and get the same answer. */
-import { LRUCache } from 'lru-cache';
+
 import { z } from 'zod';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
@@ -17,6 +17,7 @@ import {
 } from '../../db/tables/access/administrators.ts';
 import { neighborhood } from '../../net/ip-network.ts';
 import type { Actor } from '../audit/audit.ts';
+import { boundedCache } from '../cache/bounded-cache.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
 import { administratorNamePattern, replacePassword, typedPassword } from './administrators.ts';
@@ -177,7 +178,7 @@ const maxRead = 1000;
  * restarts and are the same in all processes.
  */
 class KnownPlaces {
-  readonly #places = new LRUCache<string, true>({ max: maxRead });
+  readonly #places = boundedCache<string, true>(maxRead);
   #readTo = 0;
 
   /** Whether this administrator has signed in from the network of this address before. */

@@ -1,8 +1,8 @@
 /** Token buckets by name: a burst, then a steady rate. */
 
-import { LRUCache } from 'lru-cache';
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
+import { type BoundedCache, boundedCache } from '../cache/bounded-cache.ts';
 
 export type Pace = {
   /** Tokens in a full bucket. */
@@ -17,13 +17,13 @@ type Bucket = { readonly left: number; readonly at: number };
 export class TokenBuckets {
   readonly #world: World;
   readonly #pace: Pace;
-  readonly #buckets: LRUCache<string, Bucket>;
+  readonly #buckets: BoundedCache<string, Bucket>;
 
   /** With more than `most` names, the oldest buckets are dropped. */
   constructor(world: World, pace: Pace, most = 10_000) {
     this.#world = world;
     this.#pace = pace;
-    this.#buckets = new LRUCache({ max: most });
+    this.#buckets = boundedCache(most);
   }
 
   /** The number of buckets. */

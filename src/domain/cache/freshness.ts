@@ -3,10 +3,10 @@
  * committed a change to their sources.
  */
 
-import { LRUCache } from 'lru-cache';
 import { detached } from '../../base/detached.ts';
 import type { World } from '../../base/world.ts';
 import type { Database } from '../../db/database.ts';
+import { type BoundedCache, boundedCache } from './bounded-cache.ts';
 
 export class Freshness {
   readonly #db: Database;
@@ -56,12 +56,12 @@ export class Freshness {
 /** A bounded cache that is cleared when the generation changes. */
 export class FreshCache<K extends string, V extends NonNullable<unknown>> {
   readonly #freshness: Freshness;
-  readonly #values: LRUCache<string, V>;
+  readonly #values: BoundedCache<string, V>;
   #generation = -1;
 
   constructor(freshness: Freshness, limit: number) {
     this.#freshness = freshness;
-    this.#values = new LRUCache({ max: limit });
+    this.#values = boundedCache(limit);
   }
 
   /**

@@ -3,7 +3,6 @@
  * A CRL is signed when it is requested and the stored one lacks a revocation or is a day old.
  */
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { day } from '../../base/duration.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { describeFileError } from '../../base/system-error.ts';
@@ -16,6 +15,7 @@ import {
 } from '../../db/tables/issuance/ca-certificates.ts';
 import { type CrlHeadRow, findCrlHead, findSignedCrl } from '../../db/tables/issuance/crls.ts';
 import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
+import { boundedCache } from '../cache/bounded-cache.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { holdsKey, issuingIntermediate, requireRoot } from './authorities.ts';
 import { settingsOfCa } from './ca-settings.ts';
@@ -39,11 +39,9 @@ export type ServedCrl = {
 /** The CRLs as one process serves them. */
 export class Crls {
   readonly #vault: SecretsContext & LogContext;
-  readonly #remembered = new LRUCache<number, ServedCrl>({ max: maxCachedCrls });
+  readonly #remembered = boundedCache<number, ServedCrl>(maxCachedCrls);
   readonly #signing = new Map<number, Promise<void>>();
-  readonly #joined = new LRUCache<number, { readonly body: Buffer; readonly etag: string }>({
-    max: maxCachedCas,
-  });
+  readonly #joined = boundedCache<number, { readonly body: Buffer; readonly etag: string }>(maxCachedCas);
 
   constructor(vault: SecretsContext & LogContext) {
     this.#vault = vault;

@@ -3,7 +3,6 @@
  * cached per version; a private key is unsealed only for its download.
  */
 
-import { LRUCache } from 'lru-cache';
 import { type CertName, parseCertName } from '../../base/cert-name.ts';
 import { Problem } from '../../base/problem.ts';
 import { sealedSize } from '../../crypto/secrets/sealing.ts';
@@ -14,6 +13,7 @@ import {
 import { findCurrentVersion, type HandedOutRow } from '../../db/tables/certificates/certificate-versions.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { AuditBatch } from '../audit/audit-batch.ts';
+import { boundedCache } from '../cache/bounded-cache.ts';
 import { FreshCache, type Freshness } from '../cache/freshness.ts';
 import type { DatabaseContext, KeyringContext } from '../contexts.ts';
 import { type ArtifactName, artifacts, etagOf, publicBody } from './artifacts.ts';
@@ -58,7 +58,7 @@ export class Downloads {
   readonly #vault: DownloadContext;
   readonly #served: FreshCache<string, Served>;
   readonly #summaries: FreshCache<string, CertificateSummaryRow>;
-  readonly #chains = new LRUCache<string, string>({ max: maxCachedChains });
+  readonly #chains = boundedCache<string, string>(maxCachedChains);
 
   constructor(vault: DownloadContext) {
     this.#vault = vault;

@@ -2,8 +2,9 @@
  * Finds routes by path: one walk along the segments of the path finds its routes and parameters, regardless of the
  * number of routes. Case and trailing slashes matter.
  */
-import { LRUCache } from 'lru-cache';
+
 import { detached } from '../../base/detached.ts';
+import { boundedCache } from '../../domain/cache/bounded-cache.ts';
 import type { Method, Protocol, Route } from './route.ts';
 
 /** The routes of one path. */
@@ -33,7 +34,7 @@ const maxCachedPathLength = 200;
 
 export class RouteTable {
   readonly #root: Node = emptyNode();
-  readonly #found = new LRUCache<string, FoundRoutes>({ max: maxCachedPaths });
+  readonly #found = boundedCache<string, FoundRoutes>(maxCachedPaths);
 
   /** Throws if two routes have the same path and method, or name the same path parameter differently. */
   constructor(routes: readonly Route[]) {

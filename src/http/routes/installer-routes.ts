@@ -3,7 +3,7 @@
  * They depend on the caller: each contains the address that it was requested from, as the default of --server.
  */
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { boundedCache } from '../../domain/cache/bounded-cache.ts';
 import { noneMatch } from '../request/conditional-request.ts';
 import { type Call, type Route, route } from '../request/route.ts';
 
@@ -43,7 +43,7 @@ function scriptRoutes(script: string, { file, id, what }: Description): readonly
   if (script.split(marked).length !== 2) {
     throw new Error(`${file} needs exactly one line default_server=''`);
   }
-  const recent = new LRUCache<string, Served>({ max: maxAddresses });
+  const recent = boundedCache<string, Served>(maxAddresses);
   const served = ({ baseUrl }: Call): Served => {
     const known = recent.get(baseUrl);
     if (known !== undefined) return known;

@@ -4,9 +4,9 @@
  */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { type Json, parseJson } from '../../../base/json.ts';
+import { boundedCache } from '../../cache/bounded-cache.ts';
 import { AcmeProblem } from './acme-problem.ts';
 import { fromBase64Url, type SignedMessage } from './signed-messages.ts';
 
@@ -129,7 +129,7 @@ const verifyOnThread = promisify(verify);
  * Verifies messages with account keys; keeps those that were used last, because opening one takes as long as verifying.
  */
 export class AccountKeys {
-  readonly #opened = new LRUCache<string, KeyObject>({ max: maxKeys });
+  readonly #opened = boundedCache<string, KeyObject>(maxKeys);
 
   /**
    * Throws `badSignatureAlgorithm` if the algorithm of the message is not that of the key, `badPublicKey` for a point
