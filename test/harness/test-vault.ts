@@ -1,4 +1,5 @@
 /** A real vault in its own directory, with real SQLite, real encryption and a test clock. */
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Log, LogFields } from '../../src/base/log.ts';
@@ -8,7 +9,7 @@ import type { Settings } from '../../src/cli/settings/settings.ts';
 import { defaultSessionLimits } from '../../src/domain/access/sessions.ts';
 import type { DatabaseNow } from '../../src/domain/nodes/database-clock.ts';
 import type { Vault } from '../../src/domain/vault.ts';
-import { databaseOf, ensureDatabase } from './database/tested-engine.ts';
+import { databaseOf, ensureDatabase, ensureFile } from './database/tested-engine.ts';
 import { loopbackAllowed } from './loopback-guard.ts';
 import { tempDir } from './temp-dir.ts';
 import { TestWorld } from './test-world.ts';
@@ -99,6 +100,7 @@ export async function testVault<Clock extends World = TestWorld>(
 ): Promise<TestVault<Clock>> {
   const log = keptLog();
   const database = await ensureDatabase(dataDir);
+  if (isOrdinary(settings) && isEmpty(dataDir)) await ensureFile(dataDir, world);
   const opened = await openVault(
     { ...settingsFor(dataDir), database, ...settings },
     world satisfies World,
@@ -114,4 +116,13 @@ export async function testVault<Clock extends World = TestWorld>(
   };
   t.after(close);
   return { vault: opened.vault, world, dataDir, log, close };
+}
+
+/** Whether the vault has its master key where it is by default, and as it is by default. */
+function isOrdinary(settings: Partial<Settings>): boolean {
+  return Object.keys(settings).every((name) => !name.startsWith('masterKey') && name !== 'noCreate');
+}
+
+function isEmpty(directory: string): boolean {
+  return existsSync(directory) && readdirSync(directory).length === 0;
 }
