@@ -1,7 +1,7 @@
 /** The database in a backup: a single file in the format of the embedded engine, whichever engine the vault has. */
 import { type CopyFacts, cleanCopy, examineCopy, masterKeysIn } from './sqlite/backup-copy.ts';
 import { removeDatabase } from './sqlite/database-files.ts';
-import { isKnownMigration } from './sqlite/migrations/migrations.ts';
+import { isKnownMigration } from './sqlite/migrations.ts';
 
 export class DatabaseCopy {
   readonly #path: string;

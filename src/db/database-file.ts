@@ -18,7 +18,7 @@ import {
   refuseMisplacedFiles,
 } from './sqlite/database-inspection.ts';
 import { type HeldDatabase, holdDatabase } from './sqlite/database-lock.ts';
-import { storageVersion } from './sqlite/migrations/migrations.ts';
+import { storageVersion } from './sqlite/migrations.ts';
 import { leftLog, lostDatabaseAdvice, refuseLeftLog, removeDrafts } from './sqlite/new-database.ts';
 
 export class DatabaseFile {

@@ -8,7 +8,7 @@ import { sql } from 'kysely';
 import { OperatorError } from '../../src/base/operator-error.ts';
 import { StorageError } from '../../src/base/storage-error.ts';
 import { Database } from '../../src/db/database.ts';
-import { migrations } from '../../src/db/sqlite/migrations/migrations.ts';
+import { migrations } from '../../src/db/sqlite/migrations.ts';
 import { tempDir } from '../harness/temp-dir.ts';
 import { TestWorld } from '../harness/test-world.ts';
 

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { realWorld } from '../../src/base/world.ts';
 import { Database } from '../../src/db/database.ts';
-import { migrations } from '../../src/db/sqlite/migrations/migrations.ts';
+import { migrations } from '../../src/db/sqlite/migrations.ts';
 import { acmeVault, needsAcme } from '../harness/acme/vault.ts';
 import { makeChain, openssl } from '../harness/ca/openssl-chain.ts';
 import { scriptedAcme } from '../harness/ca/scripted-acme.ts';

@@ -12,7 +12,7 @@ import { silentLog } from '../../src/base/log.ts';
 import { realWorld } from '../../src/base/world.ts';
 import { emailChannel } from '../../src/channels/email-channel.ts';
 import { webhookChannel } from '../../src/channels/webhook-channel.ts';
-import { acmeDns } from '../../src/dns/acme-dns.ts';
+import { acmeDns } from '../../src/dns/providers/acme-dns.ts';
 import { rfc2136 } from '../../src/dns/providers/rfc2136.ts';
 import { webhook } from '../../src/dns/providers/webhook.ts';
 import { systemResolver } from '../../src/dns/resolver/system-resolver.ts';

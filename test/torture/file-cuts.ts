@@ -303,7 +303,7 @@ function makeOldVault(data: string, environment: Readonly<Record<string, string>
     import { Keyring } from '${sourceUrl('crypto/secrets/keyring.ts')}';
     import { createMasterKey } from '${sourceUrl('crypto/secrets/master-key-file.ts')}';
     import { Database } from '${sourceUrl('db/database.ts')}';
-    import { migrations } from '${sourceUrl('db/sqlite/migrations/migrations.ts')}';
+    import { migrations } from '${sourceUrl('db/sqlite/migrations.ts')}';
     import { bindMasterKey } from '${sourceUrl('domain/master-key/master-key-check.ts')}';
     const data = process.argv[1];
     const masterKey = createMasterKey(data + '/master.key', realWorld);

@@ -2,15 +2,16 @@
  * Tags on the accounts of ACME clients, as those on API keys (row-tags.ts): an account with the key of a stranger could
  * order what its client may order.
  */
+import type { Selectable } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { asciiNetstring, netstring } from '../../base/netstring.ts';
 import type { Writer } from '../database.ts';
-import type { AcmeClientAccountRow } from '../tables/acme-server/acme-client-accounts.ts';
+import type { AcmeClientAccountsTable } from '../schema/schema-acme-server.ts';
 import { type Recorded, recordState } from './row-records.ts';
 
 /** The fields of an account that grant rights, and its tag. */
-type TaggedAccount = Omit<AcmeClientAccountRow, 'contacts' | 'created_at'>;
+type TaggedAccount = Omit<Selectable<AcmeClientAccountsTable>, 'contacts' | 'created_at'>;
 
 /** Whether an account is as the vault wrote it last. */
 export function clientAccountFits(integrity: Integrity, row: TaggedAccount & Recorded): boolean {

@@ -9,7 +9,7 @@ import { describeSystemError } from '../../base/system-error.ts';
 import { CopyError } from '../copy-error.ts';
 import type { MasterKeysTable } from '../schema/schema-master-keys.ts';
 import { refuseDamaged } from './database-examination.ts';
-import { appliedMigrations, refuseForeignDatabase } from './migrations/migrations.ts';
+import { appliedMigrations, refuseForeignDatabase } from './migrations.ts';
 import { storageErrorFrom } from './storage-error.ts';
 
 /** 1 MiB takes about a millisecond; the event loop runs in between. */

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { OperatorError } from '../../base/operator-error.ts';
 import { refuseEmptyDatabase } from './database-inspection.ts';
-import { appliedMigrations, migrations, refuseForeignDatabase } from './migrations/migrations.ts';
+import { appliedMigrations, migrations, refuseForeignDatabase } from './migrations.ts';
 import { damageIn, storageErrorFrom } from './storage-error.ts';
 
 export type DatabaseFacts = {

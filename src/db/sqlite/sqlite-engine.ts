@@ -23,7 +23,7 @@ import { refuseEmptyDatabase } from './database-inspection.ts';
 import { lendDirectory, loadedAddonPath } from './embedded-addon.ts';
 import { FileInPlace, replacedMeanwhile } from './file-in-place.ts';
 import { LostLogError } from './lost-log.ts';
-import { type Migrations, migrate, refuseForeignDatabase, refuseInUse } from './migrations/migrations.ts';
+import { type Migrations, migrate, refuseForeignDatabase, refuseInUse } from './migrations.ts';
 import { createDatabase } from './new-database.ts';
 import { readingDialect, writingDialect } from './sqlite-dialect.ts';
 import { storageErrorFrom } from './storage-error.ts';

@@ -2,8 +2,8 @@
 
 import type { z } from 'zod';
 import { describeIssue } from '../../base/input-issue.ts';
-import { acmeDns } from '../acme-dns.ts';
 import { DnsProviderError, type DnsProviderType } from '../dns-provider.ts';
+import { acmeDns } from './acme-dns.ts';
 import { acmeSh } from './acme-sh.ts';
 import { azureDns } from './azure-dns.ts';
 import { cloudflare } from './cloudflare.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { migrations } from '../../../src/db/sqlite/migrations/migrations.ts';
+import { migrations } from '../../../src/db/sqlite/migrations.ts';
 import { vault } from '../../harness/processes/vault-process.ts';
 
 const { version, optionalDependencies } = JSON.parse(

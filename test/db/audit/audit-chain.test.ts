@@ -14,7 +14,7 @@ import {
 } from '../../../src/db/audit/audit-chain.ts';
 import { insertAuditEvents } from '../../../src/db/audit/audit-insertion.ts';
 import { Database } from '../../../src/db/database.ts';
-import { migrations } from '../../../src/db/sqlite/migrations/migrations.ts';
+import { migrations } from '../../../src/db/sqlite/migrations.ts';
 import { bound, testIntegrity } from '../../harness/database/bound-database.ts';
 import { type MadeDatabase, makeDatabase } from '../../harness/database/database-maker.ts';
 import { outside } from '../../harness/database/outside-database.ts';

@@ -13,7 +13,7 @@ import { ConnectionPool } from '../../../../src/db/postgres/connection-pool.ts';
 import { parseConnectionUrl } from '../../../../src/db/postgres/connection-url.ts';
 import { migrate, migrations, refuseNewerSchema } from '../../../../src/db/postgres/migrations/migrations.ts';
 import { postgresDialect } from '../../../../src/db/postgres/postgres-dialect.ts';
-import { migrations as sqliteMigrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
+import { migrations as sqliteMigrations } from '../../../../src/db/sqlite/migrations.ts';
 import { postgresServer } from '../../../harness/postgres/postgres.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 

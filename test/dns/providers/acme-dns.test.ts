@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { suite, test } from 'node:test';
-import { acmeDns } from '../../src/dns/acme-dns.ts';
-import { DnsProviderError } from '../../src/dns/dns-provider.ts';
-import { FakeProvider, type FakeReply, fakeContext } from '../harness/dns/fake-provider.ts';
+import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
+import { acmeDns } from '../../../src/dns/providers/acme-dns.ts';
+import { FakeProvider, type FakeReply, fakeContext } from '../../harness/dns/fake-provider.ts';
 
 const never = new AbortController().signal;
 const fulldomain = 'd420c923.auth.test';

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import BetterSqlite3 from 'better-sqlite3';
-import { ProcessLocks } from '../../../../src/db/process-locks.ts';
-import { migrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
-import { serve, vault } from '../../../harness/processes/vault-process.ts';
-import { tempDir } from '../../../harness/temp-dir.ts';
+import { ProcessLocks } from '../../../src/db/process-locks.ts';
+import { migrations } from '../../../src/db/sqlite/migrations.ts';
+import { serve, vault } from '../../harness/processes/vault-process.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
 
-const folder = new URL('../../../schemas/', import.meta.url);
+const folder = new URL('../../schemas/', import.meta.url);
 const schemas = readdirSync(folder).filter((name) => /^\d{4}-/.test(name));
 const read = (schema: string, name: string) => readFileSync(new URL(`${schema}/${name}`, folder));
 

@@ -5,11 +5,11 @@ import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
-import { Database } from '../../../../src/db/database.ts';
-import { type Migrations, migrations } from '../../../../src/db/sqlite/migrations/migrations.ts';
-import { race, sourceUrl } from '../../../harness/processes/racing-processes.ts';
-import { tempDir } from '../../../harness/temp-dir.ts';
-import { TestWorld } from '../../../harness/test-world.ts';
+import { Database } from '../../../src/db/database.ts';
+import { type Migrations, migrations } from '../../../src/db/sqlite/migrations.ts';
+import { race, sourceUrl } from '../../harness/processes/racing-processes.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
+import { TestWorld } from '../../harness/test-world.ts';
 
 const world = new TestWorld();
 
@@ -189,7 +189,7 @@ const migrator = `
 test('processes that start concurrently migrate once and copy the database from before', async (t) => {
   const path = await oldDatabase(t);
   const before = contents(path);
-  const modules = ['db/database.ts', 'db/sqlite/migrations/migrations.ts', 'base/world.ts'].map(sourceUrl);
+  const modules = ['db/database.ts', 'db/sqlite/migrations.ts', 'base/world.ts'].map(sourceUrl);
   const said = await race(t, 4, migrator, [...modules, path]);
   assert.deepEqual(said, Array(4).fill('done'));
   assert.deepEqual(contents(`${path}.before-0099-notes`), before);

@@ -6,11 +6,11 @@
 import { closeSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { removeFile, syncPath } from '../../../base/durable-file.ts';
-import { OperatorError } from '../../../base/operator-error.ts';
-import { describeSystemError, isNoSpaceError } from '../../../base/system-error.ts';
-import { removeDatabase } from '../database-files.ts';
-import { damageIn } from '../storage-error.ts';
+import { removeFile, syncPath } from '../../base/durable-file.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { describeSystemError, isNoSpaceError } from '../../base/system-error.ts';
+import { removeDatabase } from './database-files.ts';
+import { damageIn } from './storage-error.ts';
 
 /** The newest copies to keep: after two upgrades in a day, the original state is still available. */
 const keptCopies = 3;

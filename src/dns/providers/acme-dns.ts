@@ -3,11 +3,11 @@
  * CNAME to that record, so these credentials cannot change anything else.
  */
 import { z } from 'zod';
-import { Secret } from '../base/secret.ts';
-import { DnsProviderError, type DnsProviderType } from './dns-provider.ts';
-import { apiUrl, credential } from './providers/api-settings.ts';
-import { jsonApi } from './providers/json-api.ts';
-import { plainName } from './resolver/dns-name.ts';
+import { Secret } from '../../base/secret.ts';
+import { DnsProviderError, type DnsProviderType } from '../dns-provider.ts';
+import { plainName } from '../resolver/dns-name.ts';
+import { apiUrl, credential } from './api-settings.ts';
+import { jsonApi } from './json-api.ts';
 
 const config = z.strictObject({
   url: apiUrl,
