@@ -85,9 +85,10 @@ to_pem() {
 }
 
 check_leaf() {
-  bounded openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
-  bounded openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null ||
+  bounded openssl x509 -noout -checkend 0 -in "$1" >/dev/null 2>&1 </dev/null || {
+    bounded openssl x509 -noout -in "$1" >/dev/null 2>&1 </dev/null || fail "$exit_check" "the server sent a certificate that openssl cannot parse"
     fail "$exit_check" "the certificate in the vault has expired; nothing was changed"
+  }
   [ "$1" != "$2" ] || return 0
   leaf_begins=$(not_before "$1")
   [ "$allow_early" = yes ] || { [ -f "$2" ] && cmp -s "$1" "$2"; } || ! is_earlier "$(date -u '+%Y%m%d%H%M%S')" "$leaf_begins" ||
