@@ -197,7 +197,9 @@ EOF
     set -- "$@" "$stage_path/$output"
   done
   { echo end >>"$scratch/swapping" && [ "$(tail -n 1 "$scratch/swapping")" = end ]; } || scratch_full
-  (set +f; to_disk "$previous" "$previous"/*) || fail "$exit_write" "cannot write to $run_state"
+  # Without old files, the pattern would be the name of no file, and everything on this machine would be synced.
+  (set +f; set -- "$previous"/*; [ -e "$1" ] || [ -h "$1" ] || set --; to_disk "$previous" "$@") ||
+    fail "$exit_write" "cannot write to $run_state"
   as_writer_to_disk "$stage_path" "$@"
   replace_state "$scratch/next" "$run_state/pending"
   replace_state "$scratch/swapping" "$run_state/swapping"
