@@ -37,7 +37,9 @@ effective() {
 }
 
 check_all() {
-  installed_version=$(cut -f 1 "$run_state/state" 2>/dev/null | head -n 1)
+  installed_version=''
+  [ ! -r "$run_state/state" ] || IFS= read -r installed_version <"$run_state/state" || :
+  installed_version=${installed_version%%"$tab"*}
   if [ "$has_openssl" = no ]; then
     [ "$fetched" = no ] || info "openssl is not installed; skipped the checks for expiry, for an older certificate and for a matching key"
     # Without openssl, compare version numbers.
@@ -105,9 +107,12 @@ Fix: set the clock, or use --allow-not-yet-valid once if it stays wrong"
     fail "$exit_check" "$(older_message)"
 }
 
-# Some shells cannot compare numbers with fourteen digits.
+# is_earlier TIME TIME: whether the first one is earlier. Some shells cannot compare numbers with fourteen digits, and some
+# read a number that begins with 0 as octal. An empty time is the earliest.
 is_earlier() {
-  awk 'BEGIN { exit !(ARGV[1] + 0 < ARGV[2] + 0) }' "$1" "$2"
+  one_day=${1%??????} other_day=${2%??????}
+  [ "${one_day:-0}" -lt "${other_day:-0}" ] ||
+    { [ "$one_day" = "$other_day" ] && [ "1${1#"$one_day"}" -lt "1${2#"$other_day"}" ]; }
 }
 
 older_message() {
@@ -120,17 +125,19 @@ start_date() {
 }
 
 not_before() {
-  start_date "$1" | sortable_date
+  bounded openssl x509 -noout -startdate -in "$1" 2>/dev/null </dev/null | sortable_date
 }
 
 not_after() {
-  bounded openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sed 's/^notAfter=//' | sortable_date
+  bounded openssl x509 -noout -enddate -in "$1" 2>/dev/null </dev/null | sortable_date
 }
 
-# Prints a date of openssl as a sortable number. Parsing dates with `date` is not portable.
+# Prints a date of openssl, such as notBefore=Nov 28 12:20:58 2026 GMT, as a sortable number. Parsing dates with `date` is
+# not portable.
 sortable_date() {
   awk '
-    { split($3, time, ":"); month = (index("JanFebMarAprMayJunJulAugSepOctNovDec", $1) + 2) / 3
+    { sub(/^not[A-Za-z]*=/, "")
+      split($3, time, ":"); month = (index("JanFebMarAprMayJunJulAugSepOctNovDec", $1) + 2) / 3
       if (NF >= 4) printf "%04d%02d%02d%02d%02d%02d\n", $4, month, $2, time[1], time[2], time[3] }'
 }
 

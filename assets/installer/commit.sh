@@ -91,7 +91,12 @@ EOF
 # make_scratch DIRECTORY: creates a scratch directory in it, with an unpredictable name.
 make_scratch() {
   mkdir -p "$1" 2>/dev/null || fail "$exit_write" "cannot create the directory $1"
-  scratch_name=scratch.$$.$(od -A n -N 4 -t x4 /dev/urandom 2>/dev/null | tr -d ' \n')
+  scratch_name=$(od -A n -N 4 -t x4 /dev/urandom 2>/dev/null)
+  IFS=' '
+  # shellcheck disable=SC2086 # od may print blanks on both sides
+  set -- "$1" $scratch_name
+  IFS=$newline
+  scratch_name=scratch.$$.${2-}
   mkdir "$1/$scratch_name" || fail "$exit_write" "cannot write to $1"
   scratch=$1/$scratch_name
 }

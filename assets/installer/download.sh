@@ -5,7 +5,7 @@
 # artifact and output name, separated by tabs.
 
 checksum() {
-  cksum <"$1" | tr ' ' ':'
+  sum_line=$(cksum <"$1") && echo "${sum_line%% *}:${sum_line#* }"
 }
 
 # look_up ARTIFACT OUTPUT: sets known_etag and known_sum if the file on disk is the installed one; leaves them empty if it

@@ -29,7 +29,7 @@ choose_tool() {
 # the listener_problem of is_listener_trusted) and http_error (the program's message). Does not follow redirects.
 http_get() {
   http_url=$server$1
-  { true >"$2" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
+  { true >"$2" && true >"$scratch/answer" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
   keystore_code=''
   # Percent-encoded, because the programs below treat quotes, backslashes and spaces differently.
   case $1 in
@@ -50,31 +50,38 @@ http_get() {
   fi
   parse_head
   # The last lines of curl explain certificates in general; the first one has the error.
-  http_error=$(bounded awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
-    tr -d '[:cntrl:]' | cut -c 1-600)
+  http_error=''
+  [ ! -s "$scratch/error" ] ||
+    http_error=$(bounded awk '/^curl: \(/ { print; found = 1; exit } { last = $0 } END { if (!found) print last }' "$scratch/error" |
+      tr -d '[:cntrl:]' | cut -c 1-600)
   case $tool-$http_exit in
     # The time limit of curl, or ours.
     curl-28 | *-124) http_status=000 ;;
   esac
   # A body that is shorter than Content-Length is an error.
-  if is_success && [ -n "$http_length" ] && [ "$(byte_count "$2")" != "$http_length" ]; then
+  if is_success && [ -n "$http_length" ] && [ "$body_size" != "$http_length" ]; then
     http_status=000 http_exit='short'
-    http_error="the connection closed after $(byte_count "$2") of $http_length bytes"
+    http_error="the connection closed after $body_size of $http_length bytes"
   elif is_success && [ "$http_exit" -ne 0 ]; then
     http_status=000
   fi
 }
 
 # is_too_large BODY: whether the response reached a limit. Empties its files, which must not fill a disk until the run ends.
+# Sets body_size.
 is_too_large() {
-  for received in "$1" "$scratch/answer" "$scratch/head" "$scratch/error"; do
-    received_most=$largest_response
-    case $received in */head | */error) received_most=$largest_head ;; esac
-    if [ ! -f "$received" ] || [ "$(byte_count "$received")" -lt "$received_most" ]; then continue; fi
-    true >"$1" && true >"$scratch/answer" && true >"$scratch/head" && true >"$scratch/error"
-    return 0
-  done
-  return 1
+  wc -c "$1" "$scratch/answer" "$scratch/head" "$scratch/error" >"$scratch/sizes" || scratch_full
+  # Some versions of wc print blanks before the size.
+  # shellcheck disable=SC2034 # the path is the rest of the line
+  {
+    IFS=' ' read -r body_size size_path && IFS=' ' read -r answer_size size_path &&
+      IFS=' ' read -r head_size size_path && IFS=' ' read -r error_size size_path
+  } <"$scratch/sizes" || scratch_full
+  if [ "$body_size" -lt "$largest_response" ] && [ "$answer_size" -lt "$largest_response" ] &&
+    [ "$head_size" -lt "$largest_head" ] && [ "$error_size" -lt "$largest_head" ]; then
+    return 1
+  fi
+  true >"$1" && true >"$scratch/answer" && true >"$scratch/head" && true >"$scratch/error"
 }
 
 # Plain HTTP does not say who answers, and while the vault is stopped any user of this machine can listen on its port. So the
@@ -114,7 +121,9 @@ user_name() {
 # addresses as hexadecimal numbers in the byte order of the machine, so both orders count. `localhost` may be either
 # address, and an address in an unusual notation any of IPv4.
 find_listeners() {
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | bounded awk -v host="$server_host" -v port="$server_port" '
+  set -- /proc/net/tcp
+  [ ! -r /proc/net/tcp6 ] || set -- "$@" /proc/net/tcp6
+  bounded awk -v host="$server_host" -v port="$server_port" '
     BEGIN {
       port = sprintf("%04X", port)
       zero = "00000000"
@@ -136,7 +145,7 @@ find_listeners() {
       loopback = any4 && (address ~ /^......7F$/ || address ~ /^7F......$/ ||
         substr(address, 1, 16) == zero zero && substr(address, 17, 8) ~ /FFFF/)
       if ((address in any || loopback) && !seen[$8]++) print $8
-    }'
+    }' "$@" 2>/dev/null
 }
 
 # With sudo, a user has the rights of root, so a vault of that user is trusted too, and the job remembers the user.
@@ -164,7 +173,7 @@ scratch_full() {
 }
 
 byte_count() {
-  wc -c <"$1" | tr -d ' '
+  file_size=$(wc -c <"$1") && echo "${file_size##* }"
 }
 
 # Secrets are written with `cat` and here-documents: where printf is not a builtin, they would be its arguments.

@@ -87,7 +87,7 @@ initialize() {
   owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
   keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
-  writer='' owner_uid='' disk='' stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
+  writer='' owner_uid='' disk='' walk_safe=$newline stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
   listener_user='' local_key='' local_path='' chain_version='' upload='' late_failure=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)

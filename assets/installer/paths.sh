@@ -71,9 +71,10 @@ split_entry() {
 
 # walk PATH ACTION OWNER_UID: checks every component of the path and of the links on it by the rules above. On failure
 # sets walk_problem. Sets `writer` to --owner if the path goes through that user's directory. ACTION `create` creates
-# missing directories one at a time; `check` stops at the first missing one.
+# missing directories one at a time; `check` stops at the first missing one. A directory that only root can change is read
+# once, except as the last component: `walk_safe` has these, one per line.
 walk() {
-  walk_rest=$1/ walk_at='' walk_links=0 walk_problem=''
+  walk_rest=$1/ walk_at='' walk_links=0 walk_problem='' walk_read=''
   while [ -n "$walk_rest" ]; do
     walk_name=${walk_rest%%/*} walk_rest=${walk_rest#*/}
     case $walk_name in
@@ -84,6 +85,16 @@ walk() {
         ;;
     esac
     walk_path=$walk_at/$walk_name
+    # A path with a line break could be two lines of the list.
+    if [ -n "$walk_rest" ] && [ -z "$writer" ] && [ "${walk_path%"$newline"*}" = "$walk_path" ]; then
+      case $walk_safe in
+        *"$newline$walk_path$newline"*)
+          walk_at=$walk_path
+          continue
+          ;;
+      esac
+    fi
+    walk_read=$walk_path
     stat_entry "$walk_path"
     if [ -z "$entry_kind" ]; then
       [ "$2" = create ] || return 0
@@ -98,7 +109,10 @@ walk() {
     fi
     check_entry "$3" inner || return 1
     case $entry_kind in
-      d) walk_at=$walk_path ;;
+      d)
+        walk_at=$walk_path
+        [ -n "$writer" ] || [ "$entry_uid" != 0 ] || walk_safe=$walk_safe$walk_path$newline
+        ;;
       l)
         walk_links=$((walk_links + 1))
         case $entry_target in
@@ -114,7 +128,7 @@ walk() {
     esac
   done
   walk_path=${walk_at:-/}
-  stat_entry "$walk_path"
+  [ "$walk_path" = "$walk_read" ] || stat_entry "$walk_path"
   check_entry "$3" last
 }
 

@@ -103,8 +103,14 @@ process_parents() {
 # id it identifies the owner of a lock, even if another process gets the same id after a reboot.
 process_start() {
   if [ -r /proc/self/stat ]; then
+    process_line=''
+    { IFS= read -r process_line <"/proc/$1/stat"; } 2>/dev/null || return 0
     # The program's name is in parentheses and may contain spaces.
-    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+    IFS=' '
+    # shellcheck disable=SC2086 # columns, to be split
+    set -- ${process_line##*') '}
+    IFS=$newline
+    echo "${20-}"
   else
     ps -o lstart= -p "$1" 2>/dev/null | tr -s ' ' '_'
   fi
@@ -165,6 +171,7 @@ EOF
 # Removes the files of processes that were killed while they waited. Live processes still need theirs.
 remove_dead_offers() {
   for offer in $(set +f; printf '%s\n' "$1".[0-9]*); do
+    [ -e "$offer" ] || continue
     is_lock_live "$(cat "$offer" 2>/dev/null)" || rm -f "$offer"
   done
 }

@@ -151,6 +151,15 @@ name_type() {
 
 # The configuration of openssl has variables, comments and quotes, also in the middle of a line.
 escape_name() {
+  case $1 in
+    *[\$\#\"\`\']*) ;;
+    *)
+      cat <<EOF
+$1
+EOF
+      return
+      ;;
+  esac
   cat <<EOF | sed 's/[$#"`'\'']/\\&/g'
 $1
 EOF

@@ -176,7 +176,12 @@ renames_across() {
 
 inode() {
   # shellcheck disable=SC2012 # find has no portable way to print it, and only the number is read
-  ls -di "$1" | awk '{ print $1; exit }'
+  entry_inode=$(ls -di "$1") || return 1
+  IFS=' '
+  # shellcheck disable=SC2086 # columns, to be split
+  set -- $entry_inode
+  IFS=$newline
+  echo "$1"
 }
 
 # Replaces all files or none. First copies the old files to the state directory. A single mv does all renames and outlives
