@@ -1,7 +1,7 @@
 /** Errors of the disk or the file system: all files are replaced or none, and the next run recovers. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client/installer.ts';
@@ -174,3 +174,18 @@ test(
     assert.deepEqual([about('tls.crt'), about('tls.key')], [certificate, key]);
   },
 );
+
+test('an installation and a run sync only their own files', needs('curl'), async (t) => {
+  const vault = await clientVault(t);
+  const client = machine(t);
+  // Without a path, sync writes every file system of the machine.
+  client.fake('sync', `echo "sync $*" >>"${client.home}/synced"; PATH="${process.env.PATH}" exec sync "$@"`);
+  const installed = await vault.install(client);
+  assert.equal(installed.code, 0, installed.stderr);
+  await vault.renew();
+  assert.equal((await client.run(['--run'])).code, 0);
+  const synced = readFileSync(join(client.home, 'synced'), 'utf8').trimEnd().split('\n');
+  assert(synced.length > 10, `${synced.length} calls`);
+  for (const call of synced)
+    assert(call.startsWith(`sync ${client.home}/`) || call.startsWith('sync job '), call);
+});
