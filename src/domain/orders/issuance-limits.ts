@@ -42,7 +42,7 @@ type PublishedLimits = {
 /**
  * Published limits by directory, so that the vault stays under them before a CA has to reject an order. Let's Encrypt:
  * https://letsencrypt.org/docs/rate-limits/ (2026). Orders that name the certificate they replace (RFC 9773) are
- * exempt; orders for a set of names that it issued before count only per set.
+ * exempt; orders for a set of names that it issued before count only per set, and use up no other limit.
  */
 const published: Readonly<Record<string, PublishedLimits>> = {
   'https://acme-v02.api.letsencrypt.org/directory': {

@@ -160,6 +160,27 @@ test('the 51st new certificate of a registered domain within 7 days is held, ren
   assert.equal(await claimed(vault), (await rowOf(vault, 'c1')).id);
 });
 
+test('renewals use up nothing of the 50 new certificates of a registered domain within 7 days', async (t) => {
+  const { vault, world, issued } = await prepared(t);
+  await issued('a', ['a.example.com']);
+  for (let n = 2; n <= 50; n += 1) await issued(`c${n}`, [`w${n}.example.com`]);
+  world.advance(7 * day);
+  for (let n = 2; n <= 50; n += 1) {
+    await requestRenewal(vault, localCli, `c${n}`);
+    await succeeded(vault, `c${n}`);
+  }
+  for (let n = 1; n <= 49; n += 1) await issued(`n${n}`, [`n${n}.example.com`]);
+  await makeCertificate(vault, 'last', { issuer: 'ca', domains: ['last.example.com'] });
+  assert.equal(await claimed(vault), (await rowOf(vault, 'last')).id);
+  await succeeded(vault, 'last');
+  await makeCertificate(vault, 'more', { issuer: 'ca', domains: ['more.example.com'] });
+  assert.equal(await claimed(vault), undefined);
+  assert.deepEqual(await holdOf(vault, 'more'), [
+    world.now() + 7 * day,
+    'the CA allows 50 certificates per registered domain (example.com) within 7 days',
+  ]);
+});
+
 test('an order that replaces a certificate of its CA (RFC 9773) is held only by failed validations', async (t) => {
   const { vault, world, issued } = await prepared(t);
   await issued('a', ['www.example.com']);

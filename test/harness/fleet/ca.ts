@@ -270,14 +270,16 @@ export class FleetCa {
     if (order.status !== 'ready') throw new Refused(403, 'orderNotReady', 'the order is not ready');
     const { Pkcs10CertificateRequest } = await import('@peculiar/x509');
     const request = new Pkcs10CertificateRequest(Buffer.from(csr, 'base64url'));
+    const set = order.names.toSorted().join();
+    const isRenewal = this.#sets.has(set);
     const leaf = await this.#issue(order.names, Buffer.from(request.publicKey.rawData), this.#world.now());
     order.pem = [leaf, this.#chain.intermediate.certificate]
       .map((der) => encodePem('CERTIFICATE', der))
       .join('');
     order.status = 'valid';
     this.issued += 1;
-    this.#count(`set ${order.names.toSorted().join()}`);
-    for (const domain of new Set(order.names.map(domainOf))) this.#count(`domain ${domain}`);
+    this.#count(`set ${set}`);
+    if (!isRenewal) for (const domain of new Set(order.names.map(domainOf))) this.#count(`domain ${domain}`);
     const replaced = order.replaces === undefined ? undefined : this.#certificates.get(order.replaces);
     if (replaced !== undefined) replaced.isReplaced = true;
   }
@@ -309,7 +311,7 @@ export class FleetCa {
     const times = (this.#counts.get(key) ?? []).filter((moment) => moment > now - within);
     if (times.length < most) return;
     this.limitsMet.push(`${new Date(now).toISOString()} ${this.#origin}: ${detail}`);
-    throw new Refused(429, 'rateLimited', detail, (times[0] ?? now) + within - now);
+    throw new Refused(429, 'rateLimited', detail, (times.at(-most) ?? now) + within - now);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The table `issuance_holds`, and how much a CA has issued and rejected recently, as its limits count it. */
 import { sql } from 'kysely';
+import { day } from '../../../base/duration.ts';
 import type { Identifier } from '../../../base/identifier.ts';
 import { type Json, parseJson, parseJsonOr } from '../../../base/json.ts';
 import type { Reader, Writer } from '../../database.ts';
@@ -86,7 +87,13 @@ export async function issuedWithoutSet(
   }));
 }
 
-/** Versions from this CA since `since` that may have names in the domain, newest first; the caller checks exactly. */
+/** A certificate counts as renewed where the CA issued one for the same names this long before (Boulder, 2026). */
+const renewalWindow = 120 * day;
+
+/**
+ * Versions from this CA since `since` that may have names in the domain, newest first; the caller checks exactly.
+ * Renewals, which succeed a version of the same names from this CA, are left out.
+ */
 export async function issuedNear(
   reader: Reader,
   directoryUrl: string,
@@ -99,6 +106,19 @@ export async function issuedNear(
     .where('directory_url', '=', directoryUrl)
     .where('created_at', '>', since)
     .where(containsText(sql`domains`, `${domain}"`))
+    .where(({ not, exists, selectFrom, ref, eb }) =>
+      not(
+        exists(
+          selectFrom('certificate_versions as earlier')
+            .select('earlier.id')
+            .whereRef('earlier.certificate_id', '=', 'certificate_versions.certificate_id')
+            .whereRef('earlier.version', '<', 'certificate_versions.version')
+            .whereRef('earlier.directory_url', '=', 'certificate_versions.directory_url')
+            .whereRef('earlier.domains', '=', 'certificate_versions.domains')
+            .where('earlier.created_at', '>', eb(ref('certificate_versions.created_at'), '-', renewalWindow)),
+        ),
+      ),
+    )
     .orderBy('created_at', 'desc')
     .execute();
 }
