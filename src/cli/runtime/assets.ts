@@ -19,9 +19,7 @@ export function readAsset(path: string): string {
  */
 export function readInstaller(): string {
   const source = readAsset('install.sh').replaceAll(/^# .*\n/gm, '');
-  return source.replaceAll(/^\. "\$\{0%install\.sh\}(installer\/[a-z-]+\.sh)"\n/gm, (_, part: string) =>
-    readAsset(part),
-  );
+  return source.replaceAll(/^\. "[^"}]+\}([^"]+)"\n/gm, (_, part: string) => readAsset(part));
 }
 
 /** The licenses collected by the build; undefined when running from source without a build. */

@@ -14,10 +14,10 @@ const eventsLookedThrough = 10_000;
 /** The last pruned event, or undefined if none was. */
 export async function readPrunedThrough(reader: Reader): Promise<ChainEnd | undefined> {
   const value = await readSetting(reader, 'audit-pruned-through');
-  const [, id, link] = /^(\d+) ([0-9a-f]{64})(?:[0-9a-f]{64})?$/.exec(String(value ?? '')) ?? [];
-  return id === undefined || link === undefined
-    ? undefined
-    : { id: Number(id), link: Buffer.from(link, 'hex') };
+  const [, id, hash = ''] = /^(\d+) ([0-9a-f]+)$/.exec(String(value ?? '')) ?? [];
+  // Earlier versions added the tag of the event.
+  const isHash = hash.length === 64 || hash.length === 128;
+  return isHash ? { id: Number(id), link: Buffer.from(hash.slice(0, 64), 'hex') } : undefined;
 }
 
 /**
