@@ -31,9 +31,10 @@ export type NodeCrowdOptions = {
   readonly asker: NodeAsker;
   readonly downloads: NodeDownloads;
   readonly chain: PrivateChain;
-  /** The key for all certificates, and those that are downloaded and renewed. */
+  /** The key for all certificates, those that are downloaded, and those that are renewed. */
   readonly all: string;
   readonly certificates: readonly string[];
+  readonly renewed: readonly string[];
   /** The number of concurrent downloads. */
   readonly clients: number;
 };
@@ -164,7 +165,7 @@ export class NodeCrowd {
   }
 
   async #renew(chance: Chance): Promise<void> {
-    const certificate = chance.one(this.#options.certificates);
+    const certificate = chance.one(this.#options.renewed);
     const path = `/api/v1/certificates/${certificate}/renew`;
     await this.#asker.deed(
       { kind: 'renew', certificate },

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeChain } from '../harness/ca/private-chain.ts';
+import { scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import { AuditTruth } from './audit-truth.ts';
 import { startBalancer } from './balancer.ts';
 import type { Finding, Order } from './chamber.ts';
@@ -16,6 +17,7 @@ import { commandNames, NodeCommands } from './node-commands.ts';
 import { crowdKinds, NodeCrowd } from './node-crowd.ts';
 import { NodeDownloads } from './node-downloads.ts';
 import { type Happened, torment } from './node-events.ts';
+import { NodeOrders, ordered } from './node-orders.ts';
 import { NodeShifts } from './node-shifts.ts';
 import { needsPatroni } from './patroni-member.ts';
 import { runCommand } from './running-vault.ts';
@@ -86,6 +88,8 @@ async function run(order: Order, options: NodesOptions, t: Ending): Promise<read
   const nodes = await layNodes({ program, folder, database: database.nodesUrl, skews });
   t.after(() => Promise.all(nodes.map((node) => node.kill())));
   await createVault(nodes);
+  const orders = new NodeOrders(await scriptedAcme(t), database.url);
+  await orders.addIssuer(firstOf(nodes).place);
   await Promise.all(nodes.map((node) => node.start()));
   await Promise.all(nodes.map((node) => node.ready()));
   const origins = nodes.map(({ origin }) => origin);
@@ -138,9 +142,11 @@ async function run(order: Order, options: NodesOptions, t: Ending): Promise<read
     { name: 'requests that failed while something was broken', value: troubles.excused },
     { name: 'requests without a response, found done', value: doubts.done },
     { name: 'requests without a response, found not done', value: doubts.undone },
+    { name: 'certificates that the CA issued', value: orders.issued },
+    { name: 'orders whose URL was lost with a node', value: orders.lost },
     {
       name: 'comparisons',
-      value: asker.compared + truths.compared + agreement.compared + auditTruth.compared,
+      value: asker.compared + truths.compared + agreement.compared + auditTruth.compared + orders.compared,
     },
     { name: 'broken promises', value: 0 },
   ];
@@ -160,6 +166,7 @@ async function run(order: Order, options: NodesOptions, t: Ending): Promise<read
       ...asker.broken,
       ...(await truths.broken(facts)),
       ...(await agreement.broken(facts, { everything })),
+      ...(await orders.broken({ everything })),
       ...(isVerified ? await auditTruth.ofLog(place, facts, { everything }) : []),
     ];
     if (broken.length === 0) return;
@@ -185,8 +192,8 @@ async function layGround(asker: NodeAsker) {
   }));
   const form = (path: string, body: unknown) => ({ ...asker.form('POST', path, signedIn.cookie), body });
   const certificates = ['web', 'mail', 'db'];
-  for (const name of certificates) {
-    const body = { name, domains: [`${name}.test`] };
+  for (const [name, more] of [...certificates.map((each) => [each, {}] as const), ordered]) {
+    const body = { name, domains: [`${name}.test`], ...more };
     await asker.must({ kind: 'create certificate', certificate: name }, form('/api/v1/certificates', body));
   }
   const scopes = ['certificates:read', 'private_keys:read', 'renewals:trigger'];
@@ -197,7 +204,8 @@ async function layGround(asker: NodeAsker) {
     ({ body }) => ({ raw: (JSON.parse(body) as { key: string }).key }),
   );
   const downloads = new NodeDownloads(asker, raw);
-  return { certificates, all: raw, chain: await makeChain(), downloads };
+  const renewed = [...certificates, ordered[0]];
+  return { certificates, renewed, all: raw, chain: await makeChain(), downloads };
 }
 
 function firstOf([first]: readonly TormentedNode[]): TormentedNode {

@@ -5,6 +5,7 @@
 import { copyFileSync, globSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { loopbackSetting } from '../harness/loopback-guard.ts';
 import { freePorts } from '../harness/processes/port.ts';
 import { ask, type Place, type Server, type Started, startServer } from './running-vault.ts';
 
@@ -105,7 +106,10 @@ export async function layNodes(order: NodesOrder): Promise<readonly TormentedNod
   return order.skews.map((skew, index) => {
     const data = join(order.folder, `node-${index + 1}`);
     mkdirSync(data, { mode: 0o700 });
-    const environment = { CERTVAULT_DATABASE: order.database, TMPDIR: order.folder, ...clock(skew) };
+    const environment = {
+      ...{ CERTVAULT_DATABASE: order.database, CERTVAULT_ALLOW_OUTBOUND: loopbackSetting },
+      ...{ TMPDIR: order.folder, ...clock(skew) },
+    };
     const listen = `127.0.0.1:${ports[index]}`;
     return new TormentedNode(
       `node-${index + 1}`,
