@@ -1,9 +1,14 @@
 /** The rotation of a private CA: what it needs, what it leaves alone, and roots of version 0.1.0. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { createServer } from 'node:tls';
+import { promisify } from 'node:util';
 import { day } from '../../../src/base/duration.ts';
 import { OperatorError } from '../../../src/base/operator-error.ts';
 import { Secret } from '../../../src/base/secret.ts';
@@ -50,11 +55,31 @@ const rowsOf = ({ db }: Vault) => db.reader.selectFrom('ca_certificates').select
 
 const pem = (...ders: readonly Buffer[]) => ders.map((der) => encodePem('CERTIFICATE', der)).join('');
 
+type Issued = { readonly leaf: Buffer; readonly chain: readonly Buffer[] };
+
+/** Connects to a server with the certificate, trusting only these roots, at this time. Resolves to its verdict. */
+async function connected(t: TestContext, roots: string, { leaf, chain }: Issued, at: number) {
+  const key = encodePem('PRIVATE KEY', privateKey.expose());
+  const server = createServer({ cert: pem(leaf, ...chain), key }, (socket) => socket.end());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const file = join(tempDir(t), 'roots');
+  writeFileSync(file, roots);
+  const where = ['-connect', `127.0.0.1:${port}`, '-servername', host, '-verify_hostname', host];
+  const trust = ['-CAfile', file, '-no-CApath', '-no-CAstore', '-x509_strict', '-verify_return_error'];
+  const time = ['-attime', String(Math.floor(at / 1000))];
+  const client = promisify(execFile)('openssl', ['s_client', ...where, ...trust, ...time]);
+  client.child.stdin?.end();
+  const { stdout } = await client.catch((error: { stdout: string }) => error);
+  await new Promise((closed) => server.close(closed));
+  return /^ *Verify return code: .*$/m.exec(stdout)?.[0].trim();
+}
+
 /** What OpenSSL says about a leaf at its strictest, with the CRLs of all CA certificates, at this time. */
 function verify(
   t: TestContext,
   roots: string,
-  issued: { readonly leaf: Buffer; readonly chain: readonly Buffer[] },
+  issued: Issued,
   { at, crls }: { readonly at: number; readonly crls?: Buffer },
 ): string {
   const dir = tempDir(t);
@@ -70,7 +95,7 @@ function verify(
 }
 
 test(
-  'certificates of both roots verify with their CRLs until the last certificate of the former root expires',
+  'clients of either root connect to certificates of both until the last one of the former root expires',
   needs('openssl'),
   async (t) => {
     const { vault, world, ca, rotate } = await prepared(t);
@@ -80,14 +105,22 @@ test(
     const end = new X509Certificate(old.leaf).validToDate.getTime();
     assert(formerUntil >= end && formerUntil < end + day, new Date(formerUntil).toISOString());
     const crls = new Crls(vault);
-    for (const step of [0, 30 * day, 30 * day]) {
+    const accepted = 'Verify return code: 0 (ok)';
+    for (const step of [0, 30 * day, 30 * day, end - world.now() - 60 * day - 1000]) {
       world.advance(step);
       const fresh = await issue(vault, ca);
       const current = { at: world.now(), crls: (await crls.all(ca)).body };
       for (const roots of [former, await rootPem(vault)]) {
-        for (const issued of [old, fresh]) assert.match(verify(t, roots, issued, current), /: OK$/m);
+        for (const issued of [old, fresh]) {
+          assert.match(verify(t, roots, issued, current), /: OK$/m);
+          assert.equal(await connected(t, roots, issued, world.now()), accepted);
+        }
       }
     }
+    assert.equal(
+      await connected(t, former, old, end + 1000),
+      'Verify return code: 10 (certificate has expired)',
+    );
     assert.equal((await rootPem(vault)).split('BEGIN').length, 3);
     world.advance(formerUntil - world.now());
     const current = await rootPem(vault);
