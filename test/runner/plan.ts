@@ -63,6 +63,23 @@ const alone: readonly string[] = [
 /** The fast run has these of them. */
 const quickAlone: readonly string[] = ['test/base/detached.test.ts', 'test/words.test.ts'];
 
+/** Tables and floods that take seconds, and are rarely what a change breaks first: the fast run leaves them out. */
+const takesSeconds: readonly string[] = [
+  'test/cli/runtime/master-keys.test.ts',
+  'test/cli/settings/settings-refusals.test.ts',
+  'test/db/sqlite/sqlite-dialect.test.ts',
+  'test/domain/audit/audit-verification.test.ts',
+  'test/domain/doctor/node-findings.test.ts',
+  'test/http/acme-server/signed-calls-hostile.test.ts',
+  'test/http/auth/access-limits.test.ts',
+  'test/http/database-attacker.test.ts',
+  'test/http/database-attacker-rollback.test.ts',
+  'test/http/request/security-headers.test.ts',
+  'test/http/routes/list-reply.test.ts',
+  'test/http/server/dispatch-reader-budget.test.ts',
+  'test/http/server/pipelining-unwanted-body.test.ts',
+];
+
 /** What takes longest begins first, or it would run by itself at the end. */
 const longestFirst: readonly RegExp[] = [
   /^test\/executable\/acme-scheduler/,
@@ -99,7 +116,7 @@ const takesMinutes =
 const hasTestOfFiles = /\bofFiles\(/;
 
 /** Starting a process and loading the product costs more than most files do. */
-const maxTogether = { commands: 8, others: 20, postgres: 12 };
+const maxTogether = { commands: 8, others: 20, postgres: 12, fast: 45 };
 
 /** Plans a run. Throws if a program that VAULT_TEST_ALL=1 asks for is missing. */
 export function plan({ paths, isFast, isWhole }: PlanOptions): Plan {
@@ -111,7 +128,8 @@ export function plan({ paths, isFast, isWhole }: PlanOptions): Plan {
   const isAlone = (file: string) => processFolders.test(file) || alone.includes(file);
   const isQuick = (file: string) =>
     !imports.some(file, (text) => starters.test(text)) &&
-    (!alone.includes(file) || quickAlone.includes(file));
+    (!alone.includes(file) || quickAlone.includes(file)) &&
+    !takesSeconds.includes(file);
   const wanted = isFast ? found.filter(isQuick) : found;
   const together = wanted.filter((file) => (isFast ? !quickAlone.includes(file) : !isAlone(file)));
   const shared = [
@@ -121,7 +139,7 @@ export function plan({ paths, isFast, isWhole }: PlanOptions): Plan {
     ),
     ...inGroups(
       together.filter((file) => !commandFolders.test(file)),
-      maxTogether.others,
+      isFast ? maxTogether.fast : maxTogether.others,
     ),
   ].map((files): Batch => ({ files, engine: 'sqlite' }));
   const single = wanted
