@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { describeIssue } from '../base/input-issue.ts';
 import { Problem } from '../base/problem.ts';
+import { roles } from '../base/role.ts';
 import { scopes } from '../base/scope.ts';
 import {
   acmeDirectory,
@@ -170,6 +171,11 @@ export const createApiKeyInput = z.strictObject({
     .describe(
       'profiles of private CAs, as issuer/profile: with the scope certificates:sign, the key signs for no others',
     ),
+  role: z
+    .enum(roles)
+    .nullable()
+    .default(null)
+    .describe('what the key may administer, as an administrator with this role may; null for nothing'),
   expires_at: timestamp.optional(),
 });
 

@@ -92,10 +92,12 @@ const askOnce: NonNullable<RunOptions['typed']> = [
 
 const askTwice: NonNullable<RunOptions['typed']> = [...askOnce, ['Repeat:', passphrase]];
 
-const newPassword: NonNullable<RunOptions['typed']> = [
-  ['assword for alice:', passphrase],
+const passwordOf = (name: string): NonNullable<RunOptions['typed']> => [
+  [`assword for ${name}:`, passphrase],
   ['Repeat:', passphrase],
 ];
+
+const newPassword = passwordOf('alice');
 
 async function web(box: Sandbox): Promise<void> {
   await done(box, 'vault certificate create --name web --domain www.example.com');
@@ -270,6 +272,18 @@ const scenes: readonly Scene[] = [
       } = await box.run(
         "vault api-key create --name all --scope certificates:sign --certificate '*' 2>/dev/null",
       );
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      return { standIns: [['http://127.0.0.1:8080', url]], environment: { KEY: key } };
+    },
+  },
+  {
+    page: 'docs/how-to/automate.md',
+    needs: needs('curl'),
+    prepare: async (t, box) => {
+      await some(box);
+      const {
+        lines: [key = ''],
+      } = await box.run('vault api-key create --name here --role operator 2>/dev/null');
       const { url } = await serve(t, box.path('/var/lib/vault'));
       return { standIns: [['http://127.0.0.1:8080', url]], environment: { KEY: key } };
     },
@@ -603,7 +617,8 @@ const scenes: readonly Scene[] = [
     prepare: async (_, box) => some(box).then(() => ({})),
     needs: needs('script'),
     typed: {
-      'vault admin create': newPassword,
+      'vault admin create --name alice': newPassword,
+      'vault admin create --name bob': passwordOf('bob'),
       'vault admin reset-password': newPassword,
     },
   },

@@ -185,6 +185,23 @@ suite('an administrator', () => {
   });
 });
 
+test('a role that was raised in the database opens nothing, of a person as of a key', async (t) => {
+  const { server, vault, sql } = await attacked(t);
+  await makeAdministrator(vault, 'alice', goodPassword, 'viewer');
+  const page = await signIn(server, 'alice');
+  const reader = await makeKey(vault, { name: 'reader', role: 'viewer' });
+  const plain = await makeKey(vault, { name: 'plain' });
+  const list = (raw: string) => server.get('/api/v1/api-keys', raw);
+  assert.equal((await page.send('GET', '/api/v1/api-keys')).status, 200);
+  assert.deepEqual([(await list(reader.raw)).status, (await list(plain.raw)).status], [200, 403]);
+  sql("update administrators set role = 'admin'");
+  sql("update api_keys set role = 'admin'");
+  moveGeneration(server.dataDir);
+  assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
+  assert.deepEqual([(await list(reader.raw)).status, (await list(plain.raw)).status], [403, 403]);
+  assert.equal((await server.get('/api/v1/certificates', reader.raw)).status, 401);
+});
+
 suite('a session', () => {
   test('is rejected if its row was modified, or inserted again with another tag', async (t) => {
     const { server, vault, sql, all } = await attacked(t);

@@ -1,10 +1,13 @@
 /** `vault admin …`: manages administrators without signing in; shell access to the data directory is enough. */
+import { roles } from '../../base/role.ts';
 import type { Secret } from '../../base/secret.ts';
 import {
+  changeRole,
   createAdministrator,
   createAdministratorInput,
   deleteAdministrator,
   resetPassword,
+  updateAdministratorInput,
   viewAdministrators,
 } from '../../domain/access/administrators.ts';
 import { Passwords } from '../../domain/access/passwords.ts';
@@ -36,6 +39,13 @@ const passwordOptions = {
   },
 } as const;
 
+const roleOption = {
+  type: 'string',
+  valueHint: 'ROLE',
+  values: roles,
+  description: 'viewer reads all but private keys, operator also manages certificates, admin does everything',
+} as const;
+
 const create = command({
   name: 'admin create',
   description: 'Create an administrator, who can sign in to the console',
@@ -46,11 +56,15 @@ const create = command({
       line: 'vault admin create --name alice --password-stdin < password.txt',
     },
   ],
-  options: passwordOptions,
+  options: {
+    ...passwordOptions,
+    role: { ...roleOption, description: `${roleOption.description} (default: admin)` },
+  },
   run: async (args, terminal) => {
+    const { role } = parseInput(updateAdministratorInput, { role: args.role ?? 'admin' });
     const input = await credentials(args, terminal, `Password for ${args.name}: `);
     await withVault(args, terminal, 'create', async (vault) => {
-      await createAdministrator(vault, new Passwords(terminal.world), localCli, input);
+      await createAdministrator(vault, new Passwords(terminal.world), localCli, { ...input, role });
       terminal.stderr.write(`Created administrator ${input.name}.\n`);
     });
   },
@@ -67,12 +81,35 @@ const list = command({
         none: 'No administrators yet.\n  Try: vault admin create --name NAME',
         columns: [
           { title: 'NAME', holds: 'name' },
+          'ROLE',
           { title: 'CREATED', holds: 'time' },
           { title: 'LAST SIGNED IN', holds: 'time' },
         ],
-        row: ({ name, created_at, last_signed_in_at }) => [name, created_at, last_signed_in_at ?? 'never'],
+        row: ({ name, role, created_at, last_signed_in_at }) => [
+          ...[name, role, created_at],
+          last_signed_in_at ?? 'never',
+        ],
       });
     }),
+});
+
+const update = command({
+  name: 'admin update',
+  description: 'Give an administrator another role, which counts immediately',
+  examples: [
+    {
+      does: 'Let someone read everything but private keys, and change nothing',
+      line: 'vault admin update --name alice --role viewer',
+    },
+  ],
+  options: { name, role: { ...roleOption, required: true } },
+  run: async (args, terminal) => {
+    const { role } = parseInput(updateAdministratorInput, { role: args.role });
+    await withVault(args, terminal, 'refuse', async (vault) => {
+      const { name: changed } = await changeRole(vault, localCli, { name: args.name, role, theLast: 'goes' });
+      terminal.stderr.write(`Administrator ${changed} has the role ${role}.\n`);
+    });
+  },
 });
 
 const reset = command({
@@ -112,13 +149,18 @@ const remove = command({
     }),
 });
 
-export const adminCommands = commandGroup('admin', 'Create, list and delete administrators of the console', {
-  create,
-  'setup-link': setupLinkCommand,
-  list,
-  'reset-password': reset,
-  delete: remove,
-});
+export const adminCommands = commandGroup(
+  'admin',
+  'Create, change, list and delete administrators of the console',
+  {
+    create,
+    'setup-link': setupLinkCommand,
+    list,
+    update,
+    'reset-password': reset,
+    delete: remove,
+  },
+);
 
 /** Name and password, validated before the vault is opened. */
 async function credentials(
@@ -130,7 +172,10 @@ async function credentials(
   const password = args['password-stdin']
     ? secretText(await readInput('-', terminal))
     : await promptForPassword(terminal, question);
-  return parseInput(createAdministratorInput, { name: args.name, password: password.expose() });
+  return parseInput(createAdministratorInput.omit({ role: true }), {
+    name: args.name,
+    password: password.expose(),
+  });
 }
 
 async function promptForPassword(terminal: Terminal, question: string): Promise<Secret<string>> {

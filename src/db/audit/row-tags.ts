@@ -7,8 +7,10 @@ import type { Kysely, Selectable } from 'kysely';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
 import type { Json } from '../../base/json.ts';
 import { asciiNetstring, netstring, optionalNetstring } from '../../base/netstring.ts';
+import type { Role } from '../../base/role.ts';
 import type { Writer } from '../database.ts';
-import type { AdministratorsTable, ApiKeysTable, Schema, SessionsTable } from '../schema/schema.ts';
+import type { Schema } from '../schema/schema.ts';
+import type { AdministratorsTable, ApiKeysTable, SessionsTable } from '../schema/schema-access.ts';
 import type { AcmeClientsTable } from '../schema/schema-acme-server.ts';
 import { isRecorded, type Recorded, recordedLink, recordState } from './row-records.ts';
 
@@ -172,7 +174,8 @@ export function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): st
     optionalNetstring(row.revoked_at) +
     allowed.map(([id, name]) => asciiNetstring(String(id)) + netstring(name)).join('') +
     previousText(row) +
-    profilesText(row)
+    profilesText(row) +
+    roleText(row.role)
   );
 }
 
@@ -196,6 +199,11 @@ function profilesText({ profiles }: TaggedApiKey): string {
   return profiles === null ? '' : asciiNetstring('profiles') + netstring(profiles);
 }
 
+/** Empty for the rights that all had before roles existed, so that tags of that time stay valid. */
+function roleText(role: Role | null): string {
+  return role === null ? '' : asciiNetstring('role') + asciiNetstring(role);
+}
+
 /** What the tag of an ACME client is computed over. */
 export function acmeClientText(row: TaggedAcmeClient): string {
   return (
@@ -215,7 +223,13 @@ export function acmeClientText(row: TaggedAcmeClient): string {
 
 /** What the tag of an administrator is computed over. */
 export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
-  return asciiNetstring(String(row.id)) + netstring(row.name) + netstring(row.password_hash);
+  const { id, name, password_hash, role } = row;
+  return (
+    asciiNetstring(String(id)) +
+    netstring(name) +
+    netstring(password_hash) +
+    roleText(role === 'admin' ? null : role)
+  );
 }
 
 /** What the tag of a session is computed over. */

@@ -5,7 +5,12 @@
 import type { Generated } from 'kysely';
 import type { Identifier } from '../../base/identifier.ts';
 import type { Json } from '../../base/json.ts';
-import type { Scope } from '../../base/scope.ts';
+import type {
+  AdministratorsTable,
+  ApiKeyCertificatesTable,
+  ApiKeysTable,
+  SessionsTable,
+} from './schema-access.ts';
 import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
@@ -165,56 +170,6 @@ export type AcmeChallengesTable = {
   record_zone: string | null;
   record_value: string | null;
   created_at: number;
-};
-
-export type ApiKeysTable = {
-  id: Generated<number>;
-  name: string;
-  prefix: string;
-  hash: Buffer;
-  scopes: Json<Scope[]>;
-  any_certificate: Bit;
-  /** No entry allows any network. */
-  allowed_networks: Json<string[]>;
-  created_at: number;
-  expires_at: number | null;
-  revoked_at: number | null;
-  last_used_at: number | null;
-  last_used_ip: string | null;
-  /** The secret before the last rotation, valid until `previous_expires_at`; all three are null if there is none. */
-  previous_prefix: Generated<string | null>;
-  previous_hash: Generated<Buffer | null>;
-  previous_expires_at: Generated<number | null>;
-  /** The profiles that it may sign for, as `issuer/profile`; null if it is not confined to any. */
-  profiles: Generated<Json<string[]> | null>;
-  /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
-  tag: Generated<Buffer | null>;
-};
-
-export type ApiKeyCertificatesTable = { api_key_id: number; certificate_id: number };
-
-export type AdministratorsTable = {
-  id: Generated<number>;
-  /** Unique regardless of case. */
-  name: string;
-  /** A PHC string. */
-  password_hash: string;
-  created_at: number;
-  last_signed_in_at: number | null;
-  tag: Generated<Buffer | null>;
-};
-
-export type SessionsTable = {
-  id: Generated<number>;
-  administrator_id: number;
-  /** SHA-256 of the id in the session's token. */
-  token_hash: Buffer;
-  created_at: number;
-  expires_at: number;
-  last_used_at: number;
-  ip: string | null;
-  user_agent: string | null;
-  tag: Generated<Buffer | null>;
 };
 
 export type Schema = AcmeServerTables &

@@ -129,7 +129,7 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   api_keys: table('id', {
     integer: 'id any_certificate created_at expires_at revoked_at last_used_at previous_expires_at',
-    text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles',
+    text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles role',
     bytes: 'hash tag previous_hash',
   }),
   api_key_certificates: table('api_key_id certificate_id', {
@@ -137,7 +137,7 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
-    text: 'name password_hash',
+    text: 'name password_hash role',
     bytes: 'tag',
   }),
   sessions: table('id', {

@@ -33,6 +33,7 @@ import { caRotation } from './migrations/migration-0019-ca-rotation.ts';
 import { acmeServer } from './migrations/migration-0020-acme-server.ts';
 import { rowRecords } from './migrations/migration-0021-row-records.ts';
 import { deletedInPlace } from './migrations/migration-0022-deleted-in-place.ts';
+import { roles } from './migrations/migration-0023-roles.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -64,6 +65,7 @@ export const migrations: Migrations = {
   '0020-acme-server': acmeServer,
   '0021-row-records': rowRecords,
   '0022-deleted-in-place': deletedInPlace,
+  '0023-roles': roles,
 };
 
 /** The name of the newest schema. */

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import { type Role, roles } from '../../base/role.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Writer } from '../../db/database.ts';
@@ -14,6 +15,7 @@ import {
   insertAdministrator,
   listAdministrators,
   setPasswordHash,
+  setRole,
 } from '../../db/tables/access/administrators.ts';
 import { deleteOtherSessions } from '../../db/tables/access/sessions.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
@@ -41,23 +43,40 @@ export const typedPassword = z
   .max(maxPasswordLength, `a password has at most ${maxPasswordLength} bytes`)
   .transform((text) => new Secret(text));
 
-export const createAdministratorInput = z.strictObject({ name: administratorName, password: typedPassword });
+export const createAdministratorInput = z.strictObject({
+  name: administratorName,
+  password: typedPassword,
+  role: z
+    .enum(roles)
+    .default('admin')
+    .describe('viewer reads, operator manages certificates, admin everything'),
+});
+
+/** Who an administrator is stays; what they may do changes. */
+export const updateAdministratorInput = z.strictObject({ role: z.enum(roles) });
 
 export type CreateAdministratorInput = z.output<typeof createAdministratorInput>;
 
 /** An administrator as lists show it; never the hash of the password. */
-export type AdministratorView = { name: string; created_at: string; last_signed_in_at: string | null };
+export type AdministratorView = {
+  name: string;
+  role: Role;
+  created_at: string;
+  last_signed_in_at: string | null;
+};
 
 /** Creates an administrator. Throws `administrator_exists`, and `invalid_request` for a bad password. */
 export async function createAdministrator(
   { db, world }: TimedContext,
   passwords: Passwords,
   actor: Actor,
-  { name, password }: CreateAdministratorInput,
+  { name, password, role }: CreateAdministratorInput,
 ): Promise<AdministratorView> {
   const hash = await passwords.choose(name, password);
   return db.write(async (writer) =>
-    administratorView(await addAdministrator(writer, actor, name, hash, world.now())),
+    administratorView(
+      await addAdministrator(writer, actor, { name, role, password_hash: hash }, world.now()),
+    ),
   );
 }
 
@@ -65,19 +84,19 @@ export async function createAdministrator(
 export async function addAdministrator(
   writer: Writer,
   actor: Actor,
-  name: string,
-  passwordHash: string,
+  person: Pick<AdministratorRow, 'name' | 'role' | 'password_hash'>,
   now: number,
 ): Promise<AdministratorRow> {
-  const existing = await findAdministrator(writer, name);
+  const existing = await findAdministrator(writer, person.name);
   if (existing !== undefined) {
     throw new Problem('administrator_exists', {
       detail: `Administrator "${existing.name}" already exists.`,
     });
   }
-  const row = await insertAdministrator(writer, { name, password_hash: passwordHash, created_at: now });
+  const row = await insertAdministrator(writer, { ...person, created_at: now });
   await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at', 'setup-token-tag']);
-  record(writer, { actor, action: 'administrator.create', ...subject(row) }, now);
+  const detail = row.role === 'admin' ? {} : { detail: { role: row.role } };
+  record(writer, { actor, action: 'administrator.create', ...subject(row), ...detail }, now);
   return row;
 }
 
@@ -94,7 +113,7 @@ export async function resetPassword(
   { db, world }: TimedContext,
   passwords: Passwords,
   actor: Actor,
-  { name, password }: CreateAdministratorInput,
+  { name, password }: Pick<CreateAdministratorInput, 'name' | 'password'>,
 ): Promise<number> {
   await requireAdministrator(db.reader, name);
   const hash = await passwords.choose(name, password);
@@ -126,21 +145,51 @@ export async function replacePassword(
   return ended.length;
 }
 
+/** Whether the last one with the role admin may go: the command line can make another, the console could not. */
+type Last = 'goes' | 'stays';
+
 /**
- * Deletes an administrator and ends their sessions. Returns whether it was the last one. `theLast` says whether the
- * last one may be deleted: the command line can create another, but the console could not. Throws
+ * Gives an administrator another role, which counts at the next request; the same one changes nothing. Throws
+ * `administrator_not_found` and `last_administrator`.
+ */
+export async function changeRole(
+  { db, world }: TimedContext,
+  actor: Actor,
+  { name, role, theLast }: { readonly name: string; readonly role: Role; readonly theLast: Last },
+): Promise<AdministratorView> {
+  return db.write(async (writer) => {
+    const row = await requireAdministrator(writer, name);
+    if (row.role === role) return administratorView(row);
+    if (theLast === 'stays') await refuseTheLast(writer, row);
+    await setRole(writer, row.id, role);
+    const detail = { role, before: { role: row.role } };
+    record(writer, { actor, action: 'administrator.update', ...subject(row), detail }, world.now());
+    return administratorView({ ...row, role });
+  });
+}
+
+/** Throws `last_administrator` if no one else has the role admin. */
+async function refuseTheLast(writer: Writer, { id, role }: AdministratorRow): Promise<void> {
+  const others = (await listAdministrators(writer)).filter((other) => other.id !== id);
+  if (role === 'admin' && !others.some((other) => other.role === 'admin')) {
+    throw new Problem('last_administrator');
+  }
+}
+
+/**
+ * Deletes an administrator and ends their sessions. Returns whether it was the last one. Throws
  * `administrator_not_found` and `last_administrator`.
  */
 export async function deleteAdministrator(
   { db, world }: TimedContext,
   actor: Actor,
   name: string,
-  theLast: 'goes' | 'stays',
+  theLast: Last,
 ): Promise<{ readonly wasLast: boolean }> {
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
     const wasLast = (await listAdministrators(writer)).length === 1;
-    if (wasLast && theLast === 'stays') throw new Problem('last_administrator');
+    if (theLast === 'stays') await refuseTheLast(writer, row);
     const ended = await deleteOtherSessions(writer, row.id, undefined);
     const now = world.now();
     recordEndedSessions(writer, actor, ended, { how: 'administrator deleted', now });
@@ -154,6 +203,7 @@ export async function deleteAdministrator(
 export function administratorView(row: AdministratorRow): AdministratorView {
   return {
     name: row.name,
+    role: row.role,
     created_at: formatTimestamp(row.created_at),
     last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),
   };

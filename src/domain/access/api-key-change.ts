@@ -69,12 +69,15 @@ export async function storeApiKeyChange(
     any_certificate: input.certificates === 'any' ? 1 : 0,
     allowed_networks: toJson(input.allowed_networks),
     profiles: confinementText(input.profiles),
+    role: input.role,
     expires_at: input.expires_at ?? null,
   });
   await clearAllowlist(writer, id);
   await insertAllowlist(writer, id, allowed);
   await tagApiKey(writer, id);
-  const detail = { ...after, prefix: key.prefix, before };
+  const { role, ...others } = after;
+  const named = role === null && !('role' in before) ? others : after;
+  const detail = { ...named, prefix: key.prefix, before };
   record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
   return true;
 }
@@ -89,18 +92,16 @@ async function settingsOf(reader: Reader, key: ApiKeyRow): Promise<CreateApiKeyI
     certificates: key.any_certificate === 1 ? 'any' : allowlist.map(({ name }) => name as CertName),
     allowed_networks: parseJson(key.allowed_networks),
     profiles: parseJsonOr(key.profiles, []),
+    role: key.role,
     expires_at: key.expires_at ?? undefined,
   };
 }
 
 /** Settings as the audit log shows them. */
-function shown({ name, scopes, certificates, allowed_networks, profiles, expires_at }: CreateApiKeyInput) {
+function shown({ certificates, expires_at, ...rest }: CreateApiKeyInput) {
   return {
-    name,
-    scopes,
+    ...rest,
     certificates: certificates === 'any' ? ['*'] : certificates,
-    allowed_networks,
-    profiles,
     expires_at: formatTimestampOrNull(expires_at ?? null),
   };
 }

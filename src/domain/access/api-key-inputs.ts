@@ -23,7 +23,7 @@ export const rotateApiKeyInput = z.strictObject({
 
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
-const { name, scopes, certificates, allowed_networks, profiles, expires_at } = createApiKeyInput.shape;
+const { name, scopes, certificates, allowed_networks, profiles, role, expires_at } = createApiKeyInput.shape;
 
 /** Changes to an API key; lists replace the current ones, and null clears the expiry. */
 export const updateApiKeyInput = z.strictObject({
@@ -33,6 +33,7 @@ export const updateApiKeyInput = z.strictObject({
   // Without their defaults, which would clear them at every change.
   allowed_networks: allowed_networks.unwrap().optional(),
   profiles: profiles.unwrap().optional(),
+  role: role.unwrap().optional(),
   expires_at: expires_at.nullable(),
 });
 

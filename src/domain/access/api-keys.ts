@@ -1,6 +1,7 @@
 /** Creates, lists, revokes and deletes API keys. Every change shares a transaction with its audit event. */
 import { parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Role } from '../../base/role.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
@@ -38,6 +39,8 @@ export type ApiKeyView = {
   allowed_networks: string[];
   /** The profiles that it may sign for; empty for any. */
   profiles: string[];
+  /** What it may administer. */
+  role: Role | null;
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
@@ -85,6 +88,7 @@ export async function storeApiKey(
     any_certificate: input.certificates === 'any' ? 1 : 0,
     allowed_networks: toJson(input.allowed_networks),
     profiles: confinementText(input.profiles),
+    role: input.role,
     created_at: now,
     expires_at: input.expires_at ?? null,
   });
@@ -97,6 +101,7 @@ export async function storeApiKey(
     certificates: input.certificates === 'any' ? ['*'] : input.certificates,
     allowed_networks: input.allowed_networks,
     profiles: input.profiles,
+    ...(input.role !== null && { role: input.role }),
     expires_at: formatTimestampOrNull(input.expires_at ?? null),
   };
   record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
@@ -162,6 +167,7 @@ function views(
     certificates: row.any_certificate === 1 ? ['*'] : (byKey.get(row.id) ?? []).map(({ name }) => name),
     allowed_networks: parseJson(row.allowed_networks),
     profiles: parseJsonOr(row.profiles, []),
+    role: row.role,
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestampOrNull(row.expires_at),
     revoked_at: formatTimestampOrNull(row.revoked_at),

@@ -113,7 +113,7 @@ const unknownKey: TaggedApiKey & Recorded = {
   ...{ id: 0, name: '', prefix: '', hash: Buffer.alloc(32), scopes: toJson([]), any_certificate: 0 },
   ...{ allowed_networks: toJson([]), expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
   recorded: Buffer.alloc(96),
-  ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null },
+  ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null, role: null },
 };
 
 /** Loads a key for the cache; a key without a valid tag counts as unknown. */
@@ -148,6 +148,7 @@ async function loadKey(
       scopes: scopesOf(row.scopes),
       certificates: row.any_certificate === 1 ? 'any' : new Set(allowlist.map(([, name]) => name)),
       profiles: confinementIn(row.profiles),
+      role: row.role,
       networks: networksOf(row),
       expiresAt: expires_at,
       replacedAt: isCurrent ? null : row.previous_expires_at,

@@ -1,7 +1,8 @@
 /** The identity of a caller, and the one function that says what it may do. */
 
 import { Problem } from '../../base/problem.ts';
-import type { Scope } from '../../base/scope.ts';
+import { includesRole, type Role } from '../../base/role.ts';
+import { type Scope, scopes } from '../../base/scope.ts';
 import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
 import type { Confinement } from './profile-confinement.ts';
 
@@ -15,6 +16,8 @@ export type ApiKeyIdentity = {
   readonly certificates: 'any' | ReadonlySet<string>;
   /** The profiles of private CAs that it may sign for. */
   readonly profiles: Confinement;
+  /** What it may administer. */
+  readonly role: Role | null;
   /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
   /** When the key expires (UTC milliseconds); null for never. */
@@ -27,6 +30,7 @@ export type ApiKeyIdentity = {
 export type AdministratorIdentity = {
   readonly kind: 'administrator';
   readonly name: string;
+  readonly role: Role;
   readonly session: SessionFacts;
 };
 
@@ -41,15 +45,17 @@ export type SessionFacts = {
 /** A caller with valid credentials. */
 export type Identity = ApiKeyIdentity | AdministratorIdentity;
 
-/**
- * Whether the identity has this scope for the certificate `name`, or without a name, for any certificate. The name may
- * be any text from a request: a certificate that does not exist is in no allowlist. Administrators may do everything
- * that keys can.
- */
-export function allows(identity: Identity, scope: Scope, name?: string): boolean {
-  if (identity.kind === 'administrator') return true;
-  if (!identity.scopes.has(scope)) return false;
-  return name === undefined || identity.certificates === 'any' || identity.certificates.has(name);
+/** The role that people need for what a scope allows. */
+const rolesOfScopes: Readonly<Record<Scope, Role>> = {
+  'certificates:read': 'viewer',
+  'renewals:trigger': 'operator',
+  'certificates:sign': 'operator',
+  'private_keys:read': 'admin',
+};
+
+/** The scopes that a role includes. */
+export function scopesOfRole(role: Role): Scope[] {
+  return scopes.filter((scope) => includesRole(role, rolesOfScopes[scope]));
 }
 
 /** Whether the key works from this address; an unknown address is in no network. */
@@ -67,26 +73,48 @@ export function forbiddenByNetwork(ip: string | undefined): Problem {
   });
 }
 
-/** Throws `forbidden` unless `allows`. The error does not reveal whether the certificate exists. */
+/**
+ * Throws `forbidden` unless the identity has this scope for the certificate `name`, or without a name, for any. The
+ * name may be any text from a request: a certificate that does not exist is in no allowlist, and the error does not
+ * reveal whether it exists.
+ */
 export function requireScope(identity: Identity, scope: Scope, name?: string): void {
-  if (identity.kind === 'administrator' || allows(identity, scope, name)) return;
+  if (identity.kind === 'administrator') {
+    requireRole(identity, rolesOfScopes[scope]);
+    return;
+  }
   if (!identity.scopes.has(scope)) {
     throw new Problem('forbidden', {
       detail: `This API key lacks the scope ${scope}.`,
       hint: 'Create a key with this scope: vault api-key create --scope',
     });
   }
+  if (name === undefined || identity.certificates === 'any' || identity.certificates.has(name)) return;
   throw new Problem('forbidden', {
     detail: 'This certificate is not in the allowlist of the API key.',
     hint: 'Create a key for this certificate: vault api-key create --certificate',
   });
 }
 
-/** The error where an administrator is needed: the same for every API key and for anonymous callers. */
+/** Throws `forbidden` unless the identity has this role or one that includes it. */
+export function requireRole({ kind, role }: Pick<Identity, 'kind' | 'role'>, needed: Role): void {
+  if (role === null) throw administratorNeeded();
+  if (includesRole(role, needed)) return;
+  const [who, hint] =
+    kind === 'api-key'
+      ? ['this API key has', 'The role of a key is set with "vault api-key update --role".']
+      : ['yours is', 'The role of an administrator is set with "vault admin update --role".'];
+  throw new Problem('forbidden', {
+    detail: `This request requires the role ${needed}; ${who} ${role}.`,
+    hint,
+  });
+}
+
+/** The error where an administrator is needed: the same for every API key without a role and for anonymous callers. */
 export function administratorNeeded(): Problem {
   return new Problem('forbidden', {
-    detail: 'This request requires an administrator session; API keys are not accepted.',
-    hint: 'Sign in as an administrator.',
+    detail: 'This request requires an administrator session, or an API key with a role.',
+    hint: 'Sign in as an administrator, or create a key: vault api-key create --role',
   });
 }
 

@@ -75,7 +75,7 @@ export class Sessions {
    */
   async begin(
     writer: Writer,
-    { id: administratorId, name }: AdministratorRow,
+    { id: administratorId, name, role }: AdministratorRow,
     { actor, userAgent }: Visitor,
     createToken: CreateSessionToken,
   ): Promise<SignedIn> {
@@ -99,6 +99,7 @@ export class Sessions {
     const identity: AdministratorIdentity = {
       kind: 'administrator',
       name,
+      role,
       session: { id, administratorId, ...times },
     };
     const person = { ...actor, name: actorName(identity) };
@@ -122,6 +123,7 @@ export class Sessions {
     return {
       kind: 'administrator',
       name: person.name,
+      role: person.role,
       session: {
         id: row.id,
         administratorId: row.administrator_id,

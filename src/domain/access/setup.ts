@@ -84,7 +84,12 @@ export async function completeSetup(
     // Another request may have used the same link meanwhile.
     if (!(await isValidToken(writer, requireIntegrity(writer), token, world.now()))) throw notValid();
     const person = { ...visitor.actor, name: `admin:${name}` };
-    const row = await addAdministrator(writer, person, name, hash, world.now());
+    const row = await addAdministrator(
+      writer,
+      person,
+      { name, role: 'admin', password_hash: hash },
+      world.now(),
+    );
     await setLastSignedIn(writer, row.id, world.now());
     return signIn.sessions.begin(writer, row, visitor, createToken);
   });

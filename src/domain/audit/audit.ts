@@ -54,6 +54,7 @@ export type AuditAction =
   | 'acme_client.account_deactivate'
   | 'setup_link.create'
   | 'administrator.create'
+  | 'administrator.update'
   | 'administrator.password'
   | 'administrator.delete'
   | 'session.create'

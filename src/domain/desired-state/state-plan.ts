@@ -211,6 +211,7 @@ function wantedDefinition(
     certificates: key.certificates === 'any' ? ['*'] : key.certificates,
     allowed_networks: key.allowed_networks.length === 0 ? undefined : key.allowed_networks,
     profiles: key.profiles.length === 0 ? undefined : key.profiles,
+    role: key.role ?? undefined,
     expires_at: key.expires_at === undefined ? undefined : formatTimestamp(key.expires_at),
   };
 }

@@ -205,6 +205,7 @@ function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Defi
     certificates: row.any_certificate === 1 ? ['*'] : allowlist,
     allowed_networks: networks.length === 0 ? undefined : networks,
     profiles: row.profiles === null ? undefined : parseJson(row.profiles),
+    role: row.role ?? undefined,
     expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
   };
 }

@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
-import type { Scope } from '../../base/scope.ts';
 import type { SecretState } from '../../domain/access/authentication.ts';
 import {
   type ApiKeyIdentity,
@@ -13,14 +12,14 @@ import {
   forbiddenByNetwork,
   type Identity,
   isAllowedFrom,
-  requireScope,
 } from '../../domain/access/identity.ts';
 import type { Actor } from '../../domain/audit/audit.ts';
 import { type ClientOrigin, clientOriginOf } from '../request/base-url.ts';
 import type { RequestContext } from '../request/request-log.ts';
-import type { Access, Route } from '../request/route.ts';
+import type { Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
+import { detailOf, type Guarded, requireAccess, takesKeys } from './operation-roles.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
@@ -42,8 +41,6 @@ function isPaged(query: Route['query']): boolean {
   return query instanceof z.ZodObject && Object.hasOwn(query.shape, 'limit');
 }
 
-type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
-
 /** The identity of the presented credentials, and whether they are valid. */
 type Caller = { readonly identity: Identity; readonly state: SecretState };
 
@@ -56,10 +53,11 @@ type Caller = { readonly identity: Identity; readonly state: SecretState };
  */
 export async function authorizeRequest(
   context: ServerContext,
-  { access, method, query }: Route,
+  route: Route,
   requestContext: RequestContext,
   found: FoundRoutes,
 ): Promise<AuthorizedRequest> {
+  const { access, method, query } = route;
   const client = clientOriginOf(requestContext.request, context);
   requestContext.ip = client.ip;
   const origin = { requestContext, found, client };
@@ -93,7 +91,7 @@ export async function authorizeRequest(
     if (state !== 'active') {
       vault.meter.authenticationFailed(`key_${state}`);
       const problem = takesKeys(access) ? new Problem('unauthenticated') : administratorNeeded();
-      return refuseKey(context, identity, actor, origin, problem, detailOf(access, state));
+      return refuseKey(context, identity, actor, origin, problem, detailOf(route, access, identity, state));
     }
     if (!isAllowedFrom(identity, actor.ip)) {
       vault.meter.authenticationFailed('key_network');
@@ -108,9 +106,9 @@ export async function authorizeRequest(
     vault.keyUse.note(identity.id, actor.ip);
   }
   try {
-    requireAccess(access, identity, found.params.name);
+    requireAccess(route, access, identity, found.params.name);
   } catch (error) {
-    await recordRefusal(context, identity, actor, origin, detailOf(access, state));
+    await recordRefusal(context, identity, actor, origin, detailOf(route, access, identity, state));
     throw error;
   }
   if (identity.kind === 'administrator' && provenance !== 'same-origin') {
@@ -200,30 +198,6 @@ async function refuseExcess(
     await recordRefusal(context, identity, actor, origin, { code: excess.code });
   }
   throw excess;
-}
-
-/** Throws if the caller may not do this. */
-function requireAccess(access: Guarded, identity: Identity, name: string | undefined): void {
-  if (access.kind === 'scope') requireScope(identity, scopeFor(identity, access), name);
-  else if (!takesKeys(access) && identity.kind !== 'administrator') throw administratorNeeded();
-}
-
-/** The scope that decides: the alternative one if the caller has only that. */
-function scopeFor(identity: Identity, { scope, orScope }: Extract<Access, { kind: 'scope' }>): Scope {
-  if (identity.kind === 'administrator' || orScope === undefined) return scope;
-  return !identity.scopes.has(scope) && identity.scopes.has(orScope) ? orScope : scope;
-}
-
-function detailOf(access: Guarded, state: SecretState): Readonly<Record<string, string>> {
-  const reason = state === 'active' ? {} : { reason: state };
-  if (!takesKeys(access)) return { code: 'forbidden', needs: 'administrator', ...reason };
-  if (state !== 'active') return { code: 'unauthenticated', ...reason };
-  return { code: 'forbidden', ...(access.kind === 'scope' && { scope: access.scope }) };
-}
-
-/** Whether API keys may call such a route at all. */
-function takesKeys({ kind }: Guarded): boolean {
-  return kind === 'scope' || kind === 'authenticated';
 }
 
 function actorAt({ requestContext, client }: Origin, name: string): Actor {

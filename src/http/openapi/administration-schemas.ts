@@ -1,6 +1,7 @@
 /** Schemas of API keys, issuers and DNS providers, and of list queries, for administrators. */
 import { z } from 'zod';
 import { identifierPattern } from '../../base/identifier.ts';
+import { roles } from '../../base/role.ts';
 import { scopes } from '../../base/scope.ts';
 import type { ApiKeyView } from '../../domain/access/api-keys.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
@@ -33,6 +34,7 @@ const apiKey = z.strictObject({
   profiles: z
     .array(z.string())
     .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
+  role: z.enum(roles).nullable().describe('what the key may administer; null for nothing'),
   created_at: time,
   expires_at: time.nullable(),
   revoked_at: time.nullable(),

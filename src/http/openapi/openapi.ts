@@ -4,6 +4,7 @@ import { certNamePattern } from '../../base/cert-name.ts';
 import { type ProblemCode, statusOf } from '../../base/problem.ts';
 import { administratorNamePattern } from '../../domain/access/administrators.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
+import { roleFor } from '../auth/operation-roles.ts';
 import { sessionCookie } from '../auth/session-cookie.ts';
 import type { Access, DeclaredReply, Protocol, Route } from '../request/route.ts';
 import { headers } from './header-descriptions.ts';
@@ -31,7 +32,7 @@ const guards: Readonly<
     problems: ['unauthenticated', 'forbidden', 'rate_limited'],
   },
   metrics: { security: [], problems: ['unauthenticated', 'rate_limited'] },
-  administrator: { security: [{ session: [] }], problems: ['forbidden', 'rate_limited'] },
+  administrator: { security: [{ apiKey: [] }, { session: [] }], problems: ['forbidden', 'rate_limited'] },
   session: { security: [{ session: [] }], problems: ['unauthenticated', 'forbidden', 'rate_limited'] },
 };
 
@@ -89,7 +90,13 @@ function operation(route: Route, schemas: Json): Json {
   return {
     operationId: route.id,
     summary: route.summary,
-    security: guards[access.kind].security,
+    security:
+      access.kind === 'administrator' && access.isPersonal === true
+        ? guards.session.security
+        : guards[access.kind].security,
+    ...(access.kind === 'administrator' && {
+      description: `Requires the role \`${roleFor(route.id)}\`${access.isPersonal === true ? '' : ', of an administrator or an API key'}.`,
+    }),
     ...(access.kind === 'scope' && {
       description: `Requires the scope ${[access.scope, access.orScope].flatMap((scope) => (scope === undefined ? [] : `\`${scope}\``)).join(' or ')} or an administrator's session.`,
     }),

@@ -24,8 +24,12 @@ export type Access =
     }
   /** Any API key or administrator's session that is valid. */
   | { readonly kind: 'authenticated' }
-  /** An administrator's session. */
-  | { readonly kind: 'administrator' }
+  /** An administrator's session or an API key with a role, if the role suffices (auth/operation-roles.ts). */
+  | {
+      readonly kind: 'administrator';
+      /** Whether it is about the session or the person, so that it takes no key. */
+      readonly isPersonal?: true;
+    }
   /**
    * Like `administrator`, for routes about the session itself: without a session the response is 401 and does not
    * mention administrators.

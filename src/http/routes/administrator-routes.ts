@@ -1,10 +1,13 @@
 /** Administrators of the console: list, create and delete. */
 import { z } from 'zod';
+import { roles } from '../../base/role.ts';
 import {
   type AdministratorView,
+  changeRole,
   createAdministrator,
   createAdministratorInput,
   deleteAdministrator,
+  updateAdministratorInput,
   viewAdministrators,
 } from '../../domain/access/administrators.ts';
 import { noQuery } from '../openapi/schemas.ts';
@@ -15,7 +18,12 @@ import { credentialsLimit } from './session-routes.ts';
 const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
 
 const administratorSchema = z
-  .strictObject({ name: z.string(), created_at: time, last_signed_in_at: time.nullable() })
+  .strictObject({
+    name: z.string(),
+    role: z.enum(roles),
+    created_at: time,
+    last_signed_in_at: time.nullable(),
+  })
   .meta({ id: 'Administrator' }) satisfies z.ZodType<AdministratorView>;
 
 const access = { kind: 'administrator' } as const;
@@ -47,10 +55,23 @@ export const administratorRoutes: readonly Route[] = [
       json(201, await createAdministrator(vault, signIn.passwords, actor, body)),
   }),
   route({
+    method: 'PATCH',
+    path: '/api/v1/administrators/{name}',
+    id: 'updateAdministrator',
+    summary: 'Give an administrator another role with immediate effect; one with the role admin must stay',
+    access,
+    query: noQuery,
+    body: updateAdministratorInput,
+    replies: { 200: { description: 'the changed administrator', schema: administratorSchema } },
+    problems: ['administrator_not_found', 'last_administrator'],
+    handle: async ({ context: { vault }, actor, params, body }) =>
+      json(200, await changeRole(vault, actor, { name: params.name ?? '', ...body, theLast: 'stays' })),
+  }),
+  route({
     method: 'DELETE',
     path: '/api/v1/administrators/{name}',
     id: 'deleteAdministrator',
-    summary: 'Delete an administrator and their sessions; the last administrator cannot be deleted',
+    summary: 'Delete an administrator and their sessions; one with the role admin must stay',
     access,
     query: noQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },

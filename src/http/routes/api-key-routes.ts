@@ -13,13 +13,14 @@ import {
   revokeApiKey,
   viewApiKey,
 } from '../../domain/access/api-keys.ts';
-import { createApiKeyInput } from '../../domain/inputs.ts';
+import { requireGrantable } from '../../domain/access/key-granting.ts';
+import { type CreateApiKeyInput, createApiKeyInput } from '../../domain/inputs.ts';
 import { inPortions } from '../../domain/portions.ts';
 import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
 import { longBodyLimit } from '../request/request-body.ts';
-import { type Route, route } from '../request/route.ts';
+import { type Call, type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
@@ -55,8 +56,10 @@ export const apiKeyRoutes: readonly Route[] = [
     bodyLimit: longBodyLimit,
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
     problems: ['api_key_exists'],
-    handle: async ({ context: { vault }, actor, body }) => {
-      const { id, raw } = await createApiKey(vault, actor, body);
+    handle: async (call) => {
+      const { vault } = call.context;
+      await refuseGreaterKey(call);
+      const { id, raw } = await createApiKey(vault, call.actor, call.body);
       return keyReply(201, await viewApiKey(vault, id), raw);
     },
   }),
@@ -123,6 +126,26 @@ export const apiKeyRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Throws `forbidden`, and records it, if the key could do more than who creates it. */
+async function refuseGreaterKey({
+  context: { vault, keyLimits },
+  identity,
+  actor,
+  body,
+  path,
+}: Call<unknown, CreateApiKeyInput>): Promise<void> {
+  if (identity === undefined) throw new Problem('unauthenticated');
+  try {
+    requireGrantable(identity, body);
+  } catch (error) {
+    const subject = identity.kind === 'api-key' ? `api-key:${identity.id}` : `administrator:${identity.name}`;
+    const detail = { code: 'forbidden', reason: 'more rights than its own' };
+    const refusal = { actor, action: 'access.refuse', subject, target: `POST ${path}`, detail } as const;
+    await vault.refusals.record(refusal, keyLimits);
+    throw error;
+  }
+}
 
 /** The only response with the raw key. */
 function keyReply(status: number, view: ApiKeyView, raw: Secret<string>): Reply {

@@ -25,7 +25,7 @@ export const eventRoutes: readonly Route[] = [
     path: '/api/v1/events',
     id: 'listen',
     summary: 'Stream server-sent events: `change`, with the kinds of objects that changed',
-    access: { kind: 'administrator' },
+    access: { kind: 'administrator', isPersonal: true },
     query: noQuery,
     replies: {
       200: {

@@ -1,5 +1,6 @@
 /** Signing in and out, and managing one's own sessions and password. */
 import { z } from 'zod';
+import { roles } from '../../base/role.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type AdministratorIdentity, administratorNeeded } from '../../domain/access/identity.ts';
 import type { SessionView, SignedIn } from '../../domain/access/sessions.ts';
@@ -17,6 +18,7 @@ const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
 export const signedInSchema = z
   .strictObject({
     name: z.string(),
+    role: z.enum(roles),
     created_at: time,
     expires_at: time.describe('latest expiry, even if the session is used'),
   })
@@ -34,7 +36,7 @@ const sessionSchema = z
   })
   .meta({ id: 'Session' }) satisfies z.ZodType<SessionView>;
 
-const administrator = { kind: 'administrator' } as const;
+const administrator = { kind: 'administrator', isPersonal: true } as const;
 const session = { kind: 'session' } as const;
 
 export const sessionRoutes: readonly Route[] = [
@@ -130,8 +132,8 @@ export function signedInReply(baseUrl: string, { identity, token }: SignedIn): R
   return json(201, signedInView(identity), { 'Set-Cookie': cookie });
 }
 
-function signedInView({ name, session: { createdAt, expiresAt } }: AdministratorIdentity) {
-  return { name, created_at: formatTimestamp(createdAt), expires_at: formatTimestamp(expiresAt) };
+function signedInView({ name, role, session: { createdAt, expiresAt } }: AdministratorIdentity) {
+  return { name, role, created_at: formatTimestamp(createdAt), expires_at: formatTimestamp(expiresAt) };
 }
 
 /** The administrator of the session; access.ts rejects all other callers. */

@@ -1,9 +1,10 @@
 /** What the presented credentials may do, so that a client can check its key before it needs it. */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import { roles } from '../../base/role.ts';
 import { scopes } from '../../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import type { ApiKeyIdentity, Identity } from '../../domain/access/identity.ts';
+import { type ApiKeyIdentity, type Identity, scopesOfRole } from '../../domain/access/identity.ts';
 import { noQuery, time } from '../openapi/schemas.ts';
 import { json } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
@@ -20,6 +21,7 @@ const whoamiSchema = z
     profiles: z
       .array(z.string())
       .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
+    role: z.enum(roles).nullable().describe('what the caller may administer; null for nothing'),
     expires_at: time.nullable().describe('when the key or the session expires'),
     secret_expires_at: time
       .nullable()
@@ -54,10 +56,11 @@ function whoami(identity: Identity): Whoami {
     id: null,
     name: identity.name,
     prefix: null,
-    scopes: [...scopes],
+    scopes: scopesOfRole(identity.role),
     certificates: ['*'],
     allowed_networks: [],
     profiles: [],
+    role: identity.role,
     expires_at: end,
     secret_expires_at: end,
   };
@@ -74,6 +77,7 @@ function keyView(key: ApiKeyIdentity): Whoami {
     certificates: key.certificates === 'any' ? ['*'] : [...key.certificates].sort(),
     allowed_networks: key.networks === 'any' ? [] : key.networks.map(({ text }) => text),
     profiles: key.profiles === 'any' ? [] : [...key.profiles],
+    role: key.role,
     expires_at: formatTimestampOrNull(key.expiresAt),
     secret_expires_at: ends.length === 0 ? null : formatTimestamp(Math.min(...ends)),
   };

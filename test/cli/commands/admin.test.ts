@@ -12,7 +12,7 @@ import { needs } from '../../harness/processes/missing-program.ts';
 import { fromExecutable, type Outcome, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 
-type Person = { readonly name: string; readonly last_signed_in_at: string | null };
+type Person = { readonly name: string; readonly role: string; readonly last_signed_in_at: string | null };
 
 const admin = (data: string, input: string, ...words: readonly string[]): Promise<Outcome> =>
   vault(['admin', ...words, '--data-dir', data], { input });
@@ -116,7 +116,10 @@ suite('other admin commands', () => {
       ],
     );
     const table = (await admin(data, '', 'list')).stdout;
-    assert.match(table, /^NAME {3}CREATED +LAST SIGNED IN\nalice .* never\nbob .* never\n$/);
+    assert.match(
+      table,
+      /^NAME {3}ROLE +CREATED +LAST SIGNED IN\nalice {2}admin .* never\nbob {4}admin .* never\n$/,
+    );
     const weak = await admin(data, 'short', 'reset-password', '--name', 'bob', '--password-stdin');
     assert.equal(weak.code, 1);
     const reset = await admin(data, otherPassword, 'reset-password', '--name', 'bob', '--password-stdin');
@@ -136,6 +139,47 @@ suite('other admin commands', () => {
         ['local-cli', 'administrator:bob'],
         ['local-cli', 'administrator:alice'],
       ],
+    );
+  });
+});
+
+suite('the role of an administrator', () => {
+  test('is admin unless another one is given, and changes by admin update', async (t) => {
+    const data = join(tempDir(t), 'data');
+    await create(data, 'alice', goodPassword);
+    const words = ['create', '--name', 'bob', '--role', 'viewer', '--password-stdin'];
+    assert.equal((await admin(data, goodPassword, ...words)).code, 0);
+    const roles = async () => (await people(data)).map(({ name, role }) => `${name} ${role}`);
+    assert.deepEqual(await roles(), ['alice admin', 'bob viewer']);
+    const changed = await admin(data, '', 'update', '--name', 'BOB', '--role', 'operator');
+    assert.deepEqual([changed.code, changed.stderr], [0, 'Administrator bob has the role operator.\n']);
+    await admin(data, '', 'update', '--name', 'bob', '--role', 'operator');
+    await admin(data, '', 'update', '--name', 'alice', '--role', 'viewer');
+    assert.deepEqual(await roles(), ['alice viewer', 'bob operator']);
+    assert.deepEqual(
+      eventsOf(data, 'administrator.update').map(({ resource, detail }) => [resource, detail]),
+      [
+        ['administrator:bob', { role: 'operator', before: { role: 'viewer' } }],
+        ['administrator:alice', { role: 'viewer', before: { role: 'admin' } }],
+      ],
+    );
+  });
+
+  test('is refused if it is unknown, and nothing changes', async (t) => {
+    const data = join(tempDir(t), 'data');
+    await create(data, 'alice', goodPassword);
+    for (const words of [
+      ['create', '--name', 'bob', '--role', 'root', '--password-stdin'],
+      ['update', '--name', 'alice', '--role', 'Admin'],
+    ]) {
+      const { code, stderr } = await admin(data, goodPassword, ...words);
+      assert.equal(code, 1);
+      assert.match(stderr, /role must be one of "viewer", "operator", "admin"/);
+    }
+    assert.equal((await admin(data, '', 'update', '--name', 'bob', '--role', 'viewer')).code, 1);
+    assert.deepEqual(
+      (await people(data)).map(({ name, role }) => [name, role]),
+      [['alice', 'admin']],
     );
   });
 });

@@ -95,6 +95,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0020-acme-server',
     '0021-row-records',
     '0022-deleted-in-place',
+    '0023-roles',
   ]);
 });
 

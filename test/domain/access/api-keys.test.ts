@@ -61,6 +61,7 @@ test('a key is stored as its SHA-256 hash, and neither the list nor the audit lo
     certificates: ['a', 'b'],
     allowed_networks: [],
     profiles: [],
+    role: null,
     created_at: '2026-11-21T12:00:00Z',
     expires_at: '2027-01-01T00:00:00Z',
     revoked_at: null,

@@ -46,6 +46,7 @@ test('an active key authenticates with its scopes and allowlist', async (t) => {
       certificates: new Set(['a']),
       networks: 'any',
       profiles: 'any',
+      role: null,
       expiresAt: null,
       replacedAt: null,
     },

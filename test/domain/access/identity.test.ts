@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
+import { type Role, roles } from '../../../src/base/role.ts';
 import { type Scope, scopes } from '../../../src/base/scope.ts';
 import {
   type ApiKeyIdentity,
   actorName,
   administratorNeeded,
-  allows,
+  requireRole,
   requireScope,
+  scopesOfRole,
 } from '../../../src/domain/access/identity.ts';
 
 const identity = (rights: readonly Scope[], certificates: 'any' | readonly string[]): ApiKeyIdentity => ({
@@ -22,7 +24,27 @@ const identity = (rights: readonly Scope[], certificates: 'any' | readonly strin
   certificates: certificates === 'any' ? 'any' : new Set(certificates),
   networks: 'any',
   profiles: 'any',
+  role: null,
 });
+
+const administrator = (role: Role) =>
+  ({
+    kind: 'administrator',
+    name: 'alice',
+    role,
+    session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
+  }) as const;
+
+/** Whether `requireScope` lets the identity pass; any other error than a refusal fails. */
+function allows(...call: Parameters<typeof requireScope>): boolean {
+  try {
+    requireScope(...call);
+    return true;
+  } catch (error) {
+    assert(error instanceof Problem && error.code === 'forbidden');
+    return false;
+  }
+}
 
 type Case = readonly [
   what: string,
@@ -63,7 +85,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const [what, rights, certificates, scope, name, allowed] of cases) {
-  test(`allows returns ${allowed} for ${what}`, () => {
+  test(`requireScope ${allowed ? 'allows' : 'refuses'} ${what}`, () => {
     assert.equal(allows(identity(rights, certificates), scope, name), allowed);
   });
 }
@@ -101,24 +123,44 @@ test('requireScope reports neither the rejected certificate nor the allowed ones
   );
 });
 
-test('requireScope passes when the scope and the certificate are allowed', () => {
-  requireScope(identity(['certificates:read'], ['a']), 'certificates:read', 'a');
-});
-
 test('actorName identifies an API key by its id and name', () => {
   assert.equal(actorName(identity([], [])), 'api-key:7:deploy');
 });
 
-test('an administrator may do everything that keys can, with any certificate, and is identified by name', () => {
-  const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 };
-  const alice = { kind: 'administrator', name: 'alice', session } as const;
-  for (const scope of scopes) {
+const rights: Readonly<Record<Role, readonly Scope[]>> = {
+  viewer: ['certificates:read'],
+  operator: ['certificates:read', 'renewals:trigger', 'certificates:sign'],
+  admin: scopes,
+};
+
+for (const role of roles) {
+  test(`an administrator with the role ${role} has its scopes for any certificate`, () => {
     for (const name of [undefined, 'a', 'absent', '*']) {
-      assert.equal(allows(alice, scope, name), true);
-      requireScope(alice, scope, name);
+      const allowed = scopes.filter((scope) => allows(administrator(role), scope, name));
+      assert.deepEqual(allowed, rights[role]);
+    }
+    assert.deepEqual(scopesOfRole(role), rights[role]);
+  });
+}
+
+test('each role includes those before it, and a key without a role has none', () => {
+  for (const [index, role] of roles.entries()) {
+    for (const [needed, name] of roles.entries()) {
+      for (const who of [administrator(role), { ...identity([], []), role }]) {
+        if (needed <= index) requireRole(who, name);
+        else
+          assert.throws(
+            () => requireRole(who, name),
+            new RegExp(`requires the role ${name}; .* ${role}\\.$`),
+          );
+      }
     }
   }
-  assert.equal(actorName(alice), 'admin:alice');
+  assert.throws(() => requireRole(identity(scopes, 'any'), 'viewer'), /requires an administrator session/);
+});
+
+test('actorName identifies an administrator by name', () => {
+  assert.equal(actorName(administrator('admin')), 'admin:alice');
 });
 
 test('administratorNeeded has status 403 and says that an administrator session is required', () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { parseCertName } from '../../../src/base/cert-name.ts';
 import { parseIdentifier } from '../../../src/base/identifier.ts';
 import { toJson } from '../../../src/base/json.ts';
+import type { Role } from '../../../src/base/role.ts';
 import { type Scope, scopes } from '../../../src/base/scope.ts';
 import { generatePrivateKey } from '../../../src/crypto/key-pair.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
@@ -95,6 +96,7 @@ export async function makeKey(
     readonly certificates?: readonly string[];
     readonly allowed_networks?: readonly string[];
     readonly profiles?: readonly string[];
+    readonly role?: Role;
     readonly expires_at?: string;
   } = {},
 ): Promise<TestKey> {

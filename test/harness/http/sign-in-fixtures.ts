@@ -1,5 +1,6 @@
 /** Administrators with a password, and requests as sent by pages of the vault. */
 import assert from 'node:assert/strict';
+import type { Role } from '../../../src/base/role.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { createAdministrator } from '../../../src/domain/access/administrators.ts';
 import { Passwords } from '../../../src/domain/access/passwords.ts';
@@ -17,9 +18,14 @@ export async function makeAdministrator(
   vault: Vault,
   name: string,
   password: string = goodPassword,
+  role: Role = 'admin',
 ): Promise<void> {
   const passwords = new Passwords(vault.world, cheapHash);
-  await createAdministrator(vault, passwords, localCli, { name, password: new Secret(password) });
+  await createAdministrator(vault, passwords, localCli, {
+    name,
+    password: new Secret(password),
+    role,
+  });
 }
 
 export type Page = {

@@ -1,5 +1,6 @@
 /** The real HTTP or HTTPS server on a free loopback port, for the vault of a test. */
 import type { TestContext } from 'node:test';
+import type { Role } from '../../../src/base/role.ts';
 import { trustedProxies } from '../../../src/cli/settings/client-settings.ts';
 import type { HashCost } from '../../../src/crypto/secrets/password-hash.ts';
 import type { SessionLimits } from '../../../src/domain/access/sessions.ts';
@@ -41,6 +42,8 @@ export async function testServer(
     trustedProxies?: string;
     /** Names by session token, instead of real sign-ins. */
     administrators?: Readonly<Record<string, string>>;
+    /** Their roles by name; by default admin. */
+    roles?: Readonly<Record<string, Role>>;
     sessionLimits?: SessionLimits;
     /** Routes instead of those of `vault serve`. */
     routes?: readonly Route[];
@@ -73,7 +76,7 @@ export async function testServer(
       ? usual
       : {
           ...usual,
-          findSession: sessionsOf(administrators),
+          findSession: sessionsOf(administrators, options.roles),
           isSessionLive: async () => Object.keys(administrators).length > 0,
         };
   const address = { host: '127.0.0.1', port: 0 };
@@ -97,10 +100,15 @@ export async function testServer(
   return { ...opened, vault, context, url: server.url, get, stop };
 }
 
-function sessionsOf(administrators: Readonly<Record<string, string>>): ListenerContext['findSession'] {
+function sessionsOf(
+  administrators: Readonly<Record<string, string>>,
+  roles: Readonly<Record<string, Role>> = {},
+): ListenerContext['findSession'] {
   return async (token) => {
     const name = administrators[token];
     const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 0 };
-    return name === undefined ? undefined : { kind: 'administrator', name, session };
+    return name === undefined
+      ? undefined
+      : { kind: 'administrator', name, role: roles[name] ?? 'admin', session };
   };
 }

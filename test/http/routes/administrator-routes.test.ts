@@ -91,3 +91,49 @@ test('the administrators table holds an Argon2id hash, and the password is not s
   assert.match(JSON.stringify(rows), /\$argon2id\$v=19\$/);
   assert.doesNotMatch(JSON.stringify(rows) + server.log.lines.join(), /correct horse/);
 });
+
+test('a changed role counts at the next request of an open session', async (t) => {
+  const { server, alice } = await withAlice(t);
+  await makeAdministrator(server.vault, 'bob', otherPassword, 'viewer');
+  const bob = await signIn(server, 'bob', otherPassword);
+  const key = { name: 'ci', scopes: ['certificates:read'], certificates: ['*'] };
+  const create = async (name: string) =>
+    (await bob.send('POST', '/api/v1/api-keys', { ...key, name })).status;
+  const session = async () =>
+    ((await (await bob.send('GET', '/api/v1/session')).json()) as { role: string }).role;
+  assert.deepEqual([await create('one'), await session()], [403, 'viewer']);
+  const changed = await alice.send('PATCH', '/api/v1/administrators/bob', { role: 'operator' });
+  assert.equal(changed.status, 200);
+  assert.equal(((await changed.json()) as { role: string }).role, 'operator');
+  assert.deepEqual([await create('two'), await session()], [201, 'operator']);
+  assert.equal((await bob.send('PATCH', '/api/v1/administrators/bob', { role: 'admin' })).status, 403);
+  await alice.send('PATCH', '/api/v1/administrators/bob', { role: 'viewer' });
+  assert.equal(await create('three'), 403);
+  const [first, second] = eventsOf(server.dataDir, 'administrator.update');
+  assert.deepEqual(
+    [first?.actor, first?.detail, second?.detail.role],
+    ['admin:alice', { role: 'operator', before: { role: 'viewer' } }, 'viewer'],
+  );
+});
+
+test('the last administrator with the role admin keeps it, and cannot be deleted', async (t) => {
+  const { server, alice } = await withAlice(t);
+  await makeAdministrator(server.vault, 'bob', otherPassword, 'operator');
+  for (const [method, body] of [
+    ['PATCH', { role: 'operator' }],
+    ['DELETE', undefined],
+  ] as const) {
+    const response = await alice.send(method, '/api/v1/administrators/alice', body);
+    assert.deepEqual([response.status, await codeOf(response)], [409, 'last_administrator'], method);
+  }
+  assert.equal((await alice.send('PATCH', '/api/v1/administrators/bob', { role: 'admin' })).status, 200);
+  assert.equal((await alice.send('PATCH', '/api/v1/administrators/alice', { role: 'viewer' })).status, 200);
+});
+
+test('an administrator with an unknown role is refused', async (t) => {
+  const { alice } = await withAlice(t);
+  const body = { name: 'bob', password: goodPassword, role: 'root' };
+  assert.equal((await alice.send('POST', '/api/v1/administrators', body)).status, 400);
+  assert.equal((await alice.send('PATCH', '/api/v1/administrators/alice', { role: null })).status, 400);
+  assert.equal((await alice.send('PATCH', '/api/v1/administrators/bob', { role: 'viewer' })).status, 404);
+});

@@ -94,6 +94,7 @@ suite('the name of an API key', () => {
         any_certificate: 1,
         allowed_networks: toJson([]),
         profiles: null,
+        role: null,
         expires_at: null,
       });
       await tagApiKey(writer, old.id);

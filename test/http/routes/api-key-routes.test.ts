@@ -86,6 +86,7 @@ suite('creating an API key', () => {
       certificates: ['www'],
       allowed_networks: [],
       profiles: [],
+      role: null,
       created_at: '2026-11-21T12:00:00Z',
       expires_at: '2030-01-30T23:00:00Z',
       revoked_at: null,
@@ -108,6 +109,44 @@ suite('creating an API key', () => {
     assert.deepEqual([event?.actor, event?.resource], ['admin:alice', 'api-key:1']);
     assert.equal(event?.request_id, told.headers.get('X-Request-Id'));
   });
+});
+
+test('an API key with a role creates keys with no more rights than its own, and an attempt is recorded', async (t) => {
+  const { server } = await administration(t);
+  await makeCertificate(server.vault, 'www');
+  const ci = await makeKey(server.vault, { name: 'ci', role: 'operator', scopes: ['certificates:read'] });
+  const create = (body: object) =>
+    server.get(path, ci.raw, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ scopes: ['certificates:read'], certificates: ['*'], ...body }),
+    });
+  assert.equal((await create({ name: 'less', certificates: ['www'] })).status, 201);
+  assert.equal((await create({ name: 'alike', role: 'operator' })).status, 201);
+  for (const [more, what] of [
+    [{ scopes: ['private_keys:read'] }, 'the scope private_keys:read'],
+    [{ role: 'admin' }, 'the role admin'],
+  ] as const) {
+    const refused = await create({ name: 'more', ...more });
+    assert.equal(refused.status, 403);
+    const { code, detail } = (await refused.json()) as Problem;
+    assert.equal(code, 'forbidden');
+    assert.match(detail, new RegExp(`^A key cannot get ${what} from you: you do not have it yourself\\.`));
+  }
+  assert.deepEqual(
+    eventsOf(server.dataDir, 'api_key.create').map(({ actor, detail }) => [actor, detail.name, detail.role]),
+    [
+      ['local-cli', 'ci', 'operator'],
+      [ci.actor, 'less', undefined],
+      [ci.actor, 'alike', 'operator'],
+    ],
+  );
+  const refusals = eventsOf(server.dataDir, 'access.refuse');
+  assert.deepEqual(
+    refusals.map(({ actor, detail }) => [actor, detail.reason]),
+    refusals.map(() => [ci.actor, 'more rights than its own']),
+  );
+  assert.equal(refusals.length, 2);
 });
 
 suite('the list of API keys', () => {

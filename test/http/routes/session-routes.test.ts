@@ -152,7 +152,7 @@ suite('a session', () => {
     const body = await (await send('GET', '/api/v1/session')).json();
     const now = server.world.now();
     const expires_at = new Date(now + 12 * 60 * minute).toISOString().replace('.000', '');
-    assert.deepEqual(Object.keys(body as object), ['name', 'created_at', 'expires_at']);
+    assert.deepEqual(Object.keys(body as object), ['name', 'role', 'created_at', 'expires_at']);
     assert.equal((body as { name: string }).name, 'alice');
     assert.equal(Date.parse((body as { expires_at: string }).expires_at), Date.parse(expires_at));
     const [event] = eventsOf(server.dataDir, 'session.create');

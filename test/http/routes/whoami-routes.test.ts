@@ -66,6 +66,7 @@ suite('whoami', () => {
       id,
       ...wanted,
       profiles: [],
+      role: null,
       prefix: raw.slice(0, 15),
       certificates: ['a', 'b'],
       secret_expires_at: wanted.expires_at,

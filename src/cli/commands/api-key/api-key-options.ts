@@ -1,4 +1,5 @@
 /** Options that several of the `vault api-key` commands take. */
+import { roles } from '../../../base/role.ts';
 import { scopes } from '../../../base/scope.ts';
 
 export const idOption = {
@@ -39,6 +40,12 @@ export const rightsOptions = {
     multiple: true,
     description:
       'a profile of a private CA; with the scope certificates:sign, sign for no others (default: any)',
+  },
+  role: {
+    type: 'string',
+    valueHint: 'ROLE',
+    values: roles,
+    description: 'let the key administer the vault over HTTP: viewer, operator or admin (default: nothing)',
   },
   'expires-at': {
     type: 'string',

@@ -1,4 +1,5 @@
 /** `vault api-key update`: changes what an API key may do and keeps its secret. */
+import { roles } from '../../../base/role.ts';
 import { changeApiKey } from '../../../domain/access/api-key-change.ts';
 import { updateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
@@ -47,6 +48,11 @@ export const updateCommand = command({
       description:
         'a profile of a private CA that the key signs for, or none for any; replaces the current ones',
     },
+    role: {
+      ...rightsOptions.role,
+      values: [...roles, 'none'],
+      description: 'what the key may administer over HTTP: viewer, operator, admin, or none',
+    },
     'expires-at': {
       ...rightsOptions['expires-at'],
       description: `${rightsOptions['expires-at'].description.replace(' (default: never)', '')}; or none`,
@@ -60,6 +66,7 @@ export const updateCommand = command({
       certificates: given(args.certificate),
       allowed_networks: given(args['allow-ip']),
       profiles: args.profile.length === 1 && args.profile[0] === 'none' ? [] : given(args.profile),
+      role: args.role === 'none' ? null : args.role,
       expires_at: expiry === 'none' ? null : expiry,
     };
     const named = Object.entries(changes).filter(([, value]) => value !== undefined);

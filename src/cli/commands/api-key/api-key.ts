@@ -1,9 +1,11 @@
 /** `vault api-key …`: manages API keys directly in the database, without HTTP. */
+import { roles } from '../../../base/role.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { rotateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
 import { rotateApiKey } from '../../../domain/access/api-key-rotation.ts';
 import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../../domain/access/api-keys.ts';
+import { scopesOfRole } from '../../../domain/access/identity.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { futureMoment } from '../../../domain/input-strings.ts';
 import { createApiKeyInput, parseInput } from '../../../domain/inputs.ts';
@@ -39,15 +41,20 @@ const create = command({
       description: 'a name that says what the key is for',
     },
     ...rightsOptions,
-    scope: { ...rightsOptions.scope, required: true },
-    certificate: { ...rightsOptions.certificate, required: true },
+    scope: {
+      ...rightsOptions.scope,
+      description: `${rightsOptions.scope.description} (with --role, by default those of the role)`,
+    },
+    certificate: {
+      ...rightsOptions.certificate,
+      description: `${rightsOptions.certificate.description} (the default with --role)`,
+    },
   },
   run: async (args, terminal) => {
     const expires_at = futureMoment(terminal.world.now()).optional();
     const input = parseInput(createApiKeyInput.extend({ expires_at }), {
       name: args.name,
-      scopes: args.scope,
-      certificates: args.certificate,
+      ...rightsFrom(args),
       allowed_networks: args['allow-ip'],
       profiles: args.profile,
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
@@ -58,6 +65,27 @@ const create = command({
     });
   },
 });
+
+/** Scopes and certificates as given; a key with a role has by default those of the role. */
+function rightsFrom({ scope, certificate, role }: Rights) {
+  if (role === undefined) {
+    const missing = scope.length === 0 ? '--scope' : certificate.length === 0 ? '--certificate' : undefined;
+    if (missing !== undefined) throw new Misuse(`${missing} is missing`, 'Try: vault api-key create --help');
+    return { scopes: scope, certificates: certificate };
+  }
+  const known = roles.find((one) => one === role);
+  return {
+    role,
+    scopes: scope.length === 0 && known !== undefined ? scopesOfRole(known) : scope,
+    certificates: certificate.length === 0 ? ['*'] : certificate,
+  };
+}
+
+type Rights = {
+  readonly scope: readonly string[];
+  readonly certificate: readonly string[];
+  readonly role: string | undefined;
+};
 
 /** Prints a raw key, and only it, on standard output. */
 function printOnce(raw: Secret<string>, terminal: Terminal): void {
@@ -123,6 +151,7 @@ const list = command({
           'ID',
           { title: 'NAME', holds: 'name' },
           'STATE',
+          'ROLE',
           { title: 'SCOPES', holds: 'list' },
           { title: 'CERTIFICATES', holds: 'list' },
           { title: 'PROFILES', holds: 'list' },
@@ -130,7 +159,7 @@ const list = command({
           { title: 'LAST USED', holds: 'time' },
         ],
         row: (key) => [
-          ...[String(key.id), key.name, key.state],
+          ...[String(key.id), key.name, key.state, key.role ?? '-'],
           ...[key.scopes, key.certificates.length === 0 ? '-' : key.certificates],
           key.profiles.length === 0 ? 'any' : key.profiles,
           ...[key.expires_at ?? 'never', key.last_used_at ?? 'never'],

@@ -15,6 +15,7 @@ import { caRotation } from './migration-0019-ca-rotation.ts';
 import { acmeServer } from './migration-0020-acme-server.ts';
 import { rowRecords } from './migration-0021-row-records.ts';
 import { deletedInPlace } from './migration-0022-deleted-in-place.ts';
+import { roles } from './migration-0023-roles.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -30,6 +31,7 @@ export const migrations: Migrations = {
   '0020-acme-server': acmeServer,
   '0021-row-records': rowRecords,
   '0022-deleted-in-place': deletedInPlace,
+  '0023-roles': roles,
 };
 
 /**

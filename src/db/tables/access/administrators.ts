@@ -1,10 +1,11 @@
 /** The table `administrators`: the people who may use the console. */
 import { type Selectable, sql } from 'kysely';
+import type { Role } from '../../../base/role.ts';
 import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts';
 import { tagAdministrator } from '../../audit/row-tags.ts';
 import type { Reader, Writer } from '../../database.ts';
 import { sameWithoutCase } from '../../engine-sql.ts';
-import type { AdministratorsTable } from '../../schema/schema.ts';
+import type { AdministratorsTable } from '../../schema/schema-access.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
 
@@ -45,6 +46,11 @@ export async function insertAdministrator(
 
 export async function setPasswordHash(writer: Writer, id: number, hash: string): Promise<void> {
   await writer.updateTable('administrators').set({ password_hash: hash }).where('id', '=', id).execute();
+  await tagAdministrator(writer, id);
+}
+
+export async function setRole(writer: Writer, id: number, role: Role): Promise<void> {
+  await writer.updateTable('administrators').set({ role }).where('id', '=', id).execute();
   await tagAdministrator(writer, id);
 }
 

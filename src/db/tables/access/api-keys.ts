@@ -8,7 +8,7 @@ import type { Allowlist } from '../../audit/row-tags.ts';
 import { compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
 import { jsonPairs } from '../../engine-sql.ts';
-import type { ApiKeysTable } from '../../schema/schema.ts';
+import type { ApiKeysTable } from '../../schema/schema-access.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
@@ -30,6 +30,7 @@ const listed = [
   'previous_prefix',
   'previous_expires_at',
   'profiles',
+  'role',
 ] as const;
 
 const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
@@ -195,9 +196,9 @@ export async function insertApiKey(
   writer: Writer,
   row: Omit<
     ApiKeyRow,
-    'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | 'profiles' | keyof PreviousSecret
+    'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | 'profiles' | 'role' | keyof PreviousSecret
   > &
-    Partial<Pick<ApiKeyRow, 'profiles'>>,
+    Partial<Pick<ApiKeyRow, 'profiles' | 'role'>>,
 ): Promise<number> {
   const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
   return id;
@@ -212,7 +213,7 @@ export async function updateApiKey(
   id: number,
   row: Pick<
     ApiKeyRow,
-    'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at' | 'profiles'
+    'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at' | 'profiles' | 'role'
   >,
 ): Promise<void> {
   await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();

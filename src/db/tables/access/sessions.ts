@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts';
 import { type TaggedAdministrator, tagSession } from '../../audit/row-tags.ts';
 import type { Reader, Writer } from '../../database.ts';
-import type { SessionsTable } from '../../schema/schema.ts';
+import type { SessionsTable } from '../../schema/schema-access.ts';
 
 export type SessionRow = Selectable<SessionsTable>;
 
@@ -19,6 +19,7 @@ export async function findSessionByToken(
     .select([
       'administrators.name as person_name',
       'administrators.password_hash as person_password_hash',
+      'administrators.role as person_role',
       'administrators.tag as person_tag',
       recordedLink('administrator', 'administrators.name', 'person_recorded'),
       recordedLink('session', 'sessions.id'),
@@ -26,13 +27,14 @@ export async function findSessionByToken(
     .where('token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  const { person_name, person_password_hash, person_tag, person_recorded, ...session } = row;
+  const { person_name, person_password_hash, person_role, person_tag, person_recorded, ...session } = row;
   return {
     session,
     person: {
       id: session.administrator_id,
       name: person_name,
       password_hash: person_password_hash,
+      role: person_role,
       tag: person_tag,
       recorded: person_recorded,
     },

@@ -69,6 +69,7 @@ test('create prints only the raw key on stdout; list shows only its prefix', asy
     certificates: ['web'],
     allowed_networks: [],
     profiles: [],
+    role: null,
     expires_at: null,
     revoked_at: null,
     last_used_at: null,

@@ -1,0 +1,58 @@
+/** The tables of who may do what: API keys, administrators and their sessions. */
+import type { Generated } from 'kysely';
+import type { Json } from '../../base/json.ts';
+import type { Role } from '../../base/role.ts';
+import type { Scope } from '../../base/scope.ts';
+
+export type ApiKeysTable = {
+  id: Generated<number>;
+  name: string;
+  prefix: string;
+  hash: Buffer;
+  scopes: Json<Scope[]>;
+  any_certificate: 0 | 1;
+  /** No entry allows any network. */
+  allowed_networks: Json<string[]>;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+  last_used_at: number | null;
+  last_used_ip: string | null;
+  /** The secret before the last rotation, valid until `previous_expires_at`; all three are null if there is none. */
+  previous_prefix: Generated<string | null>;
+  previous_hash: Generated<Buffer | null>;
+  previous_expires_at: Generated<number | null>;
+  /** The profiles that it may sign for, as `issuer/profile`; null if it is not confined to any. */
+  profiles: Generated<Json<string[]> | null>;
+  /** What it may administer; null for nothing. */
+  role: Generated<Role | null>;
+  /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
+  tag: Generated<Buffer | null>;
+};
+
+export type ApiKeyCertificatesTable = { api_key_id: number; certificate_id: number };
+
+export type AdministratorsTable = {
+  id: Generated<number>;
+  /** Unique regardless of case. */
+  name: string;
+  /** A PHC string. */
+  password_hash: string;
+  created_at: number;
+  last_signed_in_at: number | null;
+  role: Generated<Role>;
+  tag: Generated<Buffer | null>;
+};
+
+export type SessionsTable = {
+  id: Generated<number>;
+  administrator_id: number;
+  /** SHA-256 of the id in the session's token. */
+  token_hash: Buffer;
+  created_at: number;
+  expires_at: number;
+  last_used_at: number;
+  ip: string | null;
+  user_agent: string | null;
+  tag: Generated<Buffer | null>;
+};
