@@ -76,7 +76,10 @@ export function Shell({
             ]}
           >
             <span class="initial" aria-hidden="true" data-initial={[...person.name][0]?.toUpperCase()} />
-            <span class="person-name">{person.name}</span>
+            <span class="person-name">
+              {person.name}
+              {person.role !== 'admin' && <span class="beneath">{person.role}</span>}
+            </span>
           </Menu>
         </div>
       </nav>

@@ -1,5 +1,7 @@
 /** Buttons, and links that look like buttons. */
 import type { ComponentChildren, JSX } from 'preact';
+import type { Role } from '../../../src/base/role.ts';
+import { useRefusal } from '../data/session.ts';
 
 export type Look = 'primary' | 'plain' | 'quiet' | 'danger';
 
@@ -8,17 +10,30 @@ type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'type' | 'class'> & {
   readonly type?: 'button' | 'submit';
   /** The action is running: the button shows a spinner and ignores clicks. */
   readonly isBusy?: boolean;
+  /** The role that the action needs: the button says so to those who do not have it, and ignores their clicks. */
+  readonly needs?: Role;
 };
 
-export function Button({ look = 'plain', type = 'button', isBusy = false, children, ...rest }: ButtonProps) {
+export function Button({
+  look = 'plain',
+  type = 'button',
+  isBusy = false,
+  needs,
+  children,
+  ...rest
+}: ButtonProps) {
+  const refusal = useRefusal(needs);
   const busy = isBusy ? { 'aria-disabled': true, 'aria-busy': true } : {};
+  const refused =
+    refusal === undefined ? {} : { 'aria-disabled': true, 'aria-description': refusal, title: refusal };
   return (
     <button
       {...rest}
       {...busy}
+      {...refused}
       type={type}
       class={`button button-${look}`}
-      onClick={isBusy ? (event) => event.preventDefault() : rest.onClick}
+      onClick={isBusy || refusal !== undefined ? (event) => event.preventDefault() : rest.onClick}
     >
       {isBusy && <span class="spinner" aria-hidden="true" />}
       {children}
@@ -31,13 +46,24 @@ export function ButtonLink({
   look = 'plain',
   href,
   download,
+  needs,
   children,
 }: {
   readonly look?: Look;
   readonly href: string;
   readonly download?: boolean;
+  /** As of a button. */
+  readonly needs?: Role;
   readonly children: ComponentChildren;
 }) {
+  const refusal = useRefusal(needs);
+  if (refusal !== undefined) {
+    return (
+      <Button look={look} aria-disabled title={refusal} onClick={(event) => event.preventDefault()}>
+        {children}
+      </Button>
+    );
+  }
   return (
     <a class={`button button-${look}`} href={href} {...(download && { download: '' })}>
       {children}

@@ -1,10 +1,18 @@
 /** A button that opens a short list of links and actions. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { Role } from '../../../src/base/role.ts';
+import { useRefusal } from '../data/session.ts';
 
 export type MenuItem =
   | { readonly label: string; readonly href: string }
-  | { readonly label: string; readonly onSelect: () => void; readonly isDanger?: boolean };
+  | {
+      readonly label: string;
+      readonly onSelect: () => void;
+      readonly isDanger?: boolean;
+      /** The role that the action needs, as of a button. */
+      readonly needs?: Role | undefined;
+    };
 
 export function Menu({
   label,
@@ -61,21 +69,41 @@ export function Menu({
                 {item.label}
               </a>
             ) : (
-              <button
-                type="button"
-                class={item.isDanger ? 'menu-danger' : ''}
-                onClick={() => {
+              <MenuAction
+                item={item}
+                onSelect={() => {
                   setOpen(false);
                   button()?.focus();
                   item.onSelect();
                 }}
-              >
-                {item.label}
-              </button>
+              />
             )}
           </li>
         ))}
       </ul>
     </div>
+  );
+}
+
+function MenuAction({
+  item: { label, isDanger = false, needs },
+  onSelect,
+}: {
+  readonly item: Exclude<MenuItem, { readonly href: string }>;
+  readonly onSelect: () => void;
+}) {
+  const refusal = useRefusal(needs);
+  return (
+    <button
+      type="button"
+      class={isDanger ? 'menu-danger' : ''}
+      {...(refusal !== undefined && { 'aria-disabled': true })}
+      onClick={refusal === undefined ? onSelect : undefined}
+    >
+      <span>
+        {label}
+        {refusal !== undefined && <span class="beneath">{refusal}</span>}
+      </span>
+    </button>
   );
 }

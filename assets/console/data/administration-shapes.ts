@@ -1,4 +1,5 @@
 /** Types of API responses for the administration pages. Only the fields that the pages use. */
+import type { Role } from '../../../src/base/role.ts';
 import type { ApiKey, Certificate } from './shapes.ts';
 
 /** The response to creating a key, the only one that contains the key itself. */
@@ -130,6 +131,7 @@ export type DeletedCertificate = {
 
 export type Administrator = {
   readonly name: string;
+  readonly role: Role;
   readonly created_at: string;
   readonly last_signed_in_at: string | null;
 };

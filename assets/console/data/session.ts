@@ -1,7 +1,13 @@
 /** The session of the signed-in person, shared between all tabs. */
 import { useEffect, useState } from 'preact/hooks';
+import { includesRole, type Role } from '../../../src/base/role.ts';
 
-export type Person = { readonly name: string; readonly created_at: string; readonly expires_at: string };
+export type Person = {
+  readonly name: string;
+  readonly role: Role;
+  readonly created_at: string;
+  readonly expires_at: string;
+};
 
 /** `undefined` until it is known; `null` if no one is signed in. */
 export type Session = Person | null | undefined;
@@ -44,6 +50,13 @@ export function useSession(): Session {
     };
   }, []);
   return session;
+}
+
+/** Why the signed-in person may not do what needs this role; undefined if they may. */
+export function useRefusal(needs: Role | undefined): string | undefined {
+  const role = useSession()?.role;
+  if (needs === undefined || role === undefined || includesRole(role, needs)) return undefined;
+  return `Requires the role ${needs}; yours is ${role}.`;
 }
 
 /** Whether a session may exist. */

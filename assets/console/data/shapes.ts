@@ -1,5 +1,7 @@
 /** Types of API responses. Only the fields that the pages use; GET /api/v1/openapi.json has all of them. */
 
+import type { Role } from '../../../src/base/role.ts';
+
 export type Status = 'pending' | 'valid' | 'expiring' | 'expired' | 'not_yet_valid' | 'disabled';
 
 /** Who holds the private key. */
@@ -89,6 +91,8 @@ export type ApiKey = {
   readonly certificates: readonly string[];
   /** Empty if the key is accepted from any network. */
   readonly allowed_networks: readonly string[];
+  /** What it may administer. */
+  readonly role: Role | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;

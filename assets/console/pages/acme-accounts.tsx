@@ -124,6 +124,7 @@ function columns(open: (kind: Opened['kind'], account: AcmeAccount) => void): Co
         const item = (kind: Opened['kind'], isDanger = true): MenuItem => ({
           label: dialogs[kind].label,
           isDanger,
+          needs: 'admin',
           onSelect: () => open(kind, account),
         });
         const items = [

@@ -21,7 +21,7 @@ export function AcmeClientsPage() {
   const { data, error, reload } = useList<AcmeClient>('/acme-clients');
   const [opened, setOpened] = useState<Opened>();
   const newClient = (
-    <ButtonLink look="primary" href="/acme-clients/new">
+    <ButtonLink look="primary" needs="admin" href="/acme-clients/new">
       Create ACME client
     </ButtonLink>
   );
@@ -109,7 +109,11 @@ function columns(onOpen: (opened: Opened) => void): Column<AcmeClient>[] {
             ...(client.state === 'active'
               ? [
                   { label: 'Show setup', href: `/acme-clients/${client.id}/setup` },
-                  { label: 'Rotate', onSelect: () => onOpen({ kind: 'rotate' as const, client }) },
+                  {
+                    label: 'Rotate',
+                    needs: 'admin' as const,
+                    onSelect: () => onOpen({ kind: 'rotate' as const, client }),
+                  },
                 ]
               : []),
             {
@@ -117,8 +121,18 @@ function columns(onOpen: (opened: Opened) => void): Column<AcmeClient>[] {
               href: `/audit-log?actor=${encodeURIComponent(`acme-client:${client.id}:${client.name}`)}`,
             },
             client.state === 'revoked'
-              ? { label: 'Delete', isDanger: true, onSelect: () => onOpen({ kind: 'delete', client }) }
-              : { label: 'Revoke', isDanger: true, onSelect: () => onOpen({ kind: 'revoke', client }) },
+              ? {
+                  label: 'Delete',
+                  isDanger: true,
+                  needs: 'admin',
+                  onSelect: () => onOpen({ kind: 'delete', client }),
+                }
+              : {
+                  label: 'Revoke',
+                  isDanger: true,
+                  needs: 'admin',
+                  onSelect: () => onOpen({ kind: 'revoke', client }),
+                },
           ]}
         >
           <span aria-hidden="true">⋯</span>

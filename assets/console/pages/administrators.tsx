@@ -1,30 +1,36 @@
 /** Administrators: the people who can sign in to this console. */
 import { useState } from 'preact/hooks';
+import { type Role, roles } from '../../../src/base/role.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
+import { Select } from '../components/select.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Badge } from '../components/status.tsx';
 import { Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import type { Administrator } from '../data/administration-shapes.ts';
-import { post, remove } from '../data/api.ts';
+import { patch, post, remove } from '../data/api.ts';
 import { useList } from '../data/resource.ts';
 import { useSession } from '../data/session.ts';
 
+type Opened =
+  | { readonly kind: 'add' }
+  | { readonly kind: 'role' | 'remove'; readonly administrator: Administrator };
+
 export function AdministratorsPage() {
   const { data, error, reload } = useList<Administrator>('/administrators');
-  const [opened, setOpened] = useState<'add' | Administrator>();
+  const [opened, setOpened] = useState<Opened>();
   const self = useSession()?.name;
   const close = () => setOpened(undefined);
   return (
     <Page
       title="Administrators"
-      lead="People who can sign in to this console, with full access."
+      lead="People who can sign in to this console. A viewer reads everything but private keys, an operator also manages certificates, an admin may do everything."
       actions={
-        <Button look="primary" onClick={() => setOpened('add')}>
+        <Button look="primary" needs="admin" onClick={() => setOpened({ kind: 'add' })}>
           Add administrator
         </Button>
       }
@@ -46,6 +52,7 @@ export function AdministratorsPage() {
                 </span>
               ),
             },
+            { title: 'Role', cell: ({ role }) => role },
             { title: 'Added', cell: ({ created_at }) => <Time at={created_at} /> },
             {
               title: 'Last signed in',
@@ -54,41 +61,105 @@ export function AdministratorsPage() {
             {
               title: 'Actions',
               cell: (administrator) =>
-                data.length === 1 ? (
-                  <span class="quiet">Last administrator; cannot be removed</span>
+                isLastAdmin(administrator, data) ? (
+                  <span class="quiet">Last one with the role admin</span>
                 ) : (
-                  <Button
-                    look="quiet"
-                    aria-label={`Remove ${administrator.name}`}
-                    onClick={() => setOpened(administrator)}
-                  >
-                    Remove
-                  </Button>
+                  <span class="pair">
+                    <Button
+                      needs="admin"
+                      aria-label={`Change role of ${administrator.name}`}
+                      onClick={() => setOpened({ kind: 'role', administrator })}
+                    >
+                      Change role
+                    </Button>
+                    <Button
+                      look="quiet"
+                      needs="admin"
+                      aria-label={`Remove ${administrator.name}`}
+                      onClick={() => setOpened({ kind: 'remove', administrator })}
+                    >
+                      Remove
+                    </Button>
+                  </span>
                 ),
             },
           ]}
         />
       )}
-      {opened === 'add' && <AddDialog onClose={close} onDone={reload} />}
-      {opened !== undefined && opened !== 'add' && (
+      {opened?.kind === 'add' && <AddDialog onClose={close} onDone={reload} />}
+      {opened?.kind === 'role' && (
+        <RoleDialog administrator={opened.administrator} onClose={close} onDone={reload} />
+      )}
+      {opened?.kind === 'remove' && (
         <ConfirmDialog
-          title={`Remove ${opened.name}?`}
+          title={`Remove ${opened.administrator.name}?`}
           action="Remove"
-          word={opened.name}
+          word={opened.administrator.name}
           onClose={close}
           onSubmit={async () => {
-            await remove(`/administrators/${encodeURIComponent(opened.name)}`);
+            await remove(pathOf(opened.administrator));
             await reload();
           }}
         >
           <p>
-            {opened.name === self
+            {opened.administrator.name === self
               ? 'This is your own account. You will be signed out of all sessions.'
               : 'The administrator will be signed out of all sessions. Recorded actions stay in the audit log.'}
           </p>
         </ConfirmDialog>
       )}
     </Page>
+  );
+}
+
+/** The vault keeps one, who can give others this role. */
+function isLastAdmin({ role }: Administrator, all: readonly Administrator[]): boolean {
+  return role === 'admin' && all.filter((one) => one.role === 'admin').length === 1;
+}
+
+function pathOf({ name }: Administrator): string {
+  return `/administrators/${encodeURIComponent(name)}`;
+}
+
+function RoleField({ value, onValue }: { readonly value: Role; readonly onValue: (role: Role) => void }) {
+  return (
+    <Select
+      label="Role"
+      value={value}
+      choices={roles.map((role) => ({ value: role, label: roleNames[role] }))}
+      onValue={(role) => onValue(role as Role)}
+    />
+  );
+}
+
+const roleNames: Readonly<Record<Role, string>> = {
+  viewer: 'viewer: reads everything but private keys',
+  operator: 'operator: also manages certificates',
+  admin: 'admin: may do everything',
+};
+
+function RoleDialog({
+  administrator,
+  onClose,
+  onDone,
+}: {
+  readonly administrator: Administrator;
+  readonly onClose: () => void;
+  readonly onDone: () => Promise<void>;
+}) {
+  const [role, setRole] = useState(administrator.role);
+  return (
+    <FormDialog
+      title={`Change the role of ${administrator.name}`}
+      action="Change role"
+      onClose={onClose}
+      onSubmit={async () => {
+        await patch(pathOf(administrator), { role });
+        await onDone();
+      }}
+    >
+      {() => <RoleField value={role} onValue={setRole} />}
+    </FormDialog>
   );
 }
 
@@ -101,13 +172,14 @@ function AddDialog({
 }) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
+  const [role, setRole] = useState<Role>('admin');
   return (
     <FormDialog
       title="Add administrator"
       action="Add"
       onClose={onClose}
       onSubmit={async () => {
-        await post('/administrators', { name, password });
+        await post('/administrators', { name, password, role });
         await onDone();
       }}
     >
@@ -123,6 +195,7 @@ function AddDialog({
             error={errorOf('password')}
             onValue={setPassword}
           />
+          <RoleField value={role} onValue={setRole} />
         </>
       )}
     </FormDialog>

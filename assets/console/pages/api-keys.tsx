@@ -7,7 +7,7 @@ import { Menu } from '../components/menu.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
-import { Status } from '../components/status.tsx';
+import { Badge, Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { post, remove } from '../data/api.ts';
@@ -21,7 +21,7 @@ export function ApiKeysPage() {
   const { data, error, reload } = useList<ApiKey>('/api-keys');
   const [opened, setOpened] = useState<Opened>();
   const newKey = (
-    <ButtonLink look="primary" href="/api-keys/new">
+    <ButtonLink look="primary" needs="operator" href="/api-keys/new">
       Create API key
     </ButtonLink>
   );
@@ -88,8 +88,9 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
     },
     {
       title: 'Permissions',
-      cell: ({ scopes, allowed_networks: networks }) => (
+      cell: ({ scopes, role, allowed_networks: networks }) => (
         <span>
+          {role !== null && <Badge tone="accent">{role}</Badge>}{' '}
           <span title={scopes.join(' ')}>{scopes.map((scope) => scopeWords[scope] ?? scope).join(', ')}</span>
           {networks.length > 0 && (
             <div class="beneath wrap" title={networks.join(', ')}>
@@ -121,7 +122,11 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
             ...(apiKey.state === 'active'
               ? [
                   { label: 'Show installer command', href: `/api-keys/${apiKey.id}/install` },
-                  { label: 'Rotate', onSelect: () => onOpen({ kind: 'rotate' as const, apiKey }) },
+                  {
+                    label: 'Rotate',
+                    needs: 'admin' as const,
+                    onSelect: () => onOpen({ kind: 'rotate' as const, apiKey }),
+                  },
                 ]
               : []),
             {
@@ -129,8 +134,18 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
               href: `/audit-log?actor=${encodeURIComponent(`api-key:${apiKey.id}:${apiKey.name}`)}`,
             },
             apiKey.state === 'revoked'
-              ? { label: 'Delete', isDanger: true, onSelect: () => onOpen({ kind: 'delete', apiKey }) }
-              : { label: 'Revoke', isDanger: true, onSelect: () => onOpen({ kind: 'revoke', apiKey }) },
+              ? {
+                  label: 'Delete',
+                  isDanger: true,
+                  needs: 'admin',
+                  onSelect: () => onOpen({ kind: 'delete', apiKey }),
+                }
+              : {
+                  label: 'Revoke',
+                  isDanger: true,
+                  needs: 'operator',
+                  onSelect: () => onOpen({ kind: 'revoke', apiKey }),
+                },
           ]}
         >
           <span aria-hidden="true">⋯</span>

@@ -26,8 +26,10 @@ export function CertificatesPage() {
   const actions = (
     <>
       <ButtonLink href="/deleted-certificates">Deleted</ButtonLink>
-      <ButtonLink href="/import">Import</ButtonLink>
-      <ButtonLink look="primary" href="/new-certificate">
+      <ButtonLink needs="operator" href="/import">
+        Import
+      </ButtonLink>
+      <ButtonLink look="primary" needs="operator" href="/new-certificate">
         Create certificate
       </ButtonLink>
     </>
@@ -53,10 +55,12 @@ function NoCertificates() {
       title="No certificates yet"
       actions={
         <>
-          <ButtonLink look="primary" href="/new-certificate">
+          <ButtonLink look="primary" needs="operator" href="/new-certificate">
             Create certificate
           </ButtonLink>
-          <ButtonLink href="/import">Import certificate</ButtonLink>
+          <ButtonLink needs="operator" href="/import">
+            Import certificate
+          </ButtonLink>
         </>
       }
     >

@@ -120,11 +120,16 @@ function columns(
       title: 'Actions',
       cell: (certificate) => (
         <>
-          <Button aria-label={`Restore ${certificate.name}`} onClick={() => open('restore', certificate)}>
+          <Button
+            needs="operator"
+            aria-label={`Restore ${certificate.name}`}
+            onClick={() => open('restore', certificate)}
+          >
             Restore
           </Button>{' '}
           <Button
             look="danger"
+            needs="admin"
             aria-label={`Purge ${certificate.name}`}
             onClick={() => open('purge', certificate)}
           >

@@ -21,7 +21,7 @@ export function DnsProvidersPage() {
   const [opened, setOpened] = useState<Opened>();
   const close = () => setOpened(undefined);
   const add = (
-    <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
+    <Button look="primary" needs="admin" onClick={() => setOpened({ kind: 'add' })}>
       Add DNS provider
     </Button>
   );
@@ -53,6 +53,7 @@ export function DnsProvidersPage() {
               cell: (provider) => (
                 <span class="pair">
                   <Button
+                    needs="admin"
                     aria-label={`Test ${provider.name}`}
                     onClick={() => setOpened({ kind: 'test', provider })}
                   >
@@ -60,6 +61,7 @@ export function DnsProvidersPage() {
                   </Button>
                   <Button
                     look="quiet"
+                    needs="admin"
                     aria-label={`Remove ${provider.name}`}
                     onClick={() => setOpened({ kind: 'remove', provider })}
                   >

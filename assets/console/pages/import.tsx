@@ -126,7 +126,7 @@ function StoreForm({
         </Notice>
       )}
       <div class="form-buttons">
-        <Button look="primary" type="submit" isBusy={storing.isBusy}>
+        <Button look="primary" type="submit" needs="operator" isBusy={storing.isBusy}>
           Import
         </Button>
         <ButtonLink look="quiet" href="/certificates">

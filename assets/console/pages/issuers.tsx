@@ -32,8 +32,10 @@ export function IssuersPage() {
       lead="Private CAs of the vault, and ACME CAs such as Let’s Encrypt."
       actions={
         <>
-          <Button onClick={() => setOpened({ kind: 'add-private' })}>Add private CA</Button>
-          <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
+          <Button needs="admin" onClick={() => setOpened({ kind: 'add-private' })}>
+            Add private CA
+          </Button>
+          <Button look="primary" needs="admin" onClick={() => setOpened({ kind: 'add' })}>
             Add ACME CA
           </Button>
         </>
@@ -92,6 +94,9 @@ export function IssuersPage() {
 
 /** The private CA that every vault has. */
 const builtIn = 'local-ca';
+
+/** The role for changes: they decide where certificates come from. */
+const needs = 'admin' as const;
 
 /** What a private CA issues for. */
 function describe(name: string, ca: PrivateCaSettings | null): string {
@@ -159,12 +164,19 @@ function columns(open: (opened: Opened) => void): Column<Issuer>[] {
           label={`Actions for ${issuer.name}`}
           items={[
             ...(issuer.type === 'acme'
-              ? [{ label: 'Test', onSelect: () => open({ kind: 'test', issuer }) }]
+              ? [{ label: 'Test', needs, onSelect: () => open({ kind: 'test', issuer }) }]
               : []),
-            { label: 'Edit', onSelect: () => open({ kind: 'change', issuer }) },
+            { label: 'Edit', needs, onSelect: () => open({ kind: 'change', issuer }) },
             ...(issuer.name === builtIn
               ? []
-              : [{ label: 'Remove', isDanger: true, onSelect: () => open({ kind: 'remove', issuer }) }]),
+              : [
+                  {
+                    label: 'Remove',
+                    isDanger: true,
+                    needs,
+                    onSelect: () => open({ kind: 'remove', issuer }),
+                  },
+                ]),
           ]}
         >
           <span aria-hidden="true">⋯</span>

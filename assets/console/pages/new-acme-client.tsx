@@ -125,7 +125,7 @@ function ClientForm({ onCreated }: { readonly onCreated: (created: CreatedAcmeCl
       />
       {creating.error && <Problem error={creating.error} />}
       <div class="form-buttons">
-        <Button look="primary" type="submit" isBusy={creating.isBusy}>
+        <Button look="primary" type="submit" needs="admin" isBusy={creating.isBusy}>
           Create ACME client
         </Button>
         <ButtonLink look="quiet" href="/acme-clients">

@@ -1,11 +1,13 @@
 /** Creates an API key, shows it once, and offers the installer command that uses it. */
 import { useState } from 'preact/hooks';
+import { roles } from '../../../src/base/role.ts';
 import { domainsIn } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page, Section } from '../components/page.tsx';
+import { Select } from '../components/select.tsx';
 import type { CreatedApiKey } from '../data/administration-shapes.ts';
 import { post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
@@ -75,12 +77,14 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
   const [chosen, setChosen] = useState<readonly string[]>(['certificates:read', 'private_keys:read']);
   const { query } = usePlace();
   const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
+  const [role, setRole] = useState('');
   const [networks, setNetworks] = useState('');
   const [expires, setExpires] = useState('');
   const creating = useAction(async () => {
     const expiry = expires === '' ? {} : { expires_at: new Date(expires).toISOString() };
     const allowed_networks = domainsIn(networks);
-    const wanted = { name, scopes: chosen, certificates, allowed_networks, ...expiry };
+    const administers = role === '' ? {} : { role };
+    const wanted = { name, scopes: chosen, certificates, allowed_networks, ...administers, ...expiry };
     onCreated(await post<CreatedApiKey>('/api-keys', wanted));
   });
   const errorOf = (field: string) => creating.error?.field(field);
@@ -123,6 +127,17 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         )}
       </fieldset>
       <Allowlist chosen={certificates} onChosen={setCertificates} error={errorOf('certificates')} />
+      <Select
+        label="Administration"
+        hint="For programs such as Ansible or Terraform. A client needs no role."
+        value={role}
+        choices={[
+          { value: '', label: 'none: the key only reads, renews or signs' },
+          ...roles.map((one) => ({ value: one, label: `${one}: as an administrator with this role` })),
+        ]}
+        error={errorOf('role')}
+        onValue={setRole}
+      />
       <TextField
         label="Networks (optional)"
         hint="Accept the key only from these addresses or networks, such as 192.0.2.0/24 or 2001:db8::/32."
@@ -140,7 +155,7 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
       />
       {creating.error && <Problem error={creating.error} />}
       <div class="form-buttons">
-        <Button look="primary" type="submit" isBusy={creating.isBusy}>
+        <Button look="primary" type="submit" needs="operator" isBusy={creating.isBusy}>
           Create API key
         </Button>
         <ButtonLink look="quiet" href="/api-keys">

@@ -40,7 +40,11 @@ export function NewCertificatePage() {
     <Page
       title="Create certificate"
       lead="The vault generates the key, or takes a CSR from the client, gets the certificate issued, and renews it."
-      actions={<ButtonLink href="/import">Import certificate</ButtonLink>}
+      actions={
+        <ButtonLink needs="operator" href="/import">
+          Import certificate
+        </ButtonLink>
+      }
     >
       {error && <Problem error={error} retry={() => Promise.all([issuers.reload(), providers.reload()])} />}
       {!issuers.data && !error && <Skeleton lines={8} />}
@@ -106,7 +110,7 @@ function CertificateForm({
       <ChallengeNotes draft={draft} isAcme={isAcme} providers={providers} />
       {creating.error && <Problem error={creating.error} />}
       <div class="form-buttons">
-        <Button look="primary" type="submit" isBusy={creating.isBusy}>
+        <Button look="primary" type="submit" needs="operator" isBusy={creating.isBusy}>
           Create certificate
         </Button>
         <ButtonLink look="quiet" href="/certificates">

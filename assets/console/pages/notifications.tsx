@@ -32,7 +32,7 @@ export function NotificationsPage() {
     setRound((now) => now + 1);
   };
   const add = (
-    <Button look="primary" onClick={() => setOpened({ kind: 'add' })}>
+    <Button look="primary" needs="admin" onClick={() => setOpened({ kind: 'add' })}>
       Add channel
     </Button>
   );
@@ -66,6 +66,7 @@ export function NotificationsPage() {
                 cell: (channel) => (
                   <span class="pair">
                     <Button
+                      needs="admin"
                       aria-label={`Test ${channel.name}`}
                       onClick={() => setOpened({ kind: 'test', channel })}
                     >
@@ -73,6 +74,7 @@ export function NotificationsPage() {
                     </Button>
                     <Button
                       look="quiet"
+                      needs="admin"
                       aria-label={`Edit ${channel.name}`}
                       onClick={() => setOpened({ kind: 'change', channel })}
                     >
@@ -80,6 +82,7 @@ export function NotificationsPage() {
                     </Button>
                     <Button
                       look="quiet"
+                      needs="admin"
                       aria-label={`Remove ${channel.name}`}
                       onClick={() => setOpened({ kind: 'remove', channel })}
                     >

@@ -24,7 +24,11 @@ export function CertificateAccess({ name }: { readonly name: string }) {
       <Empty
         title="No API keys yet"
         actions={
-          <ButtonLink look="primary" href={`/api-keys/new?certificate=${encodeURIComponent(name)}`}>
+          <ButtonLink
+            look="primary"
+            needs="operator"
+            href={`/api-keys/new?certificate=${encodeURIComponent(name)}`}
+          >
             Create API key
           </ButtonLink>
         }

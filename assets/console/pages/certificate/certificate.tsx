@@ -59,15 +59,18 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
   const isDisabled = data.status === 'disabled';
   const isOwned = data.owner !== null;
   const canRevoke = ['acme', 'local-ca'].includes(data.current_version?.source ?? '');
+  const needs = 'operator' as const;
   const items: MenuItem[] = [
-    ...(data.issuer === null || isOwned ? [] : [{ label: 'Edit…', onSelect: () => setDialog('change') }]),
+    ...(data.issuer === null || isOwned
+      ? []
+      : [{ label: 'Edit…', needs, onSelect: () => setDialog('change') }]),
     ...(isOwned
       ? []
       : isDisabled
-        ? [{ label: 'Enable', onSelect: () => void toggle.run(false) }]
-        : [{ label: 'Disable', onSelect: () => void toggle.run(true) }]),
-    ...(canRevoke ? [{ label: 'Revoke…', onSelect: () => setDialog('revoke'), isDanger: true }] : []),
-    { label: 'Delete…', onSelect: () => setDialog('delete'), isDanger: true },
+        ? [{ label: 'Enable', needs, onSelect: () => void toggle.run(false) }]
+        : [{ label: 'Disable', needs, onSelect: () => void toggle.run(true) }]),
+    ...(canRevoke ? [{ label: 'Revoke…', needs, onSelect: () => setDialog('revoke'), isDanger: true }] : []),
+    { label: 'Delete…', needs, onSelect: () => setDialog('delete'), isDanger: true },
   ];
   const close = () => setDialog(undefined);
   return (
@@ -85,6 +88,7 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
           {data.issuer !== null && !isOwned && (
             <Button
               look="primary"
+              needs={needs}
               isBusy={renew.isBusy}
               disabled={isOpen || isDisabled}
               onClick={() => void renew.run()}

@@ -1,6 +1,6 @@
 /** Download links for the files of one version. A keystore needs a password first. */
 import { useState } from 'preact/hooks';
-import { Button } from '../../components/button.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
 import type { KeyHolder } from '../../data/shapes.ts';
 import { KeystoreDialog } from '../../forms/keystore-dialog.tsx';
 
@@ -38,21 +38,23 @@ export function Downloads({
         </p>
       )}
       <ul class="downloads">
-        {shown.map(({ file, use }) => (
+        {shown.map(({ file, use, needsKey }) => (
           <li key={file}>
-            <a
-              class="button button-plain"
+            <ButtonLink
               href={`/api/v1/certificates/${encodeURIComponent(name)}/${file}${query}`}
+              {...((needsKey === true || file === 'archive.tar') && { needs: 'admin' })}
               download
             >
               {file}
-            </a>
+            </ButtonLink>
             <span class="quiet small">{use}</span>
           </li>
         ))}
         {hasKey && (
           <li>
-            <Button onClick={() => setAsking(true)}>keystore.p12</Button>
+            <Button needs="admin" onClick={() => setAsking(true)}>
+              keystore.p12
+            </Button>
             <span class="quiet small">
               PKCS#12 with a password, for Java and Windows; choose legacy encryption only for programs that
               cannot read AES
