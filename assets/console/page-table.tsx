@@ -1,5 +1,6 @@
 /** The table of all pages. The navigation lists those with a label, in this order. */
 import type { ComponentType } from 'preact';
+import type { Person } from './data/session.ts';
 import { AboutPage } from './pages/about.tsx';
 import { PasswordPage } from './pages/account/password.tsx';
 import { SessionsPage } from './pages/account/sessions.tsx';
@@ -8,6 +9,7 @@ import { AcmeClientSetupPage } from './pages/acme-client-setup.tsx';
 import { AcmeClientsPage } from './pages/acme-clients.tsx';
 import { AdministratorsPage } from './pages/administrators.tsx';
 import { ApiKeysPage } from './pages/api-keys.tsx';
+import { ApprovalsPage } from './pages/approvals.tsx';
 import { AuditLogPage } from './pages/audit-log.tsx';
 import { CertificatePage } from './pages/certificate/certificate.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
@@ -30,6 +32,8 @@ export type PageEntry = {
   /** The label and group in the navigation. */
   readonly label?: string;
   readonly group?: 'vault' | 'sources' | 'people';
+  /** Whether the navigation shows it to this person; by default to all. */
+  readonly isShown?: (person: Person) => boolean;
 };
 
 export const pages: readonly PageEntry[] = [
@@ -52,6 +56,13 @@ export const pages: readonly PageEntry[] = [
   { path: '/dns-providers', page: DnsProvidersPage, label: 'DNS providers', group: 'sources' },
   { path: '/notifications', page: NotificationsPage, label: 'Notifications', group: 'people' },
   { path: '/administrators', page: AdministratorsPage, label: 'Administrators', group: 'people' },
+  {
+    path: '/approvals',
+    page: ApprovalsPage,
+    label: 'Approvals',
+    group: 'people',
+    isShown: (person) => person.second_approval,
+  },
   { path: '/about', page: AboutPage, label: 'About', group: 'people' },
   { path: '/account/sessions', page: SessionsPage },
   { path: '/account/password', page: PasswordPage },

@@ -55,6 +55,7 @@ export function Shell({
             <ul key={group}>
               {pages
                 .filter((page) => page.label !== undefined && page.group === group)
+                .filter(({ isShown }) => isShown?.(person) !== false)
                 .map((page) => (
                   <li key={page.path}>
                     <a href={page.path} aria-current={isWithin(path, page.path) ? 'page' : undefined}>

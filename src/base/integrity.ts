@@ -13,6 +13,7 @@ export type TagPurpose =
   | 'acme client'
   | 'administrator'
   | 'session'
+  | 'pending change'
   | 'setup link'
   | 'outbound targets'
   | 'entity tag'

@@ -11,6 +11,7 @@ const table = {
     detail: 'A valid API key is required. Send it as "Authorization: Bearer <API_KEY>".',
   },
   forbidden: { status: 403, detail: 'The credentials do not permit this request.' },
+  approval_required: { status: 403, detail: 'This change needs the approval of a second administrator.' },
   not_found: { status: 404, detail: 'Nothing found at this path.' },
   certificate_not_found: { status: 404, detail: 'Certificate not found.' },
   version_not_found: { status: 404, detail: 'Certificate version not found.' },
@@ -22,6 +23,7 @@ const table = {
   api_key_not_found: { status: 404, detail: 'API key not found.' },
   acme_client_not_found: { status: 404, detail: 'ACME client not found.' },
   administrator_not_found: { status: 404, detail: 'Administrator not found.' },
+  pending_change_not_found: { status: 404, detail: 'Pending change not found.' },
   session_not_found: { status: 404, detail: 'Session not found or expired.' },
   method_not_allowed: { status: 405, detail: 'Method not allowed; see the Allow header.' },
   certificate_exists: { status: 409, detail: 'A certificate with this name already exists.' },
@@ -53,6 +55,10 @@ const table = {
   last_administrator: {
     status: 409,
     detail: 'The last administrator cannot be deleted: signing in would be impossible.',
+  },
+  pending_change_closed: {
+    status: 409,
+    detail: 'The pending change was decided or applied before, or has expired.',
   },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   payload_too_large: { status: 413, detail: 'The request is too large.' },

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { type Person, type Visit, visit } from '../harness/console/visit.ts';
 import { otherPassword } from '../harness/http/sign-in-fixtures.ts';
 import { needs } from '../harness/processes/missing-program.ts';
+import { serve, vault } from '../harness/processes/vault-process.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 
 const browser = needs('chromium');
 
@@ -11,12 +13,16 @@ async function bobWith(role: string, { visitor, command }: Visit, alice: Person)
   await alice.ask('POST', '/administrators', { name: 'bob', password: otherPassword, role });
   assert.match(await command('admin', 'list'), new RegExp(`bob +${role} `));
   const bob = await visitor();
-  await bob.open('/sign-in');
-  await bob.page.getByLabel('Name').fill('bob');
-  await bob.page.getByLabel('Password').fill(otherPassword);
-  await bob.page.getByRole('button', { name: 'Sign in' }).click();
-  await bob.page.getByRole('heading', { name: 'Certificates', exact: true }).waitFor();
+  await signInAs(bob, 'bob');
   return bob;
+}
+
+async function signInAs({ open, page }: Person, name: string): Promise<void> {
+  await open('/sign-in');
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(otherPassword);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Certificates', exact: true }).waitFor();
 }
 
 /** The reason that a refused button gives. */
@@ -73,5 +79,50 @@ test(
     for (const file of ['private.key', 'combined.pem', 'keystore.p12', 'archive.tar']) {
       assert.equal(await reason(bob, file), needsAdmin, file);
     }
+  },
+);
+
+test(
+  'an administrator deletes a certificate after another has approved it, and sees no private key, where the settings say so',
+  browser,
+  async (t) => {
+    const dataDir = tempDir(t);
+    const args = ['--second-approval', '--hide-private-keys'];
+    const opened = await visit(t, { dataDir, start: () => serve(t, dataDir, { args }) });
+    const alice = await opened.alice();
+    await alice.createCertificates('www.example.test');
+    const password = `${otherPassword}\n`;
+    const made = await vault(
+      ['admin', 'create', '--name', 'bob', '--password-stdin', '--data-dir', dataDir],
+      { input: password },
+    );
+    assert.equal(made.code, 0, made.stderr);
+    await alice.open('/certificates/www.example.test');
+    const hidden = 'The settings of this vault hide private keys from the console.';
+    assert.equal(await reason(alice, 'private.key'), hidden);
+    const remove = async () => {
+      await alice.open('/certificates/www.example.test');
+      await alice.page.getByRole('button', { name: 'More actions for this certificate' }).click();
+      await alice.page.getByRole('button', { name: /^Delete…/ }).click();
+      const dialog = alice.page.getByRole('dialog');
+      const word = dialog.getByLabel(/^Type /);
+      if ((await word.count()) > 0) await word.fill('www.example.test');
+      await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    };
+    opened.expectComplaint(/403/);
+    await remove();
+    await alice.page.getByText('A second administrator has to approve this').waitFor();
+    await alice.page.getByRole('dialog').getByRole('link', { name: 'View approvals' }).click();
+    const own = 'You requested it yourself; another administrator has to approve it.';
+    assert.equal(await reason(alice, 'Approve: Delete the certificate www.example.test'), own);
+    const bob = await opened.visitor();
+    await signInAs(bob, 'bob');
+    await bob.page.getByRole('link', { name: 'Approvals' }).click();
+    await bob.page.getByRole('button', { name: 'Approve: Delete the certificate www.example.test' }).click();
+    await bob.page.getByRole('dialog').getByRole('button', { name: 'Approve', exact: true }).click();
+    await bob.page.getByText('by admin:bob').waitFor();
+    await remove();
+    await alice.page.getByRole('heading', { name: 'Certificates', exact: true }).waitFor();
+    assert.deepEqual(await alice.ask('GET', '/certificates'), []);
   },
 );

@@ -51,6 +51,7 @@ export function settingsFor(dataDir: string): Settings {
     noCreate: false,
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
+    secondApproval: false,
     logLevel: 'info',
   };
 }

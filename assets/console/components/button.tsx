@@ -1,7 +1,6 @@
 /** Buttons, and links that look like buttons. */
 import type { ComponentChildren, JSX } from 'preact';
-import type { Role } from '../../../src/base/role.ts';
-import { useRefusal } from '../data/session.ts';
+import { type Need, useRefusal } from '../data/session.ts';
 
 export type Look = 'primary' | 'plain' | 'quiet' | 'danger';
 
@@ -10,8 +9,10 @@ type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'type' | 'class'> & {
   readonly type?: 'button' | 'submit';
   /** The action is running: the button shows a spinner and ignores clicks. */
   readonly isBusy?: boolean;
-  /** The role that the action needs: the button says so to those who do not have it, and ignores their clicks. */
-  readonly needs?: Role;
+  /** What the action needs: the button says so to those who do not have it, and ignores their clicks. */
+  readonly needs?: Need;
+  /** Another reason that makes the button ignore clicks. */
+  readonly refusal?: string;
 };
 
 export function Button({
@@ -19,10 +20,11 @@ export function Button({
   type = 'button',
   isBusy = false,
   needs,
+  refusal: other,
   children,
   ...rest
 }: ButtonProps) {
-  const refusal = useRefusal(needs);
+  const refusal = useRefusal(needs) ?? other;
   const busy = isBusy ? { 'aria-disabled': true, 'aria-busy': true } : {};
   const refused =
     refusal === undefined ? {} : { 'aria-disabled': true, 'aria-description': refusal, title: refusal };
@@ -53,7 +55,7 @@ export function ButtonLink({
   readonly href: string;
   readonly download?: boolean;
   /** As of a button. */
-  readonly needs?: Role;
+  readonly needs?: Need;
   readonly children: ComponentChildren;
 }) {
   const refusal = useRefusal(needs);

@@ -1,7 +1,7 @@
 /** Message boxes: information, success, warnings and errors. */
 import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../data/api.ts';
-import { Button } from './button.tsx';
+import { Button, ButtonLink } from './button.tsx';
 
 export type Tone = 'info' | 'good' | 'warning' | 'bad';
 
@@ -36,6 +36,13 @@ export function Problem({
   readonly actions?: ComponentChildren;
 }) {
   const listed = Object.entries(error.fields);
+  if (error.code === 'approval_required') {
+    return (
+      <Notice tone="warning" actions={<ButtonLink href="/approvals">View approvals</ButtonLink>}>
+        <p>{error.message}</p>
+      </Notice>
+    );
+  }
   return (
     <Notice
       tone="bad"

@@ -136,6 +136,18 @@ export type Administrator = {
   readonly last_signed_in_at: string | null;
 };
 
+/** A change that waits for the approval of a second administrator, or did. */
+export type PendingChange = {
+  readonly id: number;
+  readonly summary: string;
+  readonly state: 'pending' | 'approved' | 'rejected' | 'applied' | 'expired';
+  readonly role: Role;
+  readonly requested_by: string;
+  readonly requested_at: string;
+  readonly expires_at: string;
+  readonly decided_by: string | null;
+};
+
 export type CertificateFacts = {
   readonly subject: string;
   readonly issuer: string;

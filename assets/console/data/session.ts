@@ -1,10 +1,14 @@
 /** The session of the signed-in person, shared between all tabs. */
 import { useEffect, useState } from 'preact/hooks';
 import { includesRole, type Role } from '../../../src/base/role.ts';
+import type { Scope } from '../../../src/base/scope.ts';
 
 export type Person = {
   readonly name: string;
   readonly role: Role;
+  readonly scopes: readonly Scope[];
+  /** Whether destructive changes need the approval of a second administrator. */
+  readonly second_approval: boolean;
   readonly created_at: string;
   readonly expires_at: string;
 };
@@ -52,11 +56,17 @@ export function useSession(): Session {
   return session;
 }
 
-/** Why the signed-in person may not do what needs this role; undefined if they may. */
-export function useRefusal(needs: Role | undefined): string | undefined {
-  const role = useSession()?.role;
-  if (needs === undefined || role === undefined || includesRole(role, needs)) return undefined;
-  return `Requires the role ${needs}; yours is ${role}.`;
+/** What an action needs: a role, or the right to read private keys. */
+export type Need = Role | 'private_keys:read';
+
+/** Why the signed-in person may not do what needs this; undefined if they may. */
+export function useRefusal(needs: Need | undefined): string | undefined {
+  const person = useSession();
+  if (needs === undefined || !person) return undefined;
+  const role = needs === 'private_keys:read' ? 'admin' : needs;
+  if (!includesRole(person.role, role)) return `Requires the role ${role}; yours is ${person.role}.`;
+  if (needs !== 'private_keys:read' || person.scopes.includes(needs)) return undefined;
+  return 'The settings of this vault hide private keys from the console.';
 }
 
 /** Whether a session may exist. */

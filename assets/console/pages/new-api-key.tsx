@@ -11,6 +11,7 @@ import { Select } from '../components/select.tsx';
 import type { CreatedApiKey } from '../data/administration-shapes.ts';
 import { post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
+import { useRefusal } from '../data/session.ts';
 import { Allowlist } from '../forms/allowlist.tsx';
 import { InstallerBuilder } from '../installer/installer-builder.tsx';
 import { usePlace } from '../router.ts';
@@ -74,7 +75,10 @@ function CreatedKey({ created }: { readonly created: CreatedApiKey }) {
 
 function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) => void }) {
   const [name, setName] = useState('');
-  const [chosen, setChosen] = useState<readonly string[]>(['certificates:read', 'private_keys:read']);
+  const hidden = useRefusal('private_keys:read');
+  const [chosen, setChosen] = useState<readonly string[]>(
+    hidden === undefined ? ['certificates:read', 'private_keys:read'] : ['certificates:read'],
+  );
   const { query } = usePlace();
   const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
   const [role, setRole] = useState('');
@@ -110,7 +114,9 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
           <Checkbox
             key={scope.name}
             label={scope.label}
-            hint={scope.hint}
+            {...(scope.name === 'private_keys:read' && hidden !== undefined
+              ? { hint: hidden, isDisabled: true }
+              : { hint: scope.hint })}
             isChecked={chosen.includes(scope.name)}
             onChecked={(isChecked) =>
               setChosen((now) => [

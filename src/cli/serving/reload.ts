@@ -6,6 +6,7 @@ import { minute } from '../../base/duration.ts';
 import { logLevels } from '../../base/log.ts';
 import type { Hangups } from '../runtime/hangup-signal.ts';
 import type { ServerLog } from '../runtime/log-output.ts';
+import type { administrationOptions } from '../settings/administration-settings.ts';
 import { refuseUnusableBackups } from '../settings/backup-settings.ts';
 import type { SettingName, Settings } from '../settings/settings.ts';
 import { refuseUnusableSyslog } from './serve-audit.ts';
@@ -29,11 +30,13 @@ const reloadable = {
   trusted_proxies: ({ clients }) => clients.trustedProxies.map(({ text }) => text).join(','),
   session_idle: ({ sessionLimits }) => `${sessionLimits.idle / minute}m`,
   session_lifetime: ({ sessionLimits }) => `${sessionLimits.lifetime / minute}m`,
+  hide_private_keys: ({ sessionLimits }) => sessionLimits.hidesPrivateKeys,
+  second_approval: ({ secondApproval }) => secondApproval,
 } satisfies Values;
 
 type Fixed = Exclude<
   SettingName,
-  'config' | 'no-create' | 'workers' | 'log-level' | 'trusted-proxies' | `session-${string}`
+  'config' | 'no-create' | 'workers' | 'log-level' | 'trusted-proxies' | keyof typeof administrationOptions
 >;
 
 /** The settings that only a start reads. `no_create` only matters at a start; `workers` is ignored. */
@@ -116,9 +119,9 @@ export async function reload(
   const becomesQuieter = logLevels.indexOf(next.logLevel) > logLevels.indexOf(running.logLevel);
   if (becomesQuieter) tell();
   log.setLevel(next.logLevel);
-  const { logLevel, sessionLimits } = next;
+  const { logLevel, sessionLimits, secondApproval } = next;
   const clients = { ...running.clients, trustedProxies: next.clients.trustedProxies };
-  adopt({ ...running, logLevel, sessionLimits, clients });
+  adopt({ ...running, logLevel, sessionLimits, secondApproval, clients });
   if (!becomesQuieter) tell();
 }
 

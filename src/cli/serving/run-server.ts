@@ -108,7 +108,7 @@ export async function runServer(
 
 /** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
 async function startServing(vault: Vault, settings: Settings, version: string): Promise<LiveServer> {
-  const { publicUrl, sessionLimits, clients } = settings;
+  const { publicUrl, sessionLimits, secondApproval, clients } = settings;
   const metrics = await openMetrics(vault, settings);
   const tls = await openTls(vault, settings);
   const routes = routesWith({
@@ -123,6 +123,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
     apiKeyRate: clients.apiKeyRate,
     connectionLimits: { most: clients.maxConnections },
     sessionLimits,
+    secondApproval,
     tls: () => tls?.facts ?? null,
     metrics,
   });
@@ -135,8 +136,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
   await recordCrlBaseUrl(vault, crlBaseUrl(publicUrl, settings.acmeHttpListen !== undefined));
   return {
     ...running,
-    adopt: (next) =>
-      context.adopt({ trustedProxies: next.clients.trustedProxies, sessionLimits: next.sessionLimits }),
+    adopt: (next) => context.adopt({ ...next, trustedProxies: next.clients.trustedProxies }),
   };
 }
 

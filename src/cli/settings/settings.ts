@@ -6,12 +6,16 @@
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type LogLevel, logLevels } from '../../base/log.ts';
-import { defaultSessionLimits, type SessionLimits } from '../../domain/access/sessions.ts';
 import type { BackupPlan } from '../../domain/backup/backup-schedule.ts';
 import type { AllowedOutbound } from '../../net/outbound-addresses.ts';
 import type { Arguments } from '../terminal/arguments.ts';
 import type { Environment } from '../terminal/terminal.ts';
 import { type AcmeServerSettings, acmeServerOptions, acmeServerSettings } from './acme-server-settings.ts';
+import {
+  type AdministrationSettings,
+  administrationOptions,
+  administrationSettings,
+} from './administration-settings.ts';
 import { type AuditSettings, auditOptions, auditSettings } from './audit-settings.ts';
 import { backupOptions, backupPlan } from './backup-settings.ts';
 import { type ClientSettings, clientOptions, clientSettings } from './client-settings.ts';
@@ -28,7 +32,6 @@ import {
   logLevel,
   publicUrl,
   resolverAddress,
-  sessionDuration,
   truth,
 } from './setting-values.ts';
 import { ignoredVariables, settingInEnvironment } from './setting-variables.ts';
@@ -96,16 +99,7 @@ export const serveOptions = {
   ...tlsOptions,
   ...metricsOptions,
   'insecure-http': { type: 'boolean', description: 'allow plain HTTP on addresses other than loopback' },
-  'session-idle': {
-    type: 'string',
-    valueHint: 'DURATION',
-    description: 'end console sessions after this much inactivity (default: 30m)',
-  },
-  'session-lifetime': {
-    type: 'string',
-    valueHint: 'DURATION',
-    description: 'end console sessions after this long (default: 12h)',
-  },
+  ...administrationOptions,
   'log-level': {
     type: 'string',
     valueHint: 'LEVEL',
@@ -119,7 +113,8 @@ export type SettingName = keyof typeof commonOptions | keyof typeof serveOptions
 
 export type Settings = MasterKeySettings &
   DatabaseSettings &
-  MetricsSettings & {
+  MetricsSettings &
+  AdministrationSettings & {
     readonly dataDir: string;
     /** The directory of systemd credentials. */
     readonly credentialsDir?: string | undefined;
@@ -149,7 +144,6 @@ export type Settings = MasterKeySettings &
     /** Undefined for plain HTTP. */
     readonly tls: TlsSettings | undefined;
     readonly insecureHttp: boolean;
-    readonly sessionLimits: SessionLimits;
     readonly logLevel: LogLevel;
     /** Environment variables with a value for HashiCorp's vault; the log of the server names them. */
     readonly ignoredVariables: readonly string[];
@@ -199,10 +193,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     tls: tlsSettings(setting),
     ...metricsSettings(setting),
     insecureHttp: truth(setting('insecure-http')),
-    sessionLimits: {
-      idle: sessionDuration(setting('session-idle'), defaultSessionLimits.idle),
-      lifetime: sessionDuration(setting('session-lifetime'), defaultSessionLimits.lifetime),
-    },
+    ...administrationSettings(setting),
     logLevel: logLevel(setting('log-level')),
     ignoredVariables: flag('log-level') === undefined ? ignoredVariables(environment) : [],
   };

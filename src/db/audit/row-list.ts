@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { Reader } from '../database.ts';
 import { clientAccountText } from './account-tags.ts';
+import { pendingChangeText } from './pending-change-tags.ts';
 import { type Recorded, recordedLink, recordState } from './row-records.ts';
 import {
   type Allowed,
@@ -76,6 +77,12 @@ export async function listTaggedRows(reader: Reader, integrity: Integrity): Prom
     .select([recordedLink('session', 'sessions.id'), seen])
     .orderBy('id')
     .execute();
+  const changes = await reader
+    .selectFrom('pending_changes')
+    .selectAll()
+    .select([recordedLink('pending-change', 'pending_changes.id'), seen])
+    .orderBy('id')
+    .execute();
   return [
     ...keys.map((row): ListedRow => {
       const allowed = (allowlists.get(row.id) ?? []).map(({ id, name }): Allowed => [id, name]);
@@ -104,6 +111,11 @@ export async function listTaggedRows(reader: Reader, integrity: Integrity): Prom
         resource: `acme-client-account:${row.id}`,
         label: `account ${row.id} of an ACME client`,
       };
+      return { ...names, ...stateOf(row, fits), isLive: true };
+    }),
+    ...changes.map((row): ListedRow => {
+      const fits = integrity.fits('pending change', pendingChangeText(row), row.tag);
+      const names = { resource: `pending-change:${row.id}`, label: `pending change ${row.id}` };
       return { ...names, ...stateOf(row, fits), isLive: true };
     }),
   ];

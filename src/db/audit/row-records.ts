@@ -14,7 +14,13 @@ import { rowTagIn, tagState } from './audit-chain.ts';
 export const goneRow = Buffer.alloc(32);
 
 /** How the audit log names the rows, before their id or name. */
-export type RowKind = 'api-key' | 'acme-client' | 'acme-client-account' | 'administrator' | 'session';
+export type RowKind =
+  | 'api-key'
+  | 'acme-client'
+  | 'acme-client-account'
+  | 'administrator'
+  | 'session'
+  | 'pending-change';
 
 /** The link of the newest event that records a row; null if there is none. */
 export type Recorded = { readonly recorded: Buffer | null };

@@ -44,6 +44,29 @@ export type AdministratorsTable = {
   tag: Generated<Buffer | null>;
 };
 
+export type PendingChangesTable = {
+  id: Generated<number>;
+  /** The id of the operation. */
+  operation: string;
+  /** What it changes, for people. */
+  summary: string;
+  /** SHA-256 of the request: who makes another one needs another approval. */
+  digest: Buffer;
+  /** The role that the operation needs, and so its approval. */
+  role: Role;
+  /** The name of the actor, as the audit log has it. */
+  requested_by: string;
+  requested_at: number;
+  /** From then on it can be neither approved nor applied. */
+  expires_at: number;
+  decision: 'approved' | 'rejected' | null;
+  decided_by: string | null;
+  decided_at: number | null;
+  /** When the approval was used; null while it was not. */
+  applied_at: number | null;
+  tag: Generated<Buffer | null>;
+};
+
 export type SessionsTable = {
   id: Generated<number>;
   administrator_id: number;

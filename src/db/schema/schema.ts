@@ -9,6 +9,7 @@ import type {
   AdministratorsTable,
   ApiKeyCertificatesTable,
   ApiKeysTable,
+  PendingChangesTable,
   SessionsTable,
 } from './schema-access.ts';
 import type { AcmeServerTables } from './schema-acme-server.ts';
@@ -198,6 +199,7 @@ export type Schema = AcmeServerTables &
     api_key_certificates: ApiKeyCertificatesTable;
     administrators: AdministratorsTable;
     sessions: SessionsTable;
+    pending_changes: PendingChangesTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

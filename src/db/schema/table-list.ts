@@ -145,6 +145,11 @@ const shapes: Record<KeptTable, TableShape> = {
     bytes: 'token_hash tag',
     text: 'ip user_agent',
   }),
+  pending_changes: table('id', {
+    integer: 'id requested_at expires_at decided_at applied_at',
+    text: 'operation summary role requested_by decision decided_by',
+    bytes: 'digest tag',
+  }),
   notification_channels: table('id', {
     integer: 'id digest_days next_digest_at last_digest_at created_at disabled_at',
     text: 'name type target events certificates digest_at disabled_reason',

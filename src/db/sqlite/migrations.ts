@@ -34,6 +34,7 @@ import { acmeServer } from './migrations/migration-0020-acme-server.ts';
 import { rowRecords } from './migrations/migration-0021-row-records.ts';
 import { deletedInPlace } from './migrations/migration-0022-deleted-in-place.ts';
 import { roles } from './migrations/migration-0023-roles.ts';
+import { pendingChanges } from './migrations/migration-0024-pending-changes.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -66,6 +67,7 @@ export const migrations: Migrations = {
   '0021-row-records': rowRecords,
   '0022-deleted-in-place': deletedInPlace,
   '0023-roles': roles,
+  '0024-pending-changes': pendingChanges,
 };
 
 /** The name of the newest schema. */

@@ -213,7 +213,8 @@ function subject({ name }: AdministratorRow) {
   return { resource: `administrator:${name}` };
 }
 
-async function requireAdministrator(
+/** Throws `administrator_not_found`. */
+export async function requireAdministrator(
   reader: Parameters<typeof findAdministrator>[0],
   name: string,
 ): Promise<AdministratorRow> {

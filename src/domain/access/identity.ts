@@ -31,6 +31,8 @@ export type AdministratorIdentity = {
   readonly kind: 'administrator';
   readonly name: string;
   readonly role: Role;
+  /** Those of the role, without private keys where sessions never get any. */
+  readonly scopes: ReadonlySet<Scope>;
   readonly session: SessionFacts;
 };
 
@@ -81,6 +83,7 @@ export function forbiddenByNetwork(ip: string | undefined): Problem {
 export function requireScope(identity: Identity, scope: Scope, name?: string): void {
   if (identity.kind === 'administrator') {
     requireRole(identity, rolesOfScopes[scope]);
+    if (!identity.scopes.has(scope)) throw keysHidden();
     return;
   }
   if (!identity.scopes.has(scope)) {
@@ -107,6 +110,14 @@ export function requireRole({ kind, role }: Pick<Identity, 'kind' | 'role'>, nee
   throw new Problem('forbidden', {
     detail: `This request requires the role ${needed}; ${who} ${role}.`,
     hint,
+  });
+}
+
+/** The error for a session where `hide-private-keys` is set. */
+export function keysHidden(): Problem {
+  return new Problem('forbidden', {
+    detail: 'Sessions of the console get no private keys here (setting hide-private-keys).',
+    hint: 'Use "vault certificate export" on the vault\'s host, or an API key.',
   });
 }
 

@@ -4,20 +4,35 @@ import { includesRole } from '../../base/role.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { isInside, parseIpNetwork } from '../../net/ip-network.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
-import { type ApiKeyIdentity, type Identity, scopesOfRole } from './identity.ts';
+import type { ApiKeyIdentity, Identity } from './identity.ts';
 
 /** Throws `forbidden` if a key with these settings could do something that the identity may not. */
 export function requireGrantable(identity: Identity, input: CreateApiKeyInput): void {
-  const { role } = identity;
+  requireKeyless(identity, input);
+  const { role, scopes } = identity;
   // Who may create administrators may do everything.
   if (role === 'admin') return;
-  const own = identity.kind === 'api-key' ? identity.scopes : new Set(scopesOfRole(identity.role));
-  const missing = input.scopes.find((scope) => !own.has(scope));
+  const missing = input.scopes.find((scope) => !scopes.has(scope));
   if (missing !== undefined) throw refusal(`the scope ${missing}`);
   if (input.role !== null && (role === null || !includesRole(role, input.role))) {
     throw refusal(`the role ${input.role}`);
   }
   if (identity.kind === 'api-key') requireWithinKey(identity, input);
+}
+
+/** What a key may do with private keys: itself, or by a key that it creates. */
+export type KeyRights = Pick<CreateApiKeyInput, 'scopes' | 'role'>;
+
+/** Throws `forbidden` for a session that gets no private keys, if it could get some by a key with these rights. */
+export function requireKeyless(identity: Identity, { scopes, role }: KeyRights): void {
+  if (identity.kind === 'api-key' || identity.role !== 'admin') return;
+  if (identity.scopes.has('private_keys:read')) return;
+  if (role !== 'admin' && !scopes.includes('private_keys:read')) return;
+  throw new Problem('forbidden', {
+    detail:
+      'Sessions of the console handle no API key that can read private keys here (setting hide-private-keys).',
+    hint: 'Use "vault api-key" on the vault\'s host, or an API key with the role admin.',
+  });
 }
 
 /** The same for what confines only keys. */

@@ -3,6 +3,8 @@
 import { hour, minute } from '../../base/duration.ts';
 import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Role } from '../../base/role.ts';
+import type { Scope } from '../../base/scope.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type CreateSessionToken, readSessionToken } from '../../crypto/secrets/session-token.ts';
@@ -24,7 +26,7 @@ import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { currentKey } from '../sealed-secrets.ts';
-import { type AdministratorIdentity, actorName } from './identity.ts';
+import { type AdministratorIdentity, actorName, scopesOfRole } from './identity.ts';
 
 /** In milliseconds. */
 export type SessionLimits = {
@@ -32,9 +34,15 @@ export type SessionLimits = {
   readonly idle: number;
   /** A session ends at the latest this long after sign-in. */
   readonly lifetime: number;
+  /** Whether a session never gets a private key, nor gives anyone the right to. */
+  readonly hidesPrivateKeys: boolean;
 };
 
-export const defaultSessionLimits: SessionLimits = { idle: 30 * minute, lifetime: 12 * hour };
+export const defaultSessionLimits: SessionLimits = {
+  idle: 30 * minute,
+  lifetime: 12 * hour,
+  hidesPrivateKeys: false,
+};
 
 /** A session in the list of its owner. */
 export type SessionView = {
@@ -100,6 +108,7 @@ export class Sessions {
       kind: 'administrator',
       name,
       role,
+      scopes: this.#scopesOf(role),
       session: { id, administratorId, ...times },
     };
     const person = { ...actor, name: actorName(identity) };
@@ -124,6 +133,7 @@ export class Sessions {
       kind: 'administrator',
       name: person.name,
       role: person.role,
+      scopes: this.#scopesOf(person.role),
       session: {
         id: row.id,
         administratorId: row.administrator_id,
@@ -194,6 +204,11 @@ export class Sessions {
       const detail = { how: id === session.id ? 'signed out' : 'ended from another session' };
       record(writer, { actor, action: 'session.end', resource: `session:${id}`, detail }, world.now());
     });
+  }
+
+  #scopesOf(role: Role): ReadonlySet<Scope> {
+    const { hidesPrivateKeys } = this.limits;
+    return new Set(scopesOfRole(role).filter((scope) => !hidesPrivateKeys || scope !== 'private_keys:read'));
   }
 
   /** The configured lifetime may have been reduced since sign-in. */

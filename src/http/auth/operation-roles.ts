@@ -23,12 +23,15 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['listDnsProviders', 'listDnsProviderTypes'],
     ...['listNotificationChannels', 'listNotificationChannelTypes', 'listNotificationDeliveries'],
     ...['listAuditEvents', 'exportAuditEvents', 'listen', 'getAbout', 'listAdministrators'],
+    'listPendingChanges',
     // One's own session and password.
     ...['getSession', 'signOut', 'changePassword', 'listSessions', 'endSession'],
   ]),
   ...all('operator', [
     ...['createCertificate', 'ensureCertificate', 'changeCertificate', 'deleteCertificate'],
     ...['revokeCertificate', 'importCertificate', 'previewImport', 'restoreDeletedCertificate'],
+    // Of changes that need no greater role.
+    ...['approvePendingChange', 'rejectPendingChange'],
     // Keys with no more rights than the caller has; anyone's key may have to end in a hurry.
     ...['createApiKey', 'revokeApiKey'],
   ]),

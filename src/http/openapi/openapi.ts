@@ -37,11 +37,12 @@ const guards: Readonly<
 };
 
 /** All problems that a route can respond with: its own, and those of its access, its query and internal errors. */
-export function problemsOf({ access, body, problems }: Route): ProblemCode[] {
+export function problemsOf({ access, body, problems, approval }: Route): ProblemCode[] {
   const all: ProblemCode[] = [
     'invalid_request',
     ...(body === undefined ? [] : (['payload_too_large'] as const)),
     ...guards[access.kind].problems,
+    ...(approval === undefined ? [] : (['approval_required', 'rate_limited'] as const)),
     ...problems,
     'internal',
     'unavailable',

@@ -142,14 +142,20 @@ export type Route = {
   readonly replies: Readonly<Record<number, DeclaredReply>>;
   /** Its own problems; those of its access and input are added. */
   readonly problems: readonly ProblemCode[];
+  /**
+   * What the call changes, in a sentence for people, if that needs the approval of a second administrator where the
+   * settings ask for one. Throws the problem of a call that cannot succeed.
+   */
+  readonly approval?: (call: Call) => string | undefined | Promise<string | undefined>;
   readonly handle: (call: Call) => Reply | Promise<Reply>;
 };
 
 /** A route whose handler has typed query and body. */
 export function route<Query = unknown, Body = unknown>(
-  definition: Omit<Route, 'handle' | 'query' | 'body'> & {
+  definition: Omit<Route, 'handle' | 'approval' | 'query' | 'body'> & {
     readonly query?: z.ZodType<Query>;
     readonly body?: z.ZodType<Body>;
+    readonly approval?: (call: Call<Query, Body>) => string | undefined | Promise<string | undefined>;
     readonly handle: (call: Call<Query, Body>) => Reply | Promise<Reply>;
   },
 ): Route {

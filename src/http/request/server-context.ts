@@ -32,6 +32,8 @@ export type ServerContext = {
   readonly publicUrl: string | undefined;
   /** Proxies that are trusted to report the client. */
   readonly trustedProxies: readonly IpNetwork[];
+  /** Whether destructive changes need the approval of a second administrator. */
+  readonly secondApproval: boolean;
   /** The vault's own HTTPS certificate; null if it serves plain HTTP. */
   readonly tls: () => TlsFacts | null;
   /** Undefined if metrics are disabled. */

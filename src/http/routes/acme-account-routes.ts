@@ -1,10 +1,11 @@
 /** ACME accounts for administrators: list, delete, key rollover and deactivation. */
 import { z } from 'zod';
+import { Problem } from '../../base/problem.ts';
 import { closeAccount, rolloverAccount } from '../../domain/acme-accounts/acme-account-changes.ts';
 import { acmeAccountView, deleteAccount, listAccounts } from '../../domain/acme-accounts/acme-accounts.ts';
 import { acmeAccountSchema, acmeAccountsQuery, noQuery } from '../openapi/schemas.ts';
 import { noContent } from '../request/reply.ts';
-import { type Route, route } from '../request/route.ts';
+import { type Call, type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 import { answeringOperators } from './operator-answers.ts';
 
@@ -32,6 +33,7 @@ export const acmeAccountRoutes: readonly Route[] = [
     summary: 'Delete an ACME account that no issuer uses, with its key',
     access,
     query: noQuery,
+    approval: async (call) => `Delete the ACME account ${await knownId(call)}`,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['acme_account_not_found', 'acme_account_current'],
     handle: async ({ context: { vault }, actor, params }) => {
@@ -60,6 +62,7 @@ export const acmeAccountRoutes: readonly Route[] = [
     summary: 'Deactivate an ACME account at its CA permanently; issuers register a new one when they need it',
     access,
     query: noQuery,
+    approval: async (call) => `Deactivate the ACME account ${await knownId(call)} at its CA`,
     replies: { 204: { description: 'deactivated', contentType: 'none' } },
     problems: ['acme_account_not_found'],
     handle: async ({ context: { vault }, actor, params, gone }) => {
@@ -68,3 +71,14 @@ export const acmeAccountRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Throws `acme_account_not_found`. */
+async function knownId({
+  context: { vault },
+  params: { id = '' },
+}: Pick<Call, 'context' | 'params'>): Promise<number> {
+  const number = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
+  const [account] = await listAccounts(vault, { after: number - 1, limit: 1 });
+  if (account?.id !== number) throw new Problem('acme_account_not_found');
+  return number;
+}

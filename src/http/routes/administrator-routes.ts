@@ -7,12 +7,13 @@ import {
   createAdministrator,
   createAdministratorInput,
   deleteAdministrator,
+  requireAdministrator,
   updateAdministratorInput,
   viewAdministrators,
 } from '../../domain/access/administrators.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json } from '../request/reply.ts';
-import { type Route, route } from '../request/route.ts';
+import { type Call, type Route, route } from '../request/route.ts';
 import { credentialsLimit } from './session-routes.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC with Z');
@@ -48,6 +49,8 @@ export const administratorRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: createAdministratorInput,
+    // Else one person could be two.
+    approval: ({ body }) => `Create the administrator ${body.name} with the role ${body.role}`,
     bodyLimit: credentialsLimit,
     replies: { 201: { description: 'created; recorded in the audit log', schema: administratorSchema } },
     problems: ['administrator_exists', 'rate_limited'],
@@ -62,6 +65,7 @@ export const administratorRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: updateAdministratorInput,
+    approval: async (call) => `Give the administrator ${await knownName(call)} the role ${call.body.role}`,
     replies: { 200: { description: 'the changed administrator', schema: administratorSchema } },
     problems: ['administrator_not_found', 'last_administrator'],
     handle: async ({ context: { vault }, actor, params, body }) =>
@@ -74,6 +78,7 @@ export const administratorRoutes: readonly Route[] = [
     summary: 'Delete an administrator and their sessions; one with the role admin must stay',
     access,
     query: noQuery,
+    approval: async (call) => `Delete the administrator ${await knownName(call)}`,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['administrator_not_found', 'last_administrator'],
     handle: async ({ context: { vault }, actor, params }) => {
@@ -82,3 +87,8 @@ export const administratorRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Throws `administrator_not_found`. */
+async function knownName({ context: { vault }, params }: Pick<Call, 'context' | 'params'>): Promise<string> {
+  return (await requireAdministrator(vault.db.reader, params.name ?? '')).name;
+}

@@ -13,14 +13,15 @@ import {
   revokeApiKey,
   viewApiKey,
 } from '../../domain/access/api-keys.ts';
-import { requireGrantable } from '../../domain/access/key-granting.ts';
-import { type CreateApiKeyInput, createApiKeyInput } from '../../domain/inputs.ts';
+import type { Identity } from '../../domain/access/identity.ts';
+import { requireGrantable, requireKeyless } from '../../domain/access/key-granting.ts';
+import { createApiKeyInput } from '../../domain/inputs.ts';
 import { inPortions } from '../../domain/portions.ts';
 import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
 import { longBodyLimit } from '../request/request-body.ts';
-import { type Call, type Route, route } from '../request/route.ts';
+import { type Call, type Method, type Route, route } from '../request/route.ts';
 import { pageReply } from './list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
@@ -54,11 +55,18 @@ export const apiKeyRoutes: readonly Route[] = [
     query: noQuery,
     body: createApiKeyInput,
     bodyLimit: longBodyLimit,
+    // Who holds a key that administers could request a change with it and approve it in person.
+    approval: async (call) => {
+      const { name, role } = call.body;
+      if (role === null) return undefined;
+      await recordRefused('POST', call, (identity) => requireGrantable(identity, call.body));
+      return `Create the API key ${name} with the role ${role}`;
+    },
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
     problems: ['api_key_exists'],
     handle: async (call) => {
       const { vault } = call.context;
-      await refuseGreaterKey(call);
+      await recordRefused('POST', call, (identity) => requireGrantable(identity, call.body));
       const { id, raw } = await createApiKey(vault, call.actor, call.body);
       return keyReply(201, await viewApiKey(vault, id), raw);
     },
@@ -72,10 +80,20 @@ export const apiKeyRoutes: readonly Route[] = [
     query: noQuery,
     body: updateApiKeyInput,
     bodyLimit: longBodyLimit,
+    approval: async ({ context: { vault }, params, body }) => {
+      const { id, name, role } = await viewApiKey(vault, idOf(params.id));
+      const wanted = body.role === undefined ? role : body.role;
+      if (wanted === null) return undefined;
+      return `Change the API key ${id} (${name}), with the role ${wanted} afterwards`;
+    },
     replies: { 200: { description: 'the changed key', schema: apiKeySchema } },
     problems: ['api_key_not_found', 'api_key_inactive', 'api_key_exists'],
-    handle: async ({ context: { vault }, actor, params, body }) => {
-      const id = idOf(params.id);
+    handle: async (call) => {
+      const { actor, body } = call;
+      const { vault } = call.context;
+      const id = idOf(call.params.id);
+      const rights = { scopes: body.scopes ?? [], role: body.role ?? null };
+      await recordRefused('PATCH', call, (identity) => requireKeyless(identity, rights));
       await changeApiKey(vault, actor, id, body);
       return json(200, await viewApiKey(vault, id));
     },
@@ -88,10 +106,18 @@ export const apiKeyRoutes: readonly Route[] = [
     access,
     query: noQuery,
     body: rotateApiKeyInput,
+    approval: async ({ context: { vault }, params }) => {
+      const { id, name, role } = await viewApiKey(vault, idOf(params.id));
+      return role === null ? undefined : `Rotate the API key ${id} (${name}) with the role ${role}`;
+    },
     replies: { 200: { description: 'the key with its new secret', schema: createdApiKeySchema } },
     problems: ['api_key_not_found', 'api_key_inactive'],
-    handle: async ({ context: { vault }, actor, params, body }) => {
-      const id = idOf(params.id);
+    handle: async (call) => {
+      const { actor, body } = call;
+      const { vault } = call.context;
+      const id = idOf(call.params.id);
+      const rights = await viewApiKey(vault, id);
+      await recordRefused('POST', call, (identity) => requireKeyless(identity, rights));
       const { raw } = await rotateApiKey(vault, actor, id, body);
       return keyReply(200, await viewApiKey(vault, id), raw);
     },
@@ -127,21 +153,19 @@ export const apiKeyRoutes: readonly Route[] = [
   }),
 ];
 
-/** Throws `forbidden`, and records it, if the key could do more than who creates it. */
-async function refuseGreaterKey({
-  context: { vault, keyLimits },
-  identity,
-  actor,
-  body,
-  path,
-}: Call<unknown, CreateApiKeyInput>): Promise<void> {
+/** Records it if the caller may not give a key these rights. */
+async function recordRefused(
+  method: Method,
+  { context: { vault, keyLimits }, identity, actor, path }: Omit<Call, 'query' | 'body'>,
+  check: (identity: Identity) => void,
+): Promise<void> {
   if (identity === undefined) throw new Problem('unauthenticated');
   try {
-    requireGrantable(identity, body);
+    check(identity);
   } catch (error) {
     const subject = identity.kind === 'api-key' ? `api-key:${identity.id}` : `administrator:${identity.name}`;
     const detail = { code: 'forbidden', reason: 'more rights than its own' };
-    const refusal = { actor, action: 'access.refuse', subject, target: `POST ${path}`, detail } as const;
+    const refusal = { actor, action: 'access.refuse', subject, target: `${method} ${path}`, detail } as const;
     await vault.refusals.record(refusal, keyLimits);
     throw error;
   }

@@ -85,6 +85,8 @@ export const dnsProviderRoutes: readonly Route[] = [
     summary: 'Delete a DNS provider and its credentials',
     access,
     query: noQuery,
+    approval: async ({ context: { vault }, params }) =>
+      `Delete the DNS provider ${(await requireAt(vault, params.name)).name}`,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {

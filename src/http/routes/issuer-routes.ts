@@ -112,6 +112,8 @@ export const issuerRoutes: readonly Route[] = [
       'Delete an issuer that no certificate uses: the accounts of an ACME issuer are kept, the keys of a private CA are destroyed',
     access,
     query: noQuery,
+    approval: async ({ context: { vault }, params }) =>
+      `Delete the issuer ${(await requireAt(vault, params.name)).name}`,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {

@@ -106,6 +106,8 @@ export const notificationRoutes: readonly Route[] = [
     summary: 'Delete a notification channel with its settings and its deliveries',
     access,
     query: noQuery,
+    approval: async ({ context: { vault }, params }) =>
+      `Delete the notification channel ${(await at(vault, params.name)).name}`,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {

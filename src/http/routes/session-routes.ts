@@ -1,6 +1,7 @@
 /** Signing in and out, and managing one's own sessions and password. */
 import { z } from 'zod';
 import { roles } from '../../base/role.ts';
+import { scopes } from '../../base/scope.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type AdministratorIdentity, administratorNeeded } from '../../domain/access/identity.ts';
 import type { SessionView, SignedIn } from '../../domain/access/sessions.ts';
@@ -9,6 +10,7 @@ import { sessionClearCookie, sessionSetCookie } from '../auth/session-cookie.ts'
 import { noQuery } from '../openapi/schemas.ts';
 import { json, type Reply } from '../request/reply.ts';
 import { type Call, type Route, route } from '../request/route.ts';
+import type { ServerContext } from '../request/server-context.ts';
 
 /** Names and passwords are short. */
 export const credentialsLimit = 16_384;
@@ -19,6 +21,10 @@ export const signedInSchema = z
   .strictObject({
     name: z.string(),
     role: z.enum(roles),
+    scopes: z.array(z.enum(scopes)).describe('without private_keys:read where private keys are hidden'),
+    second_approval: z
+      .boolean()
+      .describe('whether destructive changes need the approval of a second administrator'),
     created_at: time,
     expires_at: time.describe('latest expiry, even if the session is used'),
   })
@@ -49,7 +55,7 @@ export const sessionRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'the administrator and the session', schema: signedInSchema } },
     problems: [],
-    handle: async (call) => json(200, signedInView(personOf(call))),
+    handle: async (call) => json(200, signedInView(call.context, personOf(call))),
   }),
   route({
     method: 'POST',
@@ -63,7 +69,7 @@ export const sessionRoutes: readonly Route[] = [
     replies: { 201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
     problems: ['unauthenticated', 'forbidden', 'rate_limited'],
     handle: async ({ context, baseUrl, body, actor, userAgent }) =>
-      signedInReply(baseUrl, await context.signIn.signIn(body, { actor, userAgent })),
+      signedInReply(context, baseUrl, await context.signIn.signIn(body, { actor, userAgent })),
   }),
   route({
     method: 'DELETE',
@@ -126,14 +132,24 @@ export const sessionRoutes: readonly Route[] = [
 ];
 
 /** The response after signing in. */
-export function signedInReply(baseUrl: string, { identity, token }: SignedIn): Reply {
+export function signedInReply(context: ServerContext, baseUrl: string, { identity, token }: SignedIn): Reply {
   const { createdAt, expiresAt } = identity.session;
   const cookie = sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
-  return json(201, signedInView(identity), { 'Set-Cookie': cookie });
+  return json(201, signedInView(context, identity), { 'Set-Cookie': cookie });
 }
 
-function signedInView({ name, role, session: { createdAt, expiresAt } }: AdministratorIdentity) {
-  return { name, role, created_at: formatTimestamp(createdAt), expires_at: formatTimestamp(expiresAt) };
+function signedInView(
+  { secondApproval }: ServerContext,
+  { name, role, scopes: own, session }: AdministratorIdentity,
+) {
+  return {
+    name,
+    role,
+    scopes: scopes.filter((scope) => own.has(scope)),
+    second_approval: secondApproval,
+    created_at: formatTimestamp(session.createdAt),
+    expires_at: formatTimestamp(session.expiresAt),
+  };
 }
 
 /** The administrator of the session; access.ts rejects all other callers. */

@@ -20,7 +20,7 @@ export const setupRoutes: readonly Route[] = [
     problems: ['forbidden', 'rate_limited'],
     handle: async ({ context, baseUrl, body, actor, userAgent }) => {
       const { vault, signIn } = context;
-      return signedInReply(baseUrl, await completeSetup(vault, signIn, body, { actor, userAgent }));
+      return signedInReply(context, baseUrl, await completeSetup(vault, signIn, body, { actor, userAgent }));
     },
   }),
 ];

@@ -4,7 +4,7 @@ import { Problem } from '../../base/problem.ts';
 import { roles } from '../../base/role.ts';
 import { scopes } from '../../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import { type ApiKeyIdentity, type Identity, scopesOfRole } from '../../domain/access/identity.ts';
+import type { ApiKeyIdentity, Identity } from '../../domain/access/identity.ts';
 import { noQuery, time } from '../openapi/schemas.ts';
 import { json } from '../request/reply.ts';
 import { type Route, route } from '../request/route.ts';
@@ -56,7 +56,7 @@ function whoami(identity: Identity): Whoami {
     id: null,
     name: identity.name,
     prefix: null,
-    scopes: scopesOfRole(identity.role),
+    scopes: scopes.filter((scope) => identity.scopes.has(scope)),
     certificates: ['*'],
     allowed_networks: [],
     profiles: [],

@@ -5,6 +5,7 @@ import { Problem, type ProblemCode } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import { type AuthorizedRequest, authorizeRequest } from '../auth/access.ts';
+import { handleApproved } from '../auth/second-approval.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import {
   goneSignal,
@@ -110,10 +111,15 @@ function handle(context: ServerContext, found: FoundRoutes, exchange: Exchange):
     if (route.body === undefined) {
       // A body that nothing takes is discarded as it arrives, also while the response takes long.
       if (!exchange.request.complete) exchange.request.resume();
-      return route.handle(call);
+      return run(route, call);
     }
-    return bodyOf(route, route.body, exchange.request).then((body) => route.handle({ ...call, body }));
+    return bodyOf(route, route.body, exchange.request).then((body) => run(route, { ...call, body }));
   });
+}
+
+function run(route: Route, call: Call): Reply | Promise<Reply> {
+  const needsApproval = route.approval !== undefined && call.context.secondApproval;
+  return needsApproval ? handleApproved(route, call) : route.handle(call);
 }
 
 /** The input of the handler; throws `invalid_request` if the query does not match the route. */

@@ -24,6 +24,7 @@ export type ListenerContext = ServerContext & { readonly connectionLimits: Conne
 export type LiveSettings = {
   readonly trustedProxies: readonly IpNetwork[];
   readonly sessionLimits: SessionLimits;
+  readonly secondApproval: boolean;
 };
 
 /** A context whose settings can be replaced. */
@@ -42,12 +43,13 @@ export function serverContext(
     /** Requests per minute for each API key, as in `KeyLimits`. */
     readonly apiKeyRate?: number | undefined;
     readonly sessionLimits?: SessionLimits;
+    readonly secondApproval?: boolean;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
   },
 ): LiveContext {
-  let { trustedProxies = [] } = options;
+  let { trustedProxies = [], secondApproval = false } = options;
   const downloads = new Downloads(vault);
   const sessions = new Sessions(vault, options.sessionLimits);
   const keyLimits = new KeyLimits(vault.world, options.apiKeyRate);
@@ -67,11 +69,15 @@ export function serverContext(
     get trustedProxies() {
       return trustedProxies;
     },
+    get secondApproval() {
+      return secondApproval;
+    },
     connectionLimits: { ...defaultConnectionLimits, ...options.connectionLimits },
     tls: options.tls ?? (() => null),
     metrics: options.metrics,
     adopt: (settings) => {
       trustedProxies = settings.trustedProxies;
+      secondApproval = settings.secondApproval;
       sessions.limits = settings.sessionLimits;
     },
   };

@@ -27,6 +27,7 @@ import { type ClientScripts, installerRoutes } from '../routes/installer-routes.
 import { issuerProfileRoutes } from '../routes/issuer-profile-routes.ts';
 import { issuerRoutes } from '../routes/issuer-routes.ts';
 import { notificationRoutes } from '../routes/notification-routes.ts';
+import { pendingChangeRoutes } from '../routes/pending-change-routes.ts';
 import { privateCaRoutes } from '../routes/private-ca-routes.ts';
 import { publicRoutes } from '../routes/public-routes.ts';
 import { sessionRoutes } from '../routes/session-routes.ts';
@@ -65,6 +66,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...dnsProviderRoutes,
     ...acmeAccountRoutes,
     ...notificationRoutes,
+    ...pendingChangeRoutes,
     ...auditRoutes,
     ...eventRoutes,
     ...aboutRoutes,

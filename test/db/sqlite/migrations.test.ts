@@ -96,6 +96,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0021-row-records',
     '0022-deleted-in-place',
     '0023-roles',
+    '0024-pending-changes',
   ]);
 });
 

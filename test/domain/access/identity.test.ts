@@ -32,6 +32,7 @@ const administrator = (role: Role) =>
     kind: 'administrator',
     name: 'alice',
     role,
+    scopes: new Set(scopesOfRole(role)),
     session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
   }) as const;
 

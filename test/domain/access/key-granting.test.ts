@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
 import { type Role, roles } from '../../../src/base/role.ts';
-import type { ApiKeyIdentity, Identity } from '../../../src/domain/access/identity.ts';
+import { type ApiKeyIdentity, type Identity, scopesOfRole } from '../../../src/domain/access/identity.ts';
 import { requireGrantable } from '../../../src/domain/access/key-granting.ts';
 import { createApiKeyInput, parseInput } from '../../../src/domain/inputs.ts';
 import { parseIpNetwork } from '../../../src/net/ip-network.ts';
@@ -12,6 +12,7 @@ const person = (role: Role): Identity => ({
   kind: 'administrator',
   name: 'alice',
   role,
+  scopes: new Set(scopesOfRole(role)),
   session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
 });
 

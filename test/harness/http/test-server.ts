@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import type { Role } from '../../../src/base/role.ts';
 import { trustedProxies } from '../../../src/cli/settings/client-settings.ts';
 import type { HashCost } from '../../../src/crypto/secrets/password-hash.ts';
+import { scopesOfRole } from '../../../src/domain/access/identity.ts';
 import type { SessionLimits } from '../../../src/domain/access/sessions.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import type { Route } from '../../../src/http/request/route.ts';
@@ -45,6 +46,7 @@ export async function testServer(
     /** Their roles by name; by default admin. */
     roles?: Readonly<Record<string, Role>>;
     sessionLimits?: SessionLimits;
+    secondApproval?: boolean;
     /** Routes instead of those of `vault serve`. */
     routes?: readonly Route[];
     /** The files of the console; by default none. */
@@ -106,9 +108,10 @@ function sessionsOf(
 ): ListenerContext['findSession'] {
   return async (token) => {
     const name = administrators[token];
+    const role = roles[name ?? ''] ?? 'admin';
     const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 0 };
     return name === undefined
       ? undefined
-      : { kind: 'administrator', name, role: roles[name] ?? 'admin', session };
+      : { kind: 'administrator', name, role, scopes: new Set(scopesOfRole(role)), session };
   };
 }

@@ -4,10 +4,11 @@ import { suite, test } from 'node:test';
 import { Secret } from '../../../src/base/secret.ts';
 import { deleteAdministrator, resetPassword } from '../../../src/domain/access/administrators.ts';
 import { Passwords } from '../../../src/domain/access/passwords.ts';
+import { defaultSessionLimits } from '../../../src/domain/access/sessions.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { outside, refuse } from '../../harness/database/outside-database.ts';
 import { type CheckedServer, checkedServer, codeOf } from '../../harness/http/checked.ts';
-import { eventsOf, makeKey } from '../../harness/http/fixtures.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import {
   cheapHash,
   fromPage,
@@ -152,7 +153,8 @@ suite('a session', () => {
     const body = await (await send('GET', '/api/v1/session')).json();
     const now = server.world.now();
     const expires_at = new Date(now + 12 * 60 * minute).toISOString().replace('.000', '');
-    assert.deepEqual(Object.keys(body as object), ['name', 'role', 'created_at', 'expires_at']);
+    const fields = ['name', 'role', 'scopes', 'second_approval', 'created_at', 'expires_at'];
+    assert.deepEqual(Object.keys(body as object), fields);
     assert.equal((body as { name: string }).name, 'alice');
     assert.equal(Date.parse((body as { expires_at: string }).expires_at), Date.parse(expires_at));
     const [event] = eventsOf(server.dataDir, 'session.create');
@@ -212,7 +214,7 @@ suite('a session', () => {
     await server.stop();
     await server.close();
     const { dataDir, world } = server;
-    const shorter = { idle: 10 * minute, lifetime: 15 * minute };
+    const shorter = { ...defaultSessionLimits, idle: 10 * minute, lifetime: 15 * minute };
     const again = await checkedServer(t, { dataDir, world, sessionLimits: shorter });
     world.advance(9 * minute);
     assert.equal(await stateOf(pageWith(again, cookie)), 200, 'it outlives a restart');
@@ -352,5 +354,44 @@ suite('a change of the password', () => {
       ['admin:alice', 'administrator:alice', { sessions_ended: 1 }],
     );
     assert.doesNotMatch(server.log.lines.join(), /several words|correct horse/);
+  });
+});
+
+suite('a session where private keys are hidden', () => {
+  const files = ['private.key', 'combined.pem', 'keystore.p12', 'archive.tar'];
+
+  test('gets none, not by an API key either, and finds that out beforehand', async (t) => {
+    const sessionLimits = { ...defaultSessionLimits, hidesPrivateKeys: true };
+    const server = await checkedServer(t, { sessionLimits });
+    await makeAdministrator(server.vault, 'alice');
+    await makeCertificate(server.vault, 'www');
+    const client = await makeKey(server.vault, { name: 'client' });
+    const plain = await makeKey(server.vault, { name: 'plain', scopes: ['certificates:read'] });
+    const admin = await makeKey(server.vault, { name: 'ci', role: 'admin', scopes: ['certificates:read'] });
+    const alice = await signIn(server, 'alice');
+    const signedIn = (await (await alice.send('GET', '/api/v1/session')).json()) as { scopes: string[] };
+    assert(!signedIn.scopes.includes('private_keys:read'), String(signedIn.scopes));
+    for (const file of files) {
+      const response = await alice.send('GET', `/api/v1/certificates/www/${file}`);
+      assert.equal(response.status, 403, file);
+      assert.match(await response.text(), /hide-private-keys/);
+    }
+    const key = { name: 'new', scopes: ['certificates:read'], certificates: ['*'] };
+    for (const [method, path, body] of [
+      ['POST', '', { ...key, scopes: ['private_keys:read'] }],
+      ['POST', '', { ...key, role: 'admin' }],
+      ['PATCH', `/${plain.id}`, { scopes: ['private_keys:read'] }],
+      ['PATCH', `/${plain.id}`, { role: 'admin' }],
+      ['POST', `/${client.id}/rotate`, {}],
+      ['POST', `/${admin.id}/rotate`, {}],
+    ] as const) {
+      const response = await alice.send(method, `/api/v1/api-keys${path}`, body);
+      assert.equal(response.status, 403, `${method} ${path} ${JSON.stringify(body)}`);
+    }
+    assert.equal(eventsOf(server.dataDir, 'access.refuse').length, files.length + 6);
+    // What its client needs goes on, and so does what has nothing to do with private keys.
+    assert.equal((await server.get('/api/v1/certificates/www/private.key', client.raw)).status, 200);
+    assert.equal((await alice.send('POST', '/api/v1/api-keys', { ...key, role: 'operator' })).status, 201);
+    assert.equal((await alice.send('POST', `/api/v1/api-keys/${plain.id}/rotate`, {})).status, 200);
   });
 });

@@ -42,7 +42,7 @@ export function Downloads({
           <li key={file}>
             <ButtonLink
               href={`/api/v1/certificates/${encodeURIComponent(name)}/${file}${query}`}
-              {...((needsKey === true || file === 'archive.tar') && { needs: 'admin' })}
+              {...((needsKey === true || file === 'archive.tar') && { needs: 'private_keys:read' })}
               download
             >
               {file}
@@ -52,7 +52,7 @@ export function Downloads({
         ))}
         {hasKey && (
           <li>
-            <Button needs="admin" onClick={() => setAsking(true)}>
+            <Button needs="private_keys:read" onClick={() => setAsking(true)}>
               keystore.p12
             </Button>
             <span class="quiet small">

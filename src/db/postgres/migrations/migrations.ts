@@ -16,6 +16,7 @@ import { acmeServer } from './migration-0020-acme-server.ts';
 import { rowRecords } from './migration-0021-row-records.ts';
 import { deletedInPlace } from './migration-0022-deleted-in-place.ts';
 import { roles } from './migration-0023-roles.ts';
+import { pendingChanges } from './migration-0024-pending-changes.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -32,6 +33,7 @@ export const migrations: Migrations = {
   '0021-row-records': rowRecords,
   '0022-deleted-in-place': deletedInPlace,
   '0023-roles': roles,
+  '0024-pending-changes': pendingChanges,
 };
 
 /**

@@ -11,6 +11,7 @@ import { ensureCertificate } from '../../../domain/desired-state/certificate-sta
 import { certName } from '../../../domain/input-strings.ts';
 import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
 import { inPortions } from '../../../domain/portions.ts';
+import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
 import { apiKeySchema, byIdQuery } from '../../openapi/administration-schemas.ts';
 import {
   certificateChangeSchema,
@@ -25,7 +26,7 @@ import {
 import { noQuery } from '../../openapi/schemas.ts';
 import { json, noContent } from '../../request/reply.ts';
 import { longBodyLimit } from '../../request/request-body.ts';
-import { type Route, route } from '../../request/route.ts';
+import { type Call, type Route, route } from '../../request/route.ts';
 import { pageReply } from '../list-reply.ts';
 import { answeringOperators } from '../operator-answers.ts';
 
@@ -104,6 +105,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     query: deleteCertificateQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['certificate_not_found', 'certificate_in_use'],
+    approval: async (call) => `Delete the certificate ${await knownName(call)}`,
     handle: async ({ context: { vault }, actor, params, query }) => {
       await deleteCertificate(vault, actor, params.name ?? '', { force: query.force === 'true' });
       return noContent;
@@ -119,6 +121,11 @@ export const certificateAdminRoutes: readonly Route[] = [
     body: revokeBody,
     replies: { 200: { description: 'revoked', schema: revokedSchema } },
     problems: ['certificate_not_found', 'version_not_found', 'no_current_version', 'not_renewable'],
+    approval: async (call) => {
+      const version =
+        call.body.version === undefined ? 'the current version' : `version ${call.body.version}`;
+      return `Revoke ${version} of the certificate ${await knownName(call)}`;
+    },
     handle: async ({ context: { vault }, actor, params, body, gone }) => {
       const what = { version: body.version, reason: body.reason };
       const { version, renewal } = await answeringOperators(() =>
@@ -159,3 +166,8 @@ export const certificateAdminRoutes: readonly Route[] = [
       ),
   }),
 ];
+
+/** Throws `certificate_not_found`. */
+async function knownName({ context: { vault }, params }: Pick<Call, 'context' | 'params'>): Promise<string> {
+  return (await requireCertificate(vault.db.reader, params.name ?? '')).name;
+}

@@ -6,7 +6,7 @@ import {
   type DeletedCertificateView,
   listDeleted,
 } from '../../../domain/certificates/deleted-certificate-views.ts';
-import { undeleteCertificate } from '../../../domain/certificates/deleted-certificates.ts';
+import { requireDeleted, undeleteCertificate } from '../../../domain/certificates/deleted-certificates.ts';
 import { inPortions } from '../../../domain/portions.ts';
 import { byIdQuery } from '../../openapi/administration-schemas.ts';
 import {
@@ -68,6 +68,10 @@ export const deletedCertificateRoutes: readonly Route[] = [
     summary: 'Destroy a deleted certificate with its versions and keys; this cannot be undone',
     access,
     query: noQuery,
+    approval: async ({ context: { vault }, params }) => {
+      const { name } = await requireDeleted(vault.db.reader, { id: deletedIdParameter(params.id) });
+      return `Destroy the deleted certificate ${name} with its private keys`;
+    },
     replies: { 204: { description: 'purged; recorded in the audit log', contentType: 'none' } },
     problems: ['certificate_not_found'],
     handle: async ({ context: { vault }, actor, params }) => {
