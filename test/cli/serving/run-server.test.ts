@@ -166,7 +166,7 @@ test(
     const opened = await testVault(t);
     const { vault, world } = opened;
     await makeCertificate(vault, 'web');
-    serving(t, opened, 'one', join(tempDir(t), 'audit.jsonl'));
+    const end = serving(t, opened, 'one', join(tempDir(t), 'audit.jsonl'));
     await requestRenewal(vault, localCli, 'web');
     await passUntil(
       () => world.advance(100),
@@ -184,5 +184,7 @@ test(
     );
     assert.deepEqual(await leaseOf(vault), []);
     assert.deepEqual(await recordedNodes(vault.db.reader), []);
+    // The directory of the vault goes before the hook that would end its jobs.
+    await end();
   },
 );
