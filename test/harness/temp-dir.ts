@@ -6,6 +6,7 @@ import { join } from 'node:path';
 /** A new empty directory (mode 0700), which is removed when the test ends. */
 export function tempDir(t: { after(end: () => void): unknown }): string {
   const path = mkdtempSync(join(tmpdir(), 'vault-test-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  // What a thread of this process is writing arrives meanwhile, and nothing after it: the event loop waits.
+  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
