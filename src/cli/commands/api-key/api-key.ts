@@ -73,10 +73,11 @@ function rightsFrom({ scope, certificate, role }: Rights) {
     if (missing !== undefined) throw new Misuse(`${missing} is missing`, 'Try: vault api-key create --help');
     return { scopes: scope, certificates: certificate };
   }
-  const known = roles.find((one) => one === role);
+  // An unknown role is refused by its own name, not for the scopes that it lacks.
+  const known = roles.find((one) => one === role) ?? 'viewer';
   return {
     role,
-    scopes: scope.length === 0 && known !== undefined ? scopesOfRole(known) : scope,
+    scopes: scope.length === 0 ? scopesOfRole(known) : scope,
     certificates: certificate.length === 0 ? ['*'] : certificate,
   };
 }
