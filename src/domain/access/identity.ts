@@ -116,8 +116,16 @@ export function requireRole({ kind, role }: Pick<Identity, 'kind' | 'role'>, nee
 /** The error for a session where `hide-private-keys` is set. */
 export function keysHidden(): Problem {
   return new Problem('forbidden', {
-    detail: 'Sessions of the console get no private keys here (setting hide-private-keys).',
+    detail: 'Console sessions cannot read private keys (setting hide-private-keys).',
     hint: 'Use "vault certificate export" on the vault\'s host, or an API key.',
+  });
+}
+
+/** The error where no API key will do, of any role. */
+export function sessionNeeded(): Problem {
+  return new Problem('forbidden', {
+    detail: 'This request requires an administrator session; API keys are not accepted.',
+    hint: 'Sign in as an administrator.',
   });
 }
 

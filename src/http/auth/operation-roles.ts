@@ -2,12 +2,7 @@
 import type { Role } from '../../base/role.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { SecretState } from '../../domain/access/authentication.ts';
-import {
-  administratorNeeded,
-  type Identity,
-  requireRole,
-  requireScope,
-} from '../../domain/access/identity.ts';
+import { type Identity, requireRole, requireScope, sessionNeeded } from '../../domain/access/identity.ts';
 import type { Access, Route } from '../request/route.ts';
 
 /** What needs credentials of a person or of a key. */
@@ -70,8 +65,8 @@ export function requireAccess(
 ): void {
   if (access.kind === 'scope') requireScope(identity, scopeFor(identity, access), name);
   else if (access.kind !== 'authenticated') {
-    if (identity.kind === 'api-key' && isPersonal(access)) throw administratorNeeded();
     requireRole(identity, roleFor(id));
+    if (identity.kind === 'api-key' && isPersonal(access)) throw sessionNeeded();
   }
 }
 

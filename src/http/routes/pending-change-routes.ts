@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { roles } from '../../base/role.ts';
-import { administratorNeeded } from '../../domain/access/identity.ts';
+import { sessionNeeded } from '../../domain/access/identity.ts';
 import {
   changeStates,
   decide,
@@ -61,7 +61,7 @@ export const pendingChangeRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/pending-changes/{id}/approve',
     id: 'approvePendingChange',
-    summary: 'Approve a change of another, who may then repeat the request once',
+    summary: "Approve someone else's change; they may then repeat the request once",
     access: personal,
     query: noQuery,
     replies,
@@ -85,7 +85,7 @@ async function decided(
   { context: { vault }, identity, actor, params: { id = '' } }: Omit<Call, 'query' | 'body'>,
   decision: 'approved' | 'rejected',
 ): Promise<Reply> {
-  if (identity?.kind !== 'administrator') throw administratorNeeded();
+  if (identity?.kind !== 'administrator') throw sessionNeeded();
   if (!/^[1-9]\d{0,14}$/.test(id)) throw new Problem('pending_change_not_found');
   return json(200, await decide(vault, identity, actor, Number(id), decision));
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { roles } from '../../base/role.ts';
 import { scopes } from '../../base/scope.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type AdministratorIdentity, administratorNeeded } from '../../domain/access/identity.ts';
+import { type AdministratorIdentity, sessionNeeded } from '../../domain/access/identity.ts';
 import type { SessionView, SignedIn } from '../../domain/access/sessions.ts';
 import { changePasswordInput, signInInput } from '../../domain/access/sign-in.ts';
 import { sessionClearCookie, sessionSetCookie } from '../auth/session-cookie.ts';
@@ -154,7 +154,7 @@ function signedInView(
 
 /** The administrator of the session; access.ts rejects all other callers. */
 function personOf({ identity }: Pick<Call, 'identity'>): AdministratorIdentity {
-  if (identity?.kind !== 'administrator') throw administratorNeeded();
+  if (identity?.kind !== 'administrator') throw sessionNeeded();
   return identity;
 }
 
