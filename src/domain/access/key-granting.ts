@@ -30,12 +30,12 @@ export function requireKeyless(identity: Identity, { scopes, role }: KeyRights):
   if (role !== 'admin' && !scopes.includes('private_keys:read')) return;
   throw new Problem('forbidden', {
     detail:
-      'Sessions of the console handle no API key that can read private keys here (setting hide-private-keys).',
+      'Console sessions cannot create, change or rotate an API key that can read private keys (setting hide-private-keys).',
     hint: 'Use "vault api-key" on the vault\'s host, or an API key with the role admin.',
   });
 }
 
-/** The same for what confines only keys. */
+/** Throws `forbidden` if a key with these settings is less confined than the one that creates it. */
 function requireWithinKey(
   { certificates, networks, profiles, expiresAt }: ApiKeyIdentity,
   input: CreateApiKeyInput,

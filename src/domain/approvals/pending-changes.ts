@@ -64,10 +64,10 @@ export type PendingChangeView = {
 };
 
 /**
- * Uses the approval of this request and returns its id. Throws `approval_required` if there is none: the change then
- * waits for one; and `rate_limited` if too many wait.
+ * Uses up the approval of this request and returns its id. Throws `approval_required` for a request without one, which
+ * waits from then on, and `rate_limited` if too many wait.
  */
-export async function useApproval(
+export async function takeApproval(
   { db, world }: TimedContext,
   actor: Actor,
   request: ChangeRequest,
@@ -156,7 +156,7 @@ async function begin(
   await deleteChangesBefore(writer, now - listedFor);
   if ((await countWaiting(writer, actor.name, now)) >= maxWaiting) {
     throw new Problem('rate_limited', {
-      detail: `${maxWaiting} changes of yours wait for an approval.`,
+      detail: `${maxWaiting} of your changes are waiting for approval.`,
       hint: 'Have them approved or rejected first.',
       retryAfter: openFor / 1000,
     });
@@ -193,7 +193,7 @@ async function requirePendingChange(writer: Writer, id: number): Promise<Pending
 function ownRequest(): Problem {
   return new Problem('forbidden', {
     detail: 'You requested this change yourself; another administrator has to approve it.',
-    hint: 'Another one is created on the vault\'s host with "vault admin create".',
+    hint: 'To create another administrator, run "vault admin create" on the vault\'s host.',
   });
 }
 

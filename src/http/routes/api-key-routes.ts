@@ -2,8 +2,13 @@
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
+import { formatTimestampOrNull } from '../../base/timestamp.ts';
 import { changeApiKey } from '../../domain/access/api-key-change.ts';
-import { rotateApiKeyInput, updateApiKeyInput } from '../../domain/access/api-key-inputs.ts';
+import {
+  rotateApiKeyInput,
+  type UpdateApiKeyInput,
+  updateApiKeyInput,
+} from '../../domain/access/api-key-inputs.ts';
 import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
 import {
   type ApiKeyView,
@@ -57,10 +62,10 @@ export const apiKeyRoutes: readonly Route[] = [
     bodyLimit: longBodyLimit,
     // Who holds a key that administers could request a change with it and approve it in person.
     approval: async (call) => {
-      const { name, role } = call.body;
-      if (role === null) return undefined;
+      const { name, ...rights } = call.body;
+      if (rights.role === null) return undefined;
       await recordRefused('POST', call, (identity) => requireGrantable(identity, call.body));
-      return `Create the API key ${name} with the role ${role}`;
+      return `Create the API key ${name}: ${rightsText(rights)}`;
     },
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
     problems: ['api_key_exists'],
@@ -82,9 +87,8 @@ export const apiKeyRoutes: readonly Route[] = [
     bodyLimit: longBodyLimit,
     approval: async ({ context: { vault }, params, body }) => {
       const { id, name, role } = await viewApiKey(vault, idOf(params.id));
-      const wanted = body.role === undefined ? role : body.role;
-      if (wanted === null) return undefined;
-      return `Change the API key ${id} (${name}), with the role ${wanted} afterwards`;
+      if (role === null && (body.role ?? null) === null) return undefined;
+      return `Change the API key ${id} (${name}, role ${role ?? 'none'}): ${rightsText(body)}`;
     },
     replies: { 200: { description: 'the changed key', schema: apiKeySchema } },
     problems: ['api_key_not_found', 'api_key_inactive', 'api_key_exists'],
@@ -92,8 +96,11 @@ export const apiKeyRoutes: readonly Route[] = [
       const { actor, body } = call;
       const { vault } = call.context;
       const id = idOf(call.params.id);
-      const rights = { scopes: body.scopes ?? [], role: body.role ?? null };
-      await recordRefused('PATCH', call, (identity) => requireKeyless(identity, rights));
+      const before = await viewApiKey(vault, id);
+      await recordRefused('PATCH', call, (identity) => {
+        requireKeyless(identity, before);
+        requireKeyless(identity, { scopes: body.scopes ?? [], role: body.role ?? null });
+      });
       await changeApiKey(vault, actor, id, body);
       return json(200, await viewApiKey(vault, id));
     },
@@ -108,7 +115,7 @@ export const apiKeyRoutes: readonly Route[] = [
     body: rotateApiKeyInput,
     approval: async ({ context: { vault }, params }) => {
       const { id, name, role } = await viewApiKey(vault, idOf(params.id));
-      return role === null ? undefined : `Rotate the API key ${id} (${name}) with the role ${role}`;
+      return role === null ? undefined : `Rotate the API key ${id} (${name}, role ${role})`;
     },
     replies: { 200: { description: 'the key with its new secret', schema: createdApiKeySchema } },
     problems: ['api_key_not_found', 'api_key_inactive'],
@@ -169,6 +176,31 @@ async function recordRefused(
     await vault.refusals.record(refusal, keyLimits);
     throw error;
   }
+}
+
+/** What an approver reads of the settings that a request names. */
+function rightsText(rights: UpdateApiKeyInput): string {
+  const { name, role, scopes, certificates, allowed_networks, profiles, expires_at } = rights;
+  const named = {
+    name,
+    role: role === null ? 'none' : role,
+    scopes: listed(scopes),
+    certificates: certificates === 'any' ? '*' : listed(certificates),
+    networks: listed(allowed_networks),
+    profiles: listed(profiles),
+    expires: expires_at === undefined ? undefined : (formatTimestampOrNull(expires_at) ?? 'never'),
+  };
+  const said = Object.entries(named).filter(([, value]) => value !== undefined);
+  return said.length === 0 ? 'no change' : said.map(([what, value]) => `${what} ${value}`).join('; ');
+}
+
+/** An approver does not read ten thousand names. */
+const maxListed = 20;
+
+function listed(values: readonly string[] | undefined): string | undefined {
+  if (values === undefined) return undefined;
+  const rest = values.length > maxListed ? ` and ${values.length - maxListed} more` : '';
+  return `${values.slice(0, maxListed).join(', ') || 'any'}${rest}`;
 }
 
 /** The only response with the raw key. */

@@ -139,26 +139,26 @@ suite('a change that needs a second administrator', () => {
     const plain = await makeKey(server.vault, { name: 'plain' });
     for (const [method, path, body, summary] of [
       ['POST', '/administrators', person, 'Create the administrator mallory with the role admin'],
-      ['POST', '/api-keys', { ...key, role: 'viewer' }, 'Create the API key ci with the role viewer'],
+      [
+        'POST',
+        '/api-keys',
+        { ...key, role: 'viewer' },
+        'Create the API key ci: role viewer; scopes certificates:read; certificates *; networks any; profiles any',
+      ],
       [
         'PATCH',
         `/api-keys/${plain.id}`,
         { role: 'admin' },
-        `Change the API key ${plain.id} (plain), with the role admin afterwards`,
+        `Change the API key ${plain.id} (plain, role none): role admin`,
       ],
       [
         'PATCH',
         `/api-keys/${admin.id}`,
         { allowed_networks: [] },
-        `Change the API key ${admin.id} (admin), with the role admin afterwards`,
+        `Change the API key ${admin.id} (admin, role admin): networks any`,
       ],
-      [
-        'POST',
-        `/api-keys/${admin.id}/rotate`,
-        {},
-        `Rotate the API key ${admin.id} (admin) with the role admin`,
-      ],
-      ['POST', '/certificates/www/revoke', {}, 'Revoke the current version of the certificate www'],
+      ['POST', `/api-keys/${admin.id}/rotate`, {}, `Rotate the API key ${admin.id} (admin, role admin)`],
+      ['POST', '/certificates/www/revoke', {}, 'Revoke version 1 of the certificate www'],
     ] as const) {
       const response = await alice.send(method, `/api/v1${path}`, body);
       assert.equal(await codeOf(response), 'approval_required', summary);

@@ -382,13 +382,14 @@ suite('a session where private keys are hidden', () => {
       ['POST', '', { ...key, role: 'admin' }],
       ['PATCH', `/${plain.id}`, { scopes: ['private_keys:read'] }],
       ['PATCH', `/${plain.id}`, { role: 'admin' }],
+      ['PATCH', `/${client.id}`, { certificates: ['*'] }],
       ['POST', `/${client.id}/rotate`, {}],
       ['POST', `/${admin.id}/rotate`, {}],
     ] as const) {
       const response = await alice.send(method, `/api/v1/api-keys${path}`, body);
       assert.equal(response.status, 403, `${method} ${path} ${JSON.stringify(body)}`);
     }
-    assert.equal(eventsOf(server.dataDir, 'access.refuse').length, files.length + 6);
+    assert.equal(eventsOf(server.dataDir, 'access.refuse').length, files.length + 7);
     // What its client needs goes on, and so does what has nothing to do with private keys.
     assert.equal((await server.get('/api/v1/certificates/www/private.key', client.raw)).status, 200);
     assert.equal((await alice.send('POST', '/api/v1/api-keys', { ...key, role: 'operator' })).status, 201);

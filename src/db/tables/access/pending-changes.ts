@@ -81,7 +81,7 @@ export async function insertPendingChange(writer: Writer, row: NewPendingChange)
   return made;
 }
 
-/** Decides a change that is not decided, and returns whether it was not. */
+/** Decides a change and returns it; undefined if it was decided before. */
 export async function setDecision(
   writer: Writer,
   id: number,
@@ -98,7 +98,7 @@ export async function setDecision(
   return row;
 }
 
-/** Uses an approval that is not used, and returns whether it was not. */
+/** Marks an approval as used, and returns whether it was not used before. */
 export async function setApplied(writer: Writer, id: number, at: number): Promise<boolean> {
   const row = await writer
     .updateTable('pending_changes')

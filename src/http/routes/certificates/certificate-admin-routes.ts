@@ -105,7 +105,7 @@ export const certificateAdminRoutes: readonly Route[] = [
     query: deleteCertificateQuery,
     replies: { 204: { description: 'deleted; recorded in the audit log', contentType: 'none' } },
     problems: ['certificate_not_found', 'certificate_in_use'],
-    approval: async (call) => `Delete the certificate ${await knownName(call)}`,
+    approval: async (call) => `Delete the certificate ${(await known(call)).name}`,
     handle: async ({ context: { vault }, actor, params, query }) => {
       await deleteCertificate(vault, actor, params.name ?? '', { force: query.force === 'true' });
       return noContent;
@@ -122,9 +122,10 @@ export const certificateAdminRoutes: readonly Route[] = [
     replies: { 200: { description: 'revoked', schema: revokedSchema } },
     problems: ['certificate_not_found', 'version_not_found', 'no_current_version', 'not_renewable'],
     approval: async (call) => {
-      const version =
-        call.body.version === undefined ? 'the current version' : `version ${call.body.version}`;
-      return `Revoke ${version} of the certificate ${await knownName(call)}`;
+      const { name, current_version } = await known(call);
+      const version = call.body.version ?? current_version;
+      if (version === null) throw new Problem('no_current_version');
+      return `Revoke version ${version} of the certificate ${name}`;
     },
     handle: async ({ context: { vault }, actor, params, body, gone }) => {
       const what = { version: body.version, reason: body.reason };
@@ -168,6 +169,9 @@ export const certificateAdminRoutes: readonly Route[] = [
 ];
 
 /** Throws `certificate_not_found`. */
-async function knownName({ context: { vault }, params }: Pick<Call, 'context' | 'params'>): Promise<string> {
-  return (await requireCertificate(vault.db.reader, params.name ?? '')).name;
+function known({
+  context: { vault },
+  params,
+}: Pick<Call, 'context' | 'params'>): ReturnType<typeof requireCertificate> {
+  return requireCertificate(vault.db.reader, params.name ?? '');
 }
