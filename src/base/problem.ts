@@ -58,7 +58,7 @@ const table = {
   },
   pending_change_closed: {
     status: 409,
-    detail: 'The pending change was decided or applied before, or has expired.',
+    detail: 'The pending change was already decided or applied, or has expired.',
   },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   payload_too_large: { status: 413, detail: 'The request is too large.' },

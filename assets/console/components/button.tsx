@@ -61,7 +61,7 @@ export function ButtonLink({
   const refusal = useRefusal(needs);
   if (refusal !== undefined) {
     return (
-      <Button look={look} aria-disabled title={refusal} onClick={(event) => event.preventDefault()}>
+      <Button look={look} refusal={refusal}>
         {children}
       </Button>
     );

@@ -28,13 +28,15 @@ export function ApprovalsPage() {
   return (
     <Page
       title="Approvals"
-      lead="Destructive changes wait here for a second administrator. After the approval, the one who asked repeats the change."
+      lead="Destructive changes wait here for a second administrator. Once a change is approved, the person or program that asked for it repeats it."
     >
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton />}
       {data?.length === 0 && (
-        <Empty title="No changes wait for an approval">
-          <p>A change appears here when someone tries to make it, and for 30 days after it was decided.</p>
+        <Empty title="No changes are waiting for approval">
+          <p>
+            Changes appear here when someone asks for them, and stay listed for 30 days after they expire.
+          </p>
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (

@@ -18,7 +18,7 @@ export type ApiKeysTable = {
   revoked_at: number | null;
   last_used_at: number | null;
   last_used_ip: string | null;
-  /** The secret before the last rotation, valid until `previous_expires_at`; all three are null if there is none. */
+  /** The secret before the last rotation, valid until `previous_expires_at`; all three are null without one. */
   previous_prefix: Generated<string | null>;
   previous_hash: Generated<Buffer | null>;
   previous_expires_at: Generated<number | null>;
