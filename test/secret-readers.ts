@@ -108,7 +108,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'the setup link, for a terminal or the command that prints one',
   },
   {
-    file: 'src/http/routes/api-key-routes.ts',
+    file: 'src/http/routes/access/api-key-routes.ts',
     calls: 1,
     why: 'shows a new key once, to the administrator who made it',
   },

@@ -49,7 +49,7 @@ const alone: readonly string[] = [
   'test/architecture.test.ts',
   'test/base/detached.test.ts',
   'test/db/sqlite/thread-connection.test.ts',
-  'test/http/routes/session-routes-flood.test.ts',
+  'test/http/routes/access/session-routes-flood.test.ts',
   'test/http/server/connection-limits.test.ts',
   'test/http/server/connection-turns.test.ts',
   'test/http/server/dispatch.test.ts',

@@ -7,11 +7,15 @@ import { acmeOrderRoutes } from '../acme-server/order-routes.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import type { Route } from '../request/route.ts';
 import { aboutRoutes } from '../routes/about-routes.ts';
+import { administratorRoutes } from '../routes/access/administrator-routes.ts';
+import { apiKeyRoutes } from '../routes/access/api-key-routes.ts';
+import { pendingChangeRoutes } from '../routes/access/pending-change-routes.ts';
+import { sessionRoutes } from '../routes/access/session-routes.ts';
+import { setupRoutes } from '../routes/access/setup-routes.ts';
+import { whoamiRoutes } from '../routes/access/whoami-routes.ts';
 import { acmeAccountRoutes } from '../routes/acme-account-routes.ts';
 import { acmeChallengeRoutes } from '../routes/acme-challenge-routes.ts';
 import { acmeClientRoutes } from '../routes/acme-client-routes.ts';
-import { administratorRoutes } from '../routes/administrator-routes.ts';
-import { apiKeyRoutes } from '../routes/api-key-routes.ts';
 import { auditRoutes } from '../routes/audit-routes.ts';
 import { artifactRoutes } from '../routes/certificates/artifact-routes.ts';
 import { certificateAdminRoutes } from '../routes/certificates/certificate-admin-routes.ts';
@@ -27,12 +31,8 @@ import { type ClientScripts, installerRoutes } from '../routes/installer-routes.
 import { issuerProfileRoutes } from '../routes/issuer-profile-routes.ts';
 import { issuerRoutes } from '../routes/issuer-routes.ts';
 import { notificationRoutes } from '../routes/notification-routes.ts';
-import { pendingChangeRoutes } from '../routes/pending-change-routes.ts';
 import { privateCaRoutes } from '../routes/private-ca-routes.ts';
 import { publicRoutes } from '../routes/public-routes.ts';
-import { sessionRoutes } from '../routes/session-routes.ts';
-import { setupRoutes } from '../routes/setup-routes.ts';
-import { whoamiRoutes } from '../routes/whoami-routes.ts';
 
 /** The routes of a server that serves these client scripts. */
 export function routesWith(scripts: ClientScripts): readonly Route[] {

@@ -1,13 +1,13 @@
 /** What a key learns about itself over HTTP, and who learns nothing. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { day } from '../../../src/base/duration.ts';
-import { rotateApiKey } from '../../../src/domain/access/api-key-rotation.ts';
-import { localCli } from '../../../src/domain/audit/audit.ts';
-import { alice } from '../../harness/http/acme-fixtures.ts';
-import { checkedServer } from '../../harness/http/checked.ts';
-import { expiredKey, revokedKey, strangers } from '../../harness/http/credentials.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { day } from '../../../../src/base/duration.ts';
+import { rotateApiKey } from '../../../../src/domain/access/api-key-rotation.ts';
+import { localCli } from '../../../../src/domain/audit/audit.ts';
+import { alice } from '../../../harness/http/acme-fixtures.ts';
+import { checkedServer } from '../../../harness/http/checked.ts';
+import { expiredKey, revokedKey, strangers } from '../../../harness/http/credentials.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 
 const path = '/api/v1/whoami';
 

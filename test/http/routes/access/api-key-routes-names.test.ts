@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { toJson } from '../../../src/base/json.ts';
-import { tagApiKey } from '../../../src/db/audit/row-tags.ts';
-import { updateApiKey } from '../../../src/db/tables/access/api-keys.ts';
-import { record, system } from '../../../src/domain/audit/audit.ts';
-import { administration } from '../../harness/http/administration.ts';
-import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
-import { goodPassword } from '../../harness/http/sign-in-fixtures.ts';
+import { toJson } from '../../../../src/base/json.ts';
+import { tagApiKey } from '../../../../src/db/audit/row-tags.ts';
+import { updateApiKey } from '../../../../src/db/tables/access/api-keys.ts';
+import { record, system } from '../../../../src/domain/audit/audit.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
+import { goodPassword } from '../../../harness/http/sign-in-fixtures.ts';
 
 type Problem = { code: string; detail: string; errors: { path: string; message: string }[] };
 type Key = { id: number; name: string };

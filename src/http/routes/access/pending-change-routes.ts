@@ -1,18 +1,18 @@
 /** Changes that wait for the approval of a second administrator: list, approve and reject. */
 import { z } from 'zod';
-import { Problem } from '../../base/problem.ts';
-import { roles } from '../../base/role.ts';
-import { sessionNeeded } from '../../domain/access/identity.ts';
+import { Problem } from '../../../base/problem.ts';
+import { roles } from '../../../base/role.ts';
+import { sessionNeeded } from '../../../domain/access/identity.ts';
 import {
   changeStates,
   decide,
   type PendingChangeView,
   viewPendingChanges,
-} from '../../domain/approvals/pending-changes.ts';
-import { digits, limit, noQuery, time } from '../openapi/schemas.ts';
-import { json, type Reply } from '../request/reply.ts';
-import { type Call, type Route, route } from '../request/route.ts';
-import { pageReply } from './list-reply.ts';
+} from '../../../domain/approvals/pending-changes.ts';
+import { digits, limit, noQuery, time } from '../../openapi/schemas.ts';
+import { json, type Reply } from '../../request/reply.ts';
+import { type Call, type Route, route } from '../../request/route.ts';
+import { pageReply } from '../list-reply.ts';
 
 const pendingChangeSchema = z
   .strictObject({

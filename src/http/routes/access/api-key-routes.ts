@@ -1,15 +1,15 @@
 /** API keys for administrators: create and rotate (and show once), list, change, revoke and delete. */
 import { z } from 'zod';
-import { Problem } from '../../base/problem.ts';
-import type { Secret } from '../../base/secret.ts';
-import { formatTimestampOrNull } from '../../base/timestamp.ts';
-import { changeApiKey } from '../../domain/access/api-key-change.ts';
+import { Problem } from '../../../base/problem.ts';
+import type { Secret } from '../../../base/secret.ts';
+import { formatTimestampOrNull } from '../../../base/timestamp.ts';
+import { changeApiKey } from '../../../domain/access/api-key-change.ts';
 import {
   rotateApiKeyInput,
   type UpdateApiKeyInput,
   updateApiKeyInput,
-} from '../../domain/access/api-key-inputs.ts';
-import { rotateApiKey } from '../../domain/access/api-key-rotation.ts';
+} from '../../../domain/access/api-key-inputs.ts';
+import { rotateApiKey } from '../../../domain/access/api-key-rotation.ts';
 import {
   type ApiKeyView,
   createApiKey,
@@ -17,17 +17,17 @@ import {
   pageOfApiKeys,
   revokeApiKey,
   viewApiKey,
-} from '../../domain/access/api-keys.ts';
-import type { Identity } from '../../domain/access/identity.ts';
-import { requireGrantable, requireKeyless } from '../../domain/access/key-granting.ts';
-import { createApiKeyInput } from '../../domain/inputs.ts';
-import { inPortions } from '../../domain/portions.ts';
-import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../openapi/administration-schemas.ts';
-import { noQuery } from '../openapi/schemas.ts';
-import { json, noContent, type Reply } from '../request/reply.ts';
-import { longBodyLimit } from '../request/request-body.ts';
-import { type Call, type Method, type Route, route } from '../request/route.ts';
-import { pageReply } from './list-reply.ts';
+} from '../../../domain/access/api-keys.ts';
+import type { Identity } from '../../../domain/access/identity.ts';
+import { requireGrantable, requireKeyless } from '../../../domain/access/key-granting.ts';
+import { createApiKeyInput } from '../../../domain/inputs.ts';
+import { inPortions } from '../../../domain/portions.ts';
+import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../../openapi/administration-schemas.ts';
+import { noQuery } from '../../openapi/schemas.ts';
+import { json, noContent, type Reply } from '../../request/reply.ts';
+import { longBodyLimit } from '../../request/request-body.ts';
+import { type Call, type Method, type Route, route } from '../../request/route.ts';
+import { pageReply } from '../list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
 

@@ -1,8 +1,8 @@
 /** Changing an API key over HTTP: only what the body names, at once, and recorded with the former values. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { administration } from '../../harness/http/administration.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { administration } from '../../../harness/http/administration.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 
 const path = '/api/v1/api-keys';
 

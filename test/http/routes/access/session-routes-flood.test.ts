@@ -1,8 +1,8 @@
 /** Sign-in attempts from everywhere at once: administrators get in all the same. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { fromPage, goodPassword, makeAdministrator } from '../../harness/http/sign-in-fixtures.ts';
-import { type TestServer, testServer } from '../../harness/http/test-server.ts';
+import { fromPage, goodPassword, makeAdministrator } from '../../../harness/http/sign-in-fixtures.ts';
+import { type TestServer, testServer } from '../../../harness/http/test-server.ts';
 
 /** Long enough that a queue forms, and short enough for a test. */
 const hashCost = { memory: 8192, passes: 3, parallelism: 1 } as const;

@@ -3,13 +3,13 @@
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { hour } from '../../../src/base/duration.ts';
-import { refusalsPerHour } from '../../../src/domain/access/key-limits.ts';
-import { checkedServer } from '../../harness/http/checked.ts';
-import { eventsOf } from '../../harness/http/fixtures.ts';
-import { fromPage, goodPassword, makeAdministrator, signIn } from '../../harness/http/sign-in-fixtures.ts';
-import { tempDir } from '../../harness/temp-dir.ts';
-import { settingsFor } from '../../harness/test-vault.ts';
+import { hour } from '../../../../src/base/duration.ts';
+import { refusalsPerHour } from '../../../../src/domain/access/key-limits.ts';
+import { checkedServer } from '../../../harness/http/checked.ts';
+import { eventsOf } from '../../../harness/http/fixtures.ts';
+import { fromPage, goodPassword, makeAdministrator, signIn } from '../../../harness/http/sign-in-fixtures.ts';
+import { tempDir } from '../../../harness/temp-dir.ts';
+import { settingsFor } from '../../../harness/test-vault.ts';
 
 const attempts = refusalsPerHour + 50;
 

@@ -1,6 +1,6 @@
 /** Administrators of the console: list, create and delete. */
 import { z } from 'zod';
-import { roles } from '../../base/role.ts';
+import { roles } from '../../../base/role.ts';
 import {
   type AdministratorView,
   changeRole,
@@ -10,10 +10,10 @@ import {
   requireAdministrator,
   updateAdministratorInput,
   viewAdministrators,
-} from '../../domain/access/administrators.ts';
-import { noQuery } from '../openapi/schemas.ts';
-import { json } from '../request/reply.ts';
-import { type Call, type Route, route } from '../request/route.ts';
+} from '../../../domain/access/administrators.ts';
+import { noQuery } from '../../openapi/schemas.ts';
+import { json } from '../../request/reply.ts';
+import { type Call, type Route, route } from '../../request/route.ts';
 import { credentialsLimit } from './session-routes.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC with Z');

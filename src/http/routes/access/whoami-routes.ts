@@ -1,13 +1,13 @@
 /** What the presented credentials may do, so that a client can check its key before it needs it. */
 import { z } from 'zod';
-import { Problem } from '../../base/problem.ts';
-import { roles } from '../../base/role.ts';
-import { scopes } from '../../base/scope.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
-import type { ApiKeyIdentity, Identity } from '../../domain/access/identity.ts';
-import { noQuery, time } from '../openapi/schemas.ts';
-import { json } from '../request/reply.ts';
-import { type Route, route } from '../request/route.ts';
+import { Problem } from '../../../base/problem.ts';
+import { roles } from '../../../base/role.ts';
+import { scopes } from '../../../base/scope.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../../base/timestamp.ts';
+import type { ApiKeyIdentity, Identity } from '../../../domain/access/identity.ts';
+import { noQuery, time } from '../../openapi/schemas.ts';
+import { json } from '../../request/reply.ts';
+import { type Route, route } from '../../request/route.ts';
 
 const whoamiSchema = z
   .strictObject({

@@ -1,9 +1,9 @@
 /** API keys over HTTP: shown once, listed without what is secret, ended at once, and all of it recorded. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { outside } from '../../harness/database/outside-database.ts';
-import { administration, allPages } from '../../harness/http/administration.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { administration, allPages } from '../../../harness/http/administration.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 
 const path = '/api/v1/api-keys';
 

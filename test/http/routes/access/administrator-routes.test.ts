@@ -1,15 +1,15 @@
 /** Administrators over HTTP: made, listed and removed by one another, but never the last one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { outside } from '../../harness/database/outside-database.ts';
-import { type CheckedServer, checkedServer, codeOf } from '../../harness/http/checked.ts';
-import { eventsOf } from '../../harness/http/fixtures.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http/checked.ts';
+import { eventsOf } from '../../../harness/http/fixtures.ts';
 import {
   goodPassword,
   makeAdministrator,
   otherPassword,
   signIn,
-} from '../../harness/http/sign-in-fixtures.ts';
+} from '../../../harness/http/sign-in-fixtures.ts';
 
 async function withAlice(t: Parameters<typeof checkedServer>[0]) {
   const server: CheckedServer = await checkedServer(t);

@@ -1,19 +1,19 @@
 /** The setup link: once, for a day, for the first administrator, and one answer for everything that is not that. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { viewAdministrators } from '../../../src/domain/access/administrators.ts';
-import { offerSetup } from '../../../src/domain/access/setup.ts';
-import { localCli } from '../../../src/domain/audit/audit.ts';
-import { outside } from '../../harness/database/outside-database.ts';
-import { type CheckedServer, checkedServer } from '../../harness/http/checked.ts';
-import { eventsOf } from '../../harness/http/fixtures.ts';
+import { viewAdministrators } from '../../../../src/domain/access/administrators.ts';
+import { offerSetup } from '../../../../src/domain/access/setup.ts';
+import { localCli } from '../../../../src/domain/audit/audit.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { type CheckedServer, checkedServer } from '../../../harness/http/checked.ts';
+import { eventsOf } from '../../../harness/http/fixtures.ts';
 import {
   cookieOf,
   fromPage,
   goodPassword,
   makeAdministrator,
   pageWith,
-} from '../../harness/http/sign-in-fixtures.ts';
+} from '../../../harness/http/sign-in-fixtures.ts';
 
 const day = 86_400_000;
 

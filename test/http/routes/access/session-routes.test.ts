@@ -1,14 +1,14 @@
 /** Signing in, seeing and ending sessions, and changing the password, over HTTP; what must fail comes first. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Secret } from '../../../src/base/secret.ts';
-import { deleteAdministrator, resetPassword } from '../../../src/domain/access/administrators.ts';
-import { Passwords } from '../../../src/domain/access/passwords.ts';
-import { defaultSessionLimits } from '../../../src/domain/access/sessions.ts';
-import { localCli } from '../../../src/domain/audit/audit.ts';
-import { outside, refuse } from '../../harness/database/outside-database.ts';
-import { type CheckedServer, checkedServer, codeOf } from '../../harness/http/checked.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import { deleteAdministrator, resetPassword } from '../../../../src/domain/access/administrators.ts';
+import { Passwords } from '../../../../src/domain/access/passwords.ts';
+import { defaultSessionLimits } from '../../../../src/domain/access/sessions.ts';
+import { localCli } from '../../../../src/domain/audit/audit.ts';
+import { outside, refuse } from '../../../harness/database/outside-database.ts';
+import { type CheckedServer, checkedServer, codeOf } from '../../../harness/http/checked.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 import {
   cheapHash,
   fromPage,
@@ -18,8 +18,8 @@ import {
   type Page,
   pageWith,
   signIn,
-} from '../../harness/http/sign-in-fixtures.ts';
-import { testVault } from '../../harness/test-vault.ts';
+} from '../../../harness/http/sign-in-fixtures.ts';
+import { testVault } from '../../../harness/test-vault.ts';
 
 const minute = 60_000;
 

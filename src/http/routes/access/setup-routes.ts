@@ -1,7 +1,7 @@
 /** Creates the first administrator, through the link that the vault showed at its start. */
-import { completeSetup, setupInput } from '../../domain/access/setup.ts';
-import { noQuery } from '../openapi/schemas.ts';
-import { type Route, route } from '../request/route.ts';
+import { completeSetup, setupInput } from '../../../domain/access/setup.ts';
+import { noQuery } from '../../openapi/schemas.ts';
+import { type Route, route } from '../../request/route.ts';
 import { credentialsLimit, signedInReply, signedInSchema } from './session-routes.ts';
 
 export const setupRoutes: readonly Route[] = [

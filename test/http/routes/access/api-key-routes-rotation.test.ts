@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { day } from '../../../src/base/duration.ts';
-import { outside } from '../../harness/database/outside-database.ts';
-import { type Administration, administration } from '../../harness/http/administration.ts';
-import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
+import { day } from '../../../../src/base/duration.ts';
+import { outside } from '../../../harness/database/outside-database.ts';
+import { type Administration, administration } from '../../../harness/http/administration.ts';
+import { eventsOf, makeCertificate, makeKey } from '../../../harness/http/fixtures.ts';
 
 const path = '/api/v1/api-keys';
 

@@ -1,16 +1,16 @@
 /** Signing in and out, and managing one's own sessions and password. */
 import { z } from 'zod';
-import { roles } from '../../base/role.ts';
-import { scopes } from '../../base/scope.ts';
-import { formatTimestamp } from '../../base/timestamp.ts';
-import { type AdministratorIdentity, sessionNeeded } from '../../domain/access/identity.ts';
-import type { SessionView, SignedIn } from '../../domain/access/sessions.ts';
-import { changePasswordInput, signInInput } from '../../domain/access/sign-in.ts';
-import { sessionClearCookie, sessionSetCookie } from '../auth/session-cookie.ts';
-import { noQuery } from '../openapi/schemas.ts';
-import { json, type Reply } from '../request/reply.ts';
-import { type Call, type Route, route } from '../request/route.ts';
-import type { ServerContext } from '../request/server-context.ts';
+import { roles } from '../../../base/role.ts';
+import { scopes } from '../../../base/scope.ts';
+import { formatTimestamp } from '../../../base/timestamp.ts';
+import { type AdministratorIdentity, sessionNeeded } from '../../../domain/access/identity.ts';
+import type { SessionView, SignedIn } from '../../../domain/access/sessions.ts';
+import { changePasswordInput, signInInput } from '../../../domain/access/sign-in.ts';
+import { sessionClearCookie, sessionSetCookie } from '../../auth/session-cookie.ts';
+import { noQuery } from '../../openapi/schemas.ts';
+import { json, type Reply } from '../../request/reply.ts';
+import { type Call, type Route, route } from '../../request/route.ts';
+import type { ServerContext } from '../../request/server-context.ts';
 
 /** Names and passwords are short. */
 export const credentialsLimit = 16_384;
