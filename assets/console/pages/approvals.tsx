@@ -1,5 +1,5 @@
 /** Changes that need the approval of a second administrator: approve or reject those of others, withdraw one's own. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -14,10 +14,18 @@ import { post } from '../data/api.ts';
 import { useList } from '../data/resource.ts';
 import { useSession } from '../data/session.ts';
 
+/** In milliseconds. */
+const refreshEvery = 10_000;
+
 type Opened = { readonly decision: 'approve' | 'reject'; readonly change: PendingChange };
 
 export function ApprovalsPage() {
   const { data, error, reload } = useList<PendingChange>('/pending-changes');
+  // The feed of changes is about certificates and rights.
+  useEffect(() => {
+    const timer = setInterval(() => document.visibilityState === 'visible' && void reload(), refreshEvery);
+    return () => clearInterval(timer);
+  }, [reload]);
   const [opened, setOpened] = useState<Opened>();
   const own = `admin:${useSession()?.name}`;
   const close = () => setOpened(undefined);
@@ -121,7 +129,7 @@ function columns(own: string, open: (opened: Opened) => void): Column<PendingCha
         if (change.state !== 'pending') return null;
         const isOwn = change.requested_by === own;
         return (
-          <>
+          <span class="pair pair-whole">
             <Button
               needs={change.role}
               {...(isOwn && {
@@ -131,16 +139,16 @@ function columns(own: string, open: (opened: Opened) => void): Column<PendingCha
               onClick={() => open({ decision: 'approve', change })}
             >
               Approve
-            </Button>{' '}
+            </Button>
             <Button
-              look="danger"
+              look="quiet"
               needs={change.role}
               aria-label={`${isOwn ? 'Withdraw' : 'Reject'}: ${change.summary}`}
               onClick={() => open({ decision: 'reject', change })}
             >
               {isOwn ? 'Withdraw' : 'Reject'}
             </Button>
-          </>
+          </span>
         );
       },
     },
