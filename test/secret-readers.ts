@@ -117,7 +117,21 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     calls: 1,
     why: 'shows a signing secret that was made, once, to the administrator who asked for it',
   },
-  { file: 'src/http/auth/session-cookie.ts', calls: 1, why: 'sets the cookie of who has just signed in' },
+  {
+    file: 'src/http/auth/session-cookie.ts',
+    calls: 2,
+    why: 'sets the cookies of who has just signed in, and of who has begun to by OpenID Connect',
+  },
+  {
+    file: 'src/domain/oidc/oidc-provider.ts',
+    calls: 1,
+    why: 'hands the client secret to openid-client, for requests to the provider',
+  },
+  {
+    file: 'src/domain/oidc/pending-sign-in.ts',
+    calls: 1,
+    why: 'reads a sign-in that has begun, out of its sealed cookie',
+  },
   {
     file: 'src/http/tls/tls-alpn-certificate.ts',
     calls: 1,

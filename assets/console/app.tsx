@@ -13,6 +13,9 @@ import { matchPath } from './path-pattern.ts';
 import { navigate, usePath } from './router.ts';
 import { Shell } from './shell.tsx';
 
+/** No page: the vault sends people here after signing in by OpenID Connect, and the console sends them on. */
+const hop = '/signed-in';
+
 export function App() {
   const path = usePath();
   const session = useSession();
@@ -30,7 +33,7 @@ export function App() {
   // Only when the console loads.
   useEffect(() => {
     if (path === '/setup') return;
-    if (mayBeSignedIn()) void loadSession();
+    if (mayBeSignedIn() || path === hop) void loadSession();
     else setTabSession(null);
   }, []);
   const isOutside = path === '/setup' || path === '/sign-in';
@@ -39,7 +42,7 @@ export function App() {
       const back = location.pathname + location.search;
       navigate(back === '/' ? '/sign-in' : `/sign-in?to=${encodeURIComponent(back)}`, 'replace');
     }
-    if (session && isOutside && path === '/sign-in') navigate(returnPath(), 'replace');
+    if (session && (path === '/sign-in' || path === hop)) navigate(returnPath(), 'replace');
   }, [session, isOutside, path]);
 
   if (path === '/setup') return <SetupPage />;

@@ -72,7 +72,9 @@ export function Shell({
             label={`${person.name}: sessions, password, sign out`}
             items={[
               { label: 'Your sessions', href: '/account/sessions' },
-              { label: 'Change password', href: '/account/password' },
+              ...(person.sign_in === 'password'
+                ? [{ label: 'Change password', href: '/account/password' }]
+                : []),
               { label: 'Sign out', onSelect: () => void signOut() },
             ]}
           >

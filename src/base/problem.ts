@@ -60,6 +60,10 @@ const table = {
     status: 409,
     detail: 'The pending change was already decided or applied, or has expired.',
   },
+  oidc_administrator: {
+    status: 409,
+    detail: 'This administrator signs in by OpenID Connect; the identity provider decides password and role.',
+  },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   payload_too_large: { status: 413, detail: 'The request is too large.' },
   headers_too_large: {

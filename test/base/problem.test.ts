@@ -36,6 +36,7 @@ const statuses: Record<ProblemCode, number> = {
   pending_change_closed: 409,
   pending_change_not_found: 404,
   last_administrator: 409,
+  oidc_administrator: 409,
   request_timeout: 408,
   payload_too_large: 413,
   headers_too_large: 431,

@@ -11,7 +11,7 @@ test('an administrator and a DNS provider are added and removed', browser, async
   const { alice } = await visit(t);
   const { page, open } = await alice();
   await open('/administrators');
-  await page.getByText('Last one with the role admin').waitFor();
+  await page.getByText('Last one with the role admin and a password').waitFor();
   await page.getByRole('button', { name: 'Add administrator' }).click();
   await page.getByLabel('Name', { exact: true }).fill('bob');
   await page.getByLabel('Password', { exact: true }).fill(otherPassword);
@@ -21,7 +21,7 @@ test('an administrator and a DNS provider are added and removed', browser, async
   assert.ok(await confirm.isDisabled());
   await page.getByLabel('Type bob to confirm').fill('bob');
   await confirm.click();
-  await page.getByText('Last one with the role admin').waitFor();
+  await page.getByText('Last one with the role admin and a password').waitFor();
 
   await open('/dns-providers');
   await page.getByRole('button', { name: 'Add DNS provider' }).click();

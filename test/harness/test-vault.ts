@@ -49,6 +49,7 @@ export function settingsFor(dataDir: string): Settings {
     databaseConnections: 8,
     databaseSurroundings: { environment: {}, home: undefined },
     noCreate: false,
+    oidc: undefined,
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
     secondApproval: false,

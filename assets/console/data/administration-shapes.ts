@@ -132,6 +132,7 @@ export type DeletedCertificate = {
 export type Administrator = {
   readonly name: string;
   readonly role: Role;
+  readonly sign_in: 'password' | 'oidc';
   readonly created_at: string;
   readonly last_signed_in_at: string | null;
 };

@@ -9,6 +9,7 @@ export type Person = {
   readonly scopes: readonly Scope[];
   /** Whether destructive changes need the approval of a second administrator. */
   readonly second_approval: boolean;
+  readonly sign_in: 'password' | 'oidc';
   readonly created_at: string;
   readonly expires_at: string;
 };

@@ -53,6 +53,18 @@ export function AdministratorsPage() {
               ),
             },
             { title: 'Role', cell: ({ role }) => role },
+            {
+              title: 'Signs in with',
+              cell: ({ sign_in }) =>
+                sign_in === 'oidc' ? (
+                  <>
+                    OpenID Connect
+                    <div class="quiet small">The provider decides the role</div>
+                  </>
+                ) : (
+                  'password'
+                ),
+            },
             { title: 'Added', cell: ({ created_at }) => <Time at={created_at} /> },
             {
               title: 'Last signed in',
@@ -62,16 +74,18 @@ export function AdministratorsPage() {
               title: 'Actions',
               cell: (administrator) =>
                 isLastAdmin(administrator, data) ? (
-                  <span class="quiet">Last one with the role admin</span>
+                  <span class="quiet">Last one with the role admin and a password</span>
                 ) : (
                   <span class="pair">
-                    <Button
-                      needs="admin"
-                      aria-label={`Change role of ${administrator.name}`}
-                      onClick={() => setOpened({ kind: 'role', administrator })}
-                    >
-                      Change role
-                    </Button>
+                    {administrator.sign_in === 'password' && (
+                      <Button
+                        needs="admin"
+                        aria-label={`Change role of ${administrator.name}`}
+                        onClick={() => setOpened({ kind: 'role', administrator })}
+                      >
+                        Change role
+                      </Button>
+                    )}
                     <Button
                       look="quiet"
                       needs="admin"
@@ -112,9 +126,10 @@ export function AdministratorsPage() {
   );
 }
 
-/** The vault keeps one, who can give others this role. */
-function isLastAdmin({ role }: Administrator, all: readonly Administrator[]): boolean {
-  return role === 'admin' && all.filter((one) => one.role === 'admin').length === 1;
+/** The vault keeps one with a password, who can give others this role. */
+function isLastAdmin(administrator: Administrator, all: readonly Administrator[]): boolean {
+  const isLocalAdmin = ({ role, sign_in }: Administrator) => role === 'admin' && sign_in === 'password';
+  return isLocalAdmin(administrator) && all.filter(isLocalAdmin).length === 1;
 }
 
 function pathOf({ name }: Administrator): string {

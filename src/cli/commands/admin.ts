@@ -82,11 +82,12 @@ const list = command({
         columns: [
           { title: 'NAME', holds: 'name' },
           'ROLE',
+          'SIGN-IN',
           { title: 'CREATED', holds: 'time' },
           { title: 'LAST SIGNED IN', holds: 'time' },
         ],
-        row: ({ name, role, created_at, last_signed_in_at }) => [
-          ...[name, role, created_at],
+        row: ({ name, role, sign_in, created_at, last_signed_in_at }) => [
+          ...[name, role, sign_in, created_at],
           last_signed_in_at ?? 'never',
         ],
       });

@@ -24,6 +24,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'api-key': async () => (await import('./api-key/api-key.ts')).apiKeyCommands,
   'acme-client': async () => (await import('./acme-client/acme-client.ts')).acmeClientCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
+  oidc: async () => (await import('./oidc.ts')).oidcCommands,
   issuer: async () => (await import('./issuer/issuer.ts')).issuerCommands,
   ca: async () => (await import('./ca/ca.ts')).caCommands,
   'acme-account': async () => (await import('./issuer/acme-account.ts')).acmeAccountCommands,

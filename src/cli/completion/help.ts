@@ -13,7 +13,7 @@ import { listCommands } from './command-list.ts';
 const groups: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
   certificates: ['certificate', 'inspect', 'renewals'],
-  access: ['api-key', 'acme-client', 'admin'],
+  access: ['api-key', 'acme-client', 'admin', 'oidc'],
   issuers: ['issuer', 'ca', 'acme-account', 'dns-provider'],
   operations: ['notification', 'audit', 'backup', 'restore', 'database', 'master-key', 'apply', 'export'],
   about: ['completion', 'man', 'licenses', 'version'],

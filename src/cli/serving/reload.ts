@@ -76,6 +76,16 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'tls-key-file': ({ tls }) => (tls?.kind === 'files' ? tls.keyFile : undefined),
   'metrics-listen': ({ metricsListen }) => metricsListen,
   'metrics-token-file': ({ metricsTokenFile }) => metricsTokenFile,
+  'oidc-issuer': ({ oidc }) => oidc?.issuer,
+  'oidc-client-id': ({ oidc }) => oidc?.clientId,
+  'oidc-client-secret-file': ({ oidc }) => oidc?.clientSecretFile,
+  'oidc-scope': ({ oidc }) => oidc?.scope,
+  'oidc-ca-file': ({ oidc }) => oidc?.caFile,
+  'oidc-role-claim': ({ oidc }) => oidc?.roles.claim,
+  'oidc-admins': ({ oidc }) => oidc?.roles.values.admin,
+  'oidc-operators': ({ oidc }) => oidc?.roles.values.operator,
+  'oidc-viewers': ({ oidc }) => oidc?.roles.values.viewer,
+  'oidc-default-role': ({ oidc }) => oidc?.roles.byDefault,
   'insecure-http': ({ insecureHttp }) => insecureHttp,
 };
 

@@ -38,6 +38,7 @@ import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { hostName } from '../settings/host-name.ts';
+import { readProviderSettings } from '../settings/oidc-settings.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -108,7 +109,7 @@ export async function runServer(
 
 /** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
 async function startServing(vault: Vault, settings: Settings, version: string): Promise<LiveServer> {
-  const { publicUrl, sessionLimits, secondApproval, clients } = settings;
+  const { publicUrl, sessionLimits, secondApproval, clients, oidc } = settings;
   const metrics = await openMetrics(vault, settings);
   const tls = await openTls(vault, settings);
   const routes = routesWith({
@@ -124,6 +125,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
     connectionLimits: { most: clients.maxConnections },
     sessionLimits,
     secondApproval,
+    oidc: oidc && readProviderSettings(oidc),
     tls: () => tls?.facts ?? null,
     metrics,
   });

@@ -24,6 +24,7 @@ import { defaultDataDir } from './default-data-dir.ts';
 import { deletionOptions, keepDeleted, keepVersions } from './deletion-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
+import { type OidcSettings, oidcOptions, oidcSettings } from './oidc-settings.ts';
 import { outboundOptions, outboundSettings } from './outbound-settings.ts';
 import {
   type Found,
@@ -98,6 +99,7 @@ export const serveOptions = {
   ...acmeServerOptions,
   ...tlsOptions,
   ...metricsOptions,
+  ...oidcOptions,
   'insecure-http': { type: 'boolean', description: 'allow plain HTTP on addresses other than loopback' },
   ...administrationOptions,
   'log-level': {
@@ -143,6 +145,8 @@ export type Settings = MasterKeySettings &
     readonly proxies: Environment;
     /** Undefined for plain HTTP. */
     readonly tls: TlsSettings | undefined;
+    /** Undefined if people sign in by password only. */
+    readonly oidc: OidcSettings | undefined;
     readonly insecureHttp: boolean;
     readonly logLevel: LogLevel;
     /** Environment variables with a value for HashiCorp's vault; the log of the server names them. */
@@ -168,6 +172,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
   const inFile = (name: SettingName) => found(file.values.get(key(name)), `${key(name)} in ${file.path}`);
   const setting = (name: SettingName): Found | undefined => given(name) ?? inFile(name);
   const dataDir = resolve(setting('data-dir')?.value ?? firstDataDir);
+  const url = publicUrl(setting('public-url'));
   const credentialsDir = environment.CREDENTIALS_DIRECTORY || undefined;
   return {
     dataDir,
@@ -176,7 +181,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     ...databaseSettings(setting, environment),
     noCreate: truth(setting('no-create')),
     listen: listenAddress(setting('listen') ?? { value: '127.0.0.1:8080', from: 'the default' }),
-    publicUrl: publicUrl(setting('public-url')),
+    publicUrl: url,
     workers: setting('workers')?.from,
     clients: clientSettings(setting),
     backups: backupPlan(setting),
@@ -192,6 +197,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     proxies: proxiesIn(environment),
     tls: tlsSettings(setting),
     ...metricsSettings(setting),
+    oidc: oidcSettings(setting, url),
     insecureHttp: truth(setting('insecure-http')),
     ...administrationSettings(setting),
     logLevel: logLevel(setting('log-level')),

@@ -16,6 +16,7 @@ export type KeyPurpose =
   | 'seal: dns provider secret'
   | 'seal: audit key'
   | 'seal: notification channel settings'
+  | 'seal: oidc sign-in'
   | 'entity tag'
   | 'sign: session'
   | 'authenticate: backup'

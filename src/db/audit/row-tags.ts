@@ -223,12 +223,16 @@ export function acmeClientText(row: TaggedAcmeClient): string {
 
 /** What the tag of an administrator is computed over. */
 export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
-  const { id, name, password_hash, role } = row;
+  const { id, name, password_hash, role, oidc_issuer, oidc_subject } = row;
   return (
     asciiNetstring(String(id)) +
     netstring(name) +
     netstring(password_hash) +
-    roleText(role === 'admin' ? null : role)
+    roleText(role === 'admin' ? null : role) +
+    // Empty for people with a password, so that their tags stay valid.
+    (oidc_subject === null
+      ? ''
+      : asciiNetstring('oidc') + optionalNetstring(oidc_issuer) + netstring(oidc_subject))
   );
 }
 
@@ -239,6 +243,8 @@ export function sessionText(row: Omit<SessionRow, 'tag'>): string {
     asciiNetstring(String(row.administrator_id)) +
     asciiNetstring(row.token_hash.toString('hex')) +
     asciiNetstring(String(row.created_at)) +
-    asciiNetstring(String(row.expires_at))
+    asciiNetstring(String(row.expires_at)) +
+    // Empty for sessions that began with a password, so that their tags stay valid.
+    (row.oidc_sid === null ? '' : asciiNetstring('oidc') + netstring(row.oidc_sid))
   );
 }

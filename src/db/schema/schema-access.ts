@@ -36,11 +36,14 @@ export type AdministratorsTable = {
   id: Generated<number>;
   /** Unique regardless of case. */
   name: string;
-  /** A PHC string. */
+  /** A PHC string; empty for people who sign in by OpenID Connect. */
   password_hash: string;
   created_at: number;
   last_signed_in_at: number | null;
   role: Generated<Role>;
+  /** Who signs in by OpenID Connect: the provider and its subject, both exact, and no password; else both null. */
+  oidc_issuer: Generated<string | null>;
+  oidc_subject: Generated<string | null>;
   tag: Generated<Buffer | null>;
 };
 
@@ -77,5 +80,15 @@ export type SessionsTable = {
   last_used_at: number;
   ip: string | null;
   user_agent: string | null;
+  /** The session at the OpenID Connect provider that it began with. */
+  oidc_sid: Generated<string | null>;
   tag: Generated<Buffer | null>;
+};
+
+export type OidcUsesTable = {
+  /** SHA-256 of what was used. */
+  id_hash: Buffer;
+  expires_at: number;
+  /** What a test sign-in found, sealed. */
+  result: Generated<Buffer | null>;
 };

@@ -9,6 +9,7 @@ import type {
   AdministratorsTable,
   ApiKeyCertificatesTable,
   ApiKeysTable,
+  OidcUsesTable,
   PendingChangesTable,
   SessionsTable,
 } from './schema-access.ts';
@@ -200,6 +201,7 @@ export type Schema = AcmeServerTables &
     administrators: AdministratorsTable;
     sessions: SessionsTable;
     pending_changes: PendingChangesTable;
+    oidc_uses: OidcUsesTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

@@ -35,6 +35,7 @@ import { rowRecords } from './migrations/migration-0021-row-records.ts';
 import { deletedInPlace } from './migrations/migration-0022-deleted-in-place.ts';
 import { roles } from './migrations/migration-0023-roles.ts';
 import { pendingChanges } from './migrations/migration-0024-pending-changes.ts';
+import { oidc } from './migrations/migration-0025-oidc.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -68,6 +69,7 @@ export const migrations: Migrations = {
   '0022-deleted-in-place': deletedInPlace,
   '0023-roles': roles,
   '0024-pending-changes': pendingChanges,
+  '0025-oidc': oidc,
 };
 
 /** The name of the newest schema. */

@@ -22,6 +22,7 @@ import { deleteSettings } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { asciiName } from '../input-strings.ts';
+import { type SignInMethod, signInMethodOf } from './identity.ts';
 import { maxPasswordLength } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 import { recordEndedSessions } from './sessions.ts';
@@ -61,6 +62,7 @@ export type CreateAdministratorInput = z.output<typeof createAdministratorInput>
 export type AdministratorView = {
   name: string;
   role: Role;
+  sign_in: SignInMethod;
   created_at: string;
   last_signed_in_at: string | null;
 };
@@ -107,7 +109,7 @@ export async function viewAdministrators({ db }: DatabaseContext): Promise<Admin
 
 /**
  * Sets a new password without asking for the old one, and ends all sessions of the administrator. Returns how many.
- * Throws `administrator_not_found`, and `invalid_request` for a bad password.
+ * Throws `administrator_not_found`, `oidc_administrator`, and `invalid_request` for a bad password.
  */
 export async function resetPassword(
   { db, world }: TimedContext,
@@ -115,10 +117,11 @@ export async function resetPassword(
   actor: Actor,
   { name, password }: Pick<CreateAdministratorInput, 'name' | 'password'>,
 ): Promise<number> {
-  await requireAdministrator(db.reader, name);
+  refuseOidc(await requireAdministrator(db.reader, name));
   const hash = await passwords.choose(name, password);
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
+    refuseOidc(row);
     return replacePassword(writer, actor, row, { hash, keptSession: undefined, now: world.now() });
   });
 }
@@ -150,7 +153,7 @@ type Last = 'goes' | 'stays';
 
 /**
  * Gives an administrator another role, which counts at the next request; the same one changes nothing. Throws
- * `administrator_not_found` and `last_administrator`.
+ * `administrator_not_found`, `oidc_administrator` and `last_administrator`.
  */
 export async function changeRole(
   { db, world }: TimedContext,
@@ -160,6 +163,7 @@ export async function changeRole(
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
     if (row.role === role) return administratorView(row);
+    refuseOidc(row);
     if (theLast === 'stays') await refuseTheLast(writer, row);
     await setRole(writer, row.id, role);
     const detail = { role, before: { role: row.role } };
@@ -168,10 +172,12 @@ export async function changeRole(
   });
 }
 
-/** Throws `last_administrator` if no one else has the role admin. */
-async function refuseTheLast(writer: Writer, { id, role }: AdministratorRow): Promise<void> {
-  const others = (await listAdministrators(writer)).filter((other) => other.id !== id);
-  if (role === 'admin' && !others.some((other) => other.role === 'admin')) {
+/** Throws `last_administrator` if no one else has the role admin and a password, which work without a provider. */
+async function refuseTheLast(writer: Writer, row: AdministratorRow): Promise<void> {
+  const isLocalAdmin = ({ role, oidc_subject }: AdministratorRow) =>
+    role === 'admin' && oidc_subject === null;
+  const others = (await listAdministrators(writer)).filter(({ id }) => id !== row.id);
+  if (isLocalAdmin(row) && !others.some(isLocalAdmin)) {
     throw new Problem('last_administrator');
   }
 }
@@ -188,7 +194,8 @@ export async function deleteAdministrator(
 ): Promise<{ readonly wasLast: boolean }> {
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
-    const wasLast = (await listAdministrators(writer)).length === 1;
+    const others = (await listAdministrators(writer)).filter(({ id }) => id !== row.id);
+    const wasLast = !others.some(({ oidc_subject }) => oidc_subject === null);
     if (theLast === 'stays') await refuseTheLast(writer, row);
     const ended = await deleteOtherSessions(writer, row.id, undefined);
     const now = world.now();
@@ -200,10 +207,16 @@ export async function deleteAdministrator(
   });
 }
 
+/** Throws `oidc_administrator` for what only the identity provider can change. */
+function refuseOidc(row: AdministratorRow): void {
+  if (row.oidc_subject !== null) throw new Problem('oidc_administrator');
+}
+
 export function administratorView(row: AdministratorRow): AdministratorView {
   return {
     name: row.name,
     role: row.role,
+    sign_in: signInMethodOf(row),
     created_at: formatTimestamp(row.created_at),
     last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),
   };

@@ -26,6 +26,16 @@ export type ApiKeyIdentity = {
   readonly replacedAt: number | null;
 };
 
+/** `oidc` is OpenID Connect: no password, and the identity provider decides the role. */
+export const signInMethods = ['password', 'oidc'] as const;
+
+export type SignInMethod = (typeof signInMethods)[number];
+
+/** How the administrator of a row signs in. */
+export function signInMethodOf({ oidc_subject }: { readonly oidc_subject: string | null }): SignInMethod {
+  return oidc_subject === null ? 'password' : 'oidc';
+}
+
 /** An administrator with a session. */
 export type AdministratorIdentity = {
   readonly kind: 'administrator';
@@ -33,6 +43,8 @@ export type AdministratorIdentity = {
   readonly role: Role;
   /** Those of the role, without private keys where sessions never get any. */
   readonly scopes: ReadonlySet<Scope>;
+  /** How they sign in. */
+  readonly signIn: SignInMethod;
   readonly session: SessionFacts;
 };
 

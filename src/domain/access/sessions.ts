@@ -26,7 +26,13 @@ import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import { currentKey } from '../sealed-secrets.ts';
-import { type AdministratorIdentity, actorName, scopesOfRole } from './identity.ts';
+import {
+  type AdministratorIdentity,
+  actorName,
+  type SessionFacts,
+  scopesOfRole,
+  signInMethodOf,
+} from './identity.ts';
 
 /** In milliseconds. */
 export type SessionLimits = {
@@ -59,7 +65,12 @@ export type SessionView = {
 export type SignedIn = { readonly identity: AdministratorIdentity; readonly token: Secret<string> };
 
 /** The client of a sign-in. */
-export type Visitor = { readonly actor: Actor; readonly userAgent: string | undefined };
+export type Visitor = {
+  readonly actor: Actor;
+  readonly userAgent: string | undefined;
+  /** The session at the OpenID Connect provider. */
+  readonly oidcSid?: string | undefined;
+};
 
 /** Sessions per administrator; the next sign-in ends the oldest. */
 const maxSessions = 20;
@@ -83,11 +94,12 @@ export class Sessions {
    */
   async begin(
     writer: Writer,
-    { id: administratorId, name, role }: AdministratorRow,
-    { actor, userAgent }: Visitor,
+    row: AdministratorRow,
+    { actor, userAgent, oidcSid }: Visitor,
     createToken: CreateSessionToken,
   ): Promise<SignedIn> {
     const { world } = this.#vault;
+    const administratorId = row.id;
     const now = world.now();
     await deleteExpiredSessions(writer, { now, idleSince: now - this.limits.idle });
     const others = await listSessions(writer, administratorId);
@@ -103,14 +115,9 @@ export class Sessions {
       last_used_at: now,
       ip: actor.ip ?? null,
       user_agent: userAgent?.slice(0, maxUserAgentLength) ?? null,
+      oidc_sid: oidcSid ?? null,
     });
-    const identity: AdministratorIdentity = {
-      kind: 'administrator',
-      name,
-      role,
-      scopes: this.#scopesOf(role),
-      session: { id, administratorId, ...times },
-    };
+    const identity = this.#identityOf(row, { id, administratorId, ...times });
     const person = { ...actor, name: actorName(identity) };
     recordEndedSessions(writer, person, displaced, { how: 'too many sessions', now });
     record(writer, { actor: person, action: 'session.create', resource: `session:${id}` }, now);
@@ -129,18 +136,18 @@ export class Sessions {
     const { session: row, person } = found;
     if (!this.#isLive(row, now) || !this.#isAuthentic(row, person)) return undefined;
     if (now - row.last_used_at >= minute) await this.#noteUse(row.id, now);
-    return {
-      kind: 'administrator',
-      name: person.name,
-      role: person.role,
-      scopes: this.#scopesOf(person.role),
-      session: {
-        id: row.id,
-        administratorId: row.administrator_id,
-        createdAt: row.created_at,
-        expiresAt: this.#endOf(row),
-      },
-    };
+    return this.#identityOf(person, {
+      id: row.id,
+      administratorId: row.administrator_id,
+      createdAt: row.created_at,
+      expiresAt: this.#endOf(row),
+    });
+  }
+
+  #identityOf(person: Omit<TaggedAdministrator, 'tag'>, session: SessionFacts): AdministratorIdentity {
+    const { name, role } = person;
+    const signIn = signInMethodOf(person);
+    return { kind: 'administrator', name, role, scopes: this.#scopesOf(role), signIn, session };
   }
 
   /** The hash of the session id; undefined if the vault did not issue the token. */

@@ -96,14 +96,15 @@ export class SignIn {
 
   /**
    * Changes the administrator's own password and ends their other sessions. Throws `invalid_request` if the current
-   * password is wrong or the new one is not acceptable, and `rate_limited`.
+   * password is wrong or the new one is not acceptable, `oidc_administrator` and `rate_limited`.
    */
   async changePassword(
     actor: Actor,
-    { name, session }: AdministratorIdentity,
+    { name, session, signIn }: AdministratorIdentity,
     input: ChangePasswordInput,
   ): Promise<void> {
     const { db, world } = this.#vault;
+    if (signIn === 'oidc') throw new Problem('oidc_administrator');
     const { row, attempt } = await this.#check(name, input.current, actor, 'known', wrongCurrent);
     attempt.succeeded();
     const hash = await this.passwords.choose(name, input.new, 'new');
@@ -119,10 +120,11 @@ export class SignIn {
     return (await this.#places.has(this.#vault.db.reader, name, ip)) ? 'known' : 'stranger';
   }
 
-  /** An administrator without a valid integrity tag counts as unknown. */
+  /** An administrator without a password or without a valid integrity tag counts as unknown. */
   #authentic(row: (AdministratorRow & Recorded) | undefined): AdministratorRow | undefined {
     const { db, log } = this.#vault;
-    if (row === undefined || administratorFits(requireIntegrity(db), row)) return row;
+    if (row === undefined || row.oidc_subject !== null) return undefined;
+    if (administratorFits(requireIntegrity(db), row)) return row;
     const fields = { administrator: row.name };
     log.error(fields, 'administrator refused: the database row was modified outside the vault');
     return undefined;
@@ -158,13 +160,18 @@ export class SignIn {
    * Records a failed attempt, or counts it after the first hundred of its kind in an hour. `subject` is nothing that
    * was typed.
    */
-  async recordRefusal(actor: Actor, subject: string, reason: string): Promise<void> {
+  async recordRefusal(
+    actor: Actor,
+    subject: string,
+    reason: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const refusal = {
       actor,
       action: 'session.refuse',
       subject,
       target: subject,
-      detail: { reason },
+      detail: { reason, ...more },
     } as const;
     await this.#vault.refusals.record(refusal, this.#refusalCounts);
   }

@@ -5,7 +5,7 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { lastAuditEvent } from '../../db/audit/audit-events.ts';
 import { listRefusedRows } from '../../db/audit/row-list.ts';
-import { hasAdministrators } from '../../db/tables/access/administrators.ts';
+import { hasAdministrators, listAdministrators } from '../../db/tables/access/administrators.ts';
 import { listApiKeys, listSharedNames } from '../../db/tables/access/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
@@ -166,16 +166,20 @@ export async function apiKeyFindings({ db, world }: TimedContext): Promise<Findi
   return [{ check: 'api-key', status: 'ok', message }];
 }
 
-/** Whether the vault has an administrator. */
+/** Whether the vault has an administrator who needs no identity provider. */
 export async function administratorFindings({ db }: DatabaseContext): Promise<Finding[]> {
   if (await hasAdministrators(db.reader)) {
     return [{ check: 'administrators', status: 'ok', message: 'at least one administrator can sign in' }];
   }
+  const others = await listAdministrators(db.reader);
   return [
     {
       check: 'administrators',
       status: 'warning',
-      message: 'no administrator; the console is closed to everyone',
+      message:
+        others.length > 0
+          ? 'no administrator with a password; no one can sign in while the identity provider is down'
+          : 'no administrator; the console is closed to everyone',
       hint: 'Fix: vault admin create --name NAME',
     },
   ];

@@ -1,7 +1,12 @@
-/** The cookie of an administrator's session (RFC 6265 §5.4), and how it is set and cleared. */
+/**
+ * The cookies of an administrator's session, and of a sign-in by OpenID Connect that has begun (RFC 6265 §5.4): how
+ * they are read, set and cleared.
+ */
 import type { Secret } from '../../base/secret.ts';
 
 export const sessionCookie = 'vault_session';
+
+const oidcCookie = 'vault_oidc';
 
 /**
  * The name of the cookie for this URL of the vault. Over HTTPS, its prefix makes browsers accept it only from this host
@@ -9,6 +14,11 @@ export const sessionCookie = 'vault_session';
  */
 export function sessionCookieName(baseUrl: string): string {
   return isHttps(baseUrl) ? `__Host-${sessionCookie}` : sessionCookie;
+}
+
+/** Likewise, for a sign-in by OpenID Connect that has begun. */
+export function oidcCookieName(baseUrl: string): string {
+  return isHttps(baseUrl) ? `__Host-${oidcCookie}` : oidcCookie;
 }
 
 /**
@@ -37,8 +47,19 @@ export function sessionClearCookie(baseUrl: string): string {
   return `${sessionCookieName(baseUrl)}=; Max-Age=0${attributes(baseUrl)}`;
 }
 
-function attributes(baseUrl: string): string {
-  return `; Path=/; HttpOnly; SameSite=Strict${isHttps(baseUrl) ? '; Secure' : ''}`;
+/** `Set-Cookie` for a sign-in that has begun. The provider, another site, sends the browser back with it. */
+export function oidcSetCookie(baseUrl: string, sealed: Secret<string>, seconds: number): string {
+  const value = `${oidcCookieName(baseUrl)}=${sealed.expose()}; Max-Age=${seconds}`;
+  return value + attributes(baseUrl, 'Lax');
+}
+
+/** `Set-Cookie` that deletes it. */
+export function oidcClearCookie(baseUrl: string): string {
+  return `${oidcCookieName(baseUrl)}=; Max-Age=0${attributes(baseUrl, 'Lax')}`;
+}
+
+function attributes(baseUrl: string, sameSite: 'Strict' | 'Lax' = 'Strict'): string {
+  return `; Path=/; HttpOnly; SameSite=${sameSite}${isHttps(baseUrl) ? '; Secure' : ''}`;
 }
 
 function isHttps(baseUrl: string): boolean {

@@ -5,6 +5,7 @@ import type { AdministratorIdentity } from '../../domain/access/identity.ts';
 import type { KeyLimits } from '../../domain/access/key-limits.ts';
 import type { SignIn } from '../../domain/access/sign-in.ts';
 import type { AcmeServer } from '../../domain/acme-server/acme-server.ts';
+import type { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { Crls } from '../../domain/private-ca/crls.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Downloads } from '../../domain/versions/downloads.ts';
@@ -22,6 +23,8 @@ export type ServerContext = {
   readonly acme: AcmeServer;
   readonly formats: FormatDownloads;
   readonly signIn: SignIn;
+  /** Undefined if no provider is set up. */
+  readonly oidc: OidcSignIn | undefined;
   /** The session with this token. */
   readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
   /** Whether the session with this id is active; the check does not count as use. */

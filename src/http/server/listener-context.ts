@@ -7,6 +7,8 @@ import { Passwords } from '../../domain/access/passwords.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import { acmeServer } from '../../domain/acme-server/acme-server.ts';
+import { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
+import type { ProviderSettings } from '../../domain/oidc/provider-settings.ts';
 import { Crls } from '../../domain/private-ca/crls.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { Downloads } from '../../domain/versions/downloads.ts';
@@ -47,12 +49,15 @@ export function serverContext(
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
+    readonly oidc?: ProviderSettings | undefined;
   },
 ): LiveContext {
   let { trustedProxies = [], secondApproval = false } = options;
   const downloads = new Downloads(vault);
   const sessions = new Sessions(vault, options.sessionLimits);
   const keyLimits = new KeyLimits(vault.world, options.apiKeyRate);
+  const passwords = new Passwords(vault.world, options.hashCost);
+  const signIn = new SignIn(vault, passwords, sessions, keyLimits);
   return {
     vault,
     authenticator: new Authenticator(vault),
@@ -61,7 +66,8 @@ export function serverContext(
     crls: new Crls(vault),
     acme: acmeServer(vault, options.termsOfService),
     formats: new FormatDownloads(vault, downloads),
-    signIn: new SignIn(vault, new Passwords(vault.world, options.hashCost), sessions, keyLimits),
+    signIn,
+    oidc: options.oidc && new OidcSignIn(vault, signIn, options.oidc),
     findSession: (token) => sessions.find(token),
     isSessionLive: (id) => sessions.isLive(id),
     version: options.version,

@@ -118,7 +118,7 @@ suite('other admin commands', () => {
     const table = (await admin(data, '', 'list')).stdout;
     assert.match(
       table,
-      /^NAME {3}ROLE +CREATED +LAST SIGNED IN\nalice {2}admin .* never\nbob {4}admin .* never\n$/,
+      /^NAME {3}ROLE +SIGN-IN +CREATED +LAST SIGNED IN\nalice {2}admin {2}password .* never\nbob {4}admin {2}password .* never\n$/,
     );
     const weak = await admin(data, 'short', 'reset-password', '--name', 'bob', '--password-stdin');
     assert.equal(weak.code, 1);

@@ -76,7 +76,7 @@ const elsewhere = [
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
   /^vault admin (create|reset-password) --name \w+$/,
-  /^vault notification test/,
+  /^vault (notification|oidc) test/,
   /^vault database reopen|postgres:/,
   / \| (ssh|less|man)|\/usr\/|\/etc\//,
 ];

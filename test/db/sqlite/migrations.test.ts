@@ -97,6 +97,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0022-deleted-in-place',
     '0023-roles',
     '0024-pending-changes',
+    '0025-oidc',
   ]);
 });
 

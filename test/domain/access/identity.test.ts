@@ -33,6 +33,7 @@ const administrator = (role: Role) =>
     name: 'alice',
     role,
     scopes: new Set(scopesOfRole(role)),
+    signIn: 'password',
     session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
   }) as const;
 

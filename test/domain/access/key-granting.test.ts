@@ -13,6 +13,7 @@ const person = (role: Role): Identity => ({
   name: 'alice',
   role,
   scopes: new Set(scopesOfRole(role)),
+  signIn: 'password',
   session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
 });
 

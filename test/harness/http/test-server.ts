@@ -5,6 +5,7 @@ import { trustedProxies } from '../../../src/cli/settings/client-settings.ts';
 import type { HashCost } from '../../../src/crypto/secrets/password-hash.ts';
 import { scopesOfRole } from '../../../src/domain/access/identity.ts';
 import type { SessionLimits } from '../../../src/domain/access/sessions.ts';
+import type { ProviderSettings } from '../../../src/domain/oidc/provider-settings.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import type { Route } from '../../../src/http/request/route.ts';
 import type { ConsoleReply } from '../../../src/http/routes/console-routes.ts';
@@ -47,6 +48,7 @@ export async function testServer(
     roles?: Readonly<Record<string, Role>>;
     sessionLimits?: SessionLimits;
     secondApproval?: boolean;
+    oidc?: ProviderSettings;
     /** Routes instead of those of `vault serve`. */
     routes?: readonly Route[];
     /** The files of the console; by default none. */
@@ -112,6 +114,13 @@ function sessionsOf(
     const session = { id: 1, administratorId: 1, createdAt: 0, expiresAt: 0 };
     return name === undefined
       ? undefined
-      : { kind: 'administrator', name, role, scopes: new Set(scopesOfRole(role)), session };
+      : {
+          kind: 'administrator',
+          name,
+          role,
+          scopes: new Set(scopesOfRole(role)),
+          signIn: 'password',
+          session,
+        };
   };
 }

@@ -6,6 +6,7 @@ import { Notice, Problem } from '../../components/notice.tsx';
 import { Page } from '../../components/page.tsx';
 import { put } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
+import { useSession } from '../../data/session.ts';
 import { emptyPassword, isConfirmed, NewPasswordFields } from '../../forms/new-password.tsx';
 
 export function PasswordPage() {
@@ -18,6 +19,13 @@ export function PasswordPage() {
     setNext(emptyPassword);
     setChanged(true);
   });
+  if (useSession()?.sign_in === 'oidc') {
+    return (
+      <Page title="Change password">
+        <p>You sign in by OpenID Connect. Change your password at the identity provider.</p>
+      </Page>
+    );
+  }
   return (
     <Page title="Change password" lead="Changing your password signs you out of your other sessions.">
       <form

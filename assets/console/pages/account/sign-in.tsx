@@ -6,6 +6,7 @@ import { Problem } from '../../components/notice.tsx';
 import { post } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
 import { type Person, setSession } from '../../data/session.ts';
+import { OidcRefused, OidcSignIn } from './oidc-sign-in.tsx';
 import { Outside } from './outside.tsx';
 
 export function SignInPage() {
@@ -23,31 +24,35 @@ export function SignInPage() {
   });
   return (
     <Outside title="Sign in">
-      <form
-        class="stack"
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run().then((isDone) => {
-            if (!isDone) form.current?.querySelector<HTMLInputElement>('input[type=password]')?.focus();
-          });
-        }}
-      >
-        <TextField label="Name" name="username" autocomplete="username" value={name} onValue={setName} />
-        <TextField
-          label="Password"
-          type="password"
-          name="password"
-          autocomplete="current-password"
-          value={password}
-          onValue={setPassword}
-        />
-        {error && <Problem error={error} />}
-        <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || password === ''}>
-          Sign in
-        </Button>
-      </form>
+      <div class="stack">
+        <OidcRefused />
+        <form
+          class="stack"
+          ref={form}
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            void run().then((isDone) => {
+              if (!isDone) form.current?.querySelector<HTMLInputElement>('input[type=password]')?.focus();
+            });
+          }}
+        >
+          <TextField label="Name" name="username" autocomplete="username" value={name} onValue={setName} />
+          <TextField
+            label="Password"
+            type="password"
+            name="password"
+            autocomplete="current-password"
+            value={password}
+            onValue={setPassword}
+          />
+          {error && <Problem error={error} />}
+          <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || password === ''}>
+            Sign in
+          </Button>
+        </form>
+        <OidcSignIn />
+      </div>
     </Outside>
   );
 }

@@ -15,6 +15,7 @@ import { issuerFindings } from '../../../domain/doctor/issuer-findings.ts';
 import { keyFindings } from '../../../domain/doctor/key-findings.ts';
 import { nodeFindings } from '../../../domain/doctor/node-findings.ts';
 import { notificationFindings } from '../../../domain/doctor/notification-findings.ts';
+import { oidcFindings } from '../../../domain/doctor/oidc-findings.ts';
 import { reachabilityFindings } from '../../../domain/doctor/reachability-findings.ts';
 import {
   administratorFindings,
@@ -24,7 +25,9 @@ import {
   clockFindings,
   masterKeyFindings,
 } from '../../../domain/doctor/upkeep-findings.ts';
+import { OidcProvider } from '../../../domain/oidc/oidc-provider.ts';
 import { rootPem } from '../../../domain/private-ca/local-ca.ts';
+import type { Vault } from '../../../domain/vault.ts';
 import { unguarded } from '../../../net/outbound-guard.ts';
 import { outboundHttp } from '../../../net/outbound-http.ts';
 import { command } from '../../runtime/command.ts';
@@ -33,6 +36,7 @@ import { openVault } from '../../runtime/open-vault.ts';
 import { named } from '../../runtime/program-name.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { serverFinding, serverUrl } from '../../serving/doctor-server.ts';
+import { readProviderSettings } from '../../settings/oidc-settings.ts';
 import { settingsInUse } from '../../settings/recorded-settings.ts';
 import { publicUrl } from '../../settings/setting-values.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
@@ -134,7 +138,13 @@ async function checkContents(
   try {
     const inUse = await settingsInUse(vault, settings);
     const direct = outboundHttp(world, {}, 'vault-doctor', vault.guard);
-    const network = offline ? [] : [issuerFindings(vault), reachabilityFindings(vault, direct, stopSignal())];
+    const network = offline
+      ? []
+      : [
+          issuerFindings(vault),
+          reachabilityFindings(vault, direct, stopSignal()),
+          checkProvider(vault, settings),
+        ];
     const parts = await Promise.all([
       databaseFindings(vault),
       masterKeyFindings(vault),
@@ -156,6 +166,15 @@ async function checkContents(
     return { findings: parts.flat(), root: await rootPem(vault), inUse };
   } finally {
     await close();
+  }
+}
+
+async function checkProvider(vault: Vault, { oidc }: Settings): Promise<Finding[]> {
+  if (oidc === undefined) return [];
+  try {
+    return await oidcFindings(new OidcProvider(vault, readProviderSettings(oidc)));
+  } catch (error) {
+    return [findingFrom(error, 'oidc')];
   }
 }
 

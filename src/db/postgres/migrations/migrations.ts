@@ -17,6 +17,7 @@ import { rowRecords } from './migration-0021-row-records.ts';
 import { deletedInPlace } from './migration-0022-deleted-in-place.ts';
 import { roles } from './migration-0023-roles.ts';
 import { pendingChanges } from './migration-0024-pending-changes.ts';
+import { oidc } from './migration-0025-oidc.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -34,6 +35,7 @@ export const migrations: Migrations = {
   '0022-deleted-in-place': deletedInPlace,
   '0023-roles': roles,
   '0024-pending-changes': pendingChanges,
+  '0025-oidc': oidc,
 };
 
 /**

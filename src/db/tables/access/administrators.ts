@@ -9,6 +9,8 @@ import type { AdministratorsTable } from '../../schema/schema-access.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
 
+type OidcColumn = 'oidc_issuer' | 'oidc_subject';
+
 const lowerName = sql<string>`lower(name)`;
 
 /** By name, ignoring case. */
@@ -24,20 +26,40 @@ export async function findAdministrator(
     .executeTakeFirst();
 }
 
+/** The person that an OpenID Connect provider calls `subject`. */
+export async function findOidcAdministrator(
+  reader: Reader,
+  { issuer, subject }: { readonly issuer: string; readonly subject: string },
+): Promise<(AdministratorRow & Recorded) | undefined> {
+  return reader
+    .selectFrom('administrators')
+    .selectAll()
+    .select(recordedLink('administrator', 'administrators.name'))
+    .where('oidc_issuer', '=', issuer)
+    .where('oidc_subject', '=', subject)
+    .executeTakeFirst();
+}
+
 /** All administrators by name. */
 export async function listAdministrators(reader: Reader): Promise<AdministratorRow[]> {
   return reader.selectFrom('administrators').selectAll().orderBy(lowerName).execute();
 }
 
-/** Whether there are any administrators. */
+/** Whether anyone has a password here: people of an OpenID Connect provider depend on it. */
 export async function hasAdministrators(reader: Reader): Promise<boolean> {
-  const any = await reader.selectFrom('administrators').select('id').limit(1).executeTakeFirst();
+  const any = await reader
+    .selectFrom('administrators')
+    .select('id')
+    .where('oidc_subject', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
   return any !== undefined;
 }
 
 export async function insertAdministrator(
   writer: Writer,
-  row: Omit<AdministratorRow, 'id' | 'last_signed_in_at' | 'tag'>,
+  row: Omit<AdministratorRow, 'id' | 'last_signed_in_at' | 'tag' | OidcColumn> &
+    Partial<Pick<AdministratorRow, OidcColumn>>,
 ): Promise<AdministratorRow> {
   const made = await writer.insertInto('administrators').values(row).returningAll().executeTakeFirstOrThrow();
   await tagAdministrator(writer, made.id);

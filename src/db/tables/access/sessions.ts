@@ -20,6 +20,8 @@ export async function findSessionByToken(
       'administrators.name as person_name',
       'administrators.password_hash as person_password_hash',
       'administrators.role as person_role',
+      'administrators.oidc_issuer as person_oidc_issuer',
+      'administrators.oidc_subject as person_oidc_subject',
       'administrators.tag as person_tag',
       recordedLink('administrator', 'administrators.name', 'person_recorded'),
       recordedLink('session', 'sessions.id'),
@@ -27,7 +29,8 @@ export async function findSessionByToken(
     .where('token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  const { person_name, person_password_hash, person_role, person_tag, person_recorded, ...session } = row;
+  const { person_name, person_password_hash, person_role, person_tag, person_recorded, ...rest } = row;
+  const { person_oidc_issuer, person_oidc_subject, ...session } = rest;
   return {
     session,
     person: {
@@ -35,6 +38,8 @@ export async function findSessionByToken(
       name: person_name,
       password_hash: person_password_hash,
       role: person_role,
+      oidc_issuer: person_oidc_issuer,
+      oidc_subject: person_oidc_subject,
       tag: person_tag,
       recorded: person_recorded,
     },
@@ -61,6 +66,23 @@ export async function listSessions(reader: Reader, administratorId: number): Pro
     .where('administrator_id', '=', administratorId)
     .orderBy('id', 'desc')
     .execute();
+}
+
+/** The ids of the sessions that began with a session of an OpenID Connect provider, at most `limit`. */
+export async function listOidcSessions(
+  reader: Reader,
+  { issuer, sid }: { readonly issuer: string; readonly sid: string },
+  limit: number,
+): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('sessions')
+    .innerJoin('administrators', 'administrators.id', 'sessions.administrator_id')
+    .select('sessions.id')
+    .where('oidc_sid', '=', sid)
+    .where('oidc_issuer', '=', issuer)
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 export async function insertSession(

@@ -11,6 +11,7 @@ import {
   updateAdministratorInput,
   viewAdministrators,
 } from '../../../domain/access/administrators.ts';
+import { signInMethods } from '../../../domain/access/identity.ts';
 import { noQuery } from '../../openapi/schemas.ts';
 import { json } from '../../request/reply.ts';
 import { type Call, type Route, route } from '../../request/route.ts';
@@ -22,6 +23,7 @@ const administratorSchema = z
   .strictObject({
     name: z.string(),
     role: z.enum(roles),
+    sign_in: z.enum(signInMethods).describe('oidc: the identity provider decides the role'),
     created_at: time,
     last_signed_in_at: time.nullable(),
   })
@@ -67,7 +69,7 @@ export const administratorRoutes: readonly Route[] = [
     body: updateAdministratorInput,
     approval: async (call) => `Give the administrator ${await knownName(call)} the role ${call.body.role}`,
     replies: { 200: { description: 'the changed administrator', schema: administratorSchema } },
-    problems: ['administrator_not_found', 'last_administrator'],
+    problems: ['administrator_not_found', 'oidc_administrator', 'last_administrator'],
     handle: async ({ context: { vault }, actor, params, body }) =>
       json(200, await changeRole(vault, actor, { name: params.name ?? '', ...body, theLast: 'stays' })),
   }),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { roles } from '../../../base/role.ts';
 import { scopes } from '../../../base/scope.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
-import { type AdministratorIdentity, sessionNeeded } from '../../../domain/access/identity.ts';
+import { type AdministratorIdentity, sessionNeeded, signInMethods } from '../../../domain/access/identity.ts';
 import type { SessionView, SignedIn } from '../../../domain/access/sessions.ts';
 import { changePasswordInput, signInInput } from '../../../domain/access/sign-in.ts';
 import { sessionClearCookie, sessionSetCookie } from '../../auth/session-cookie.ts';
@@ -25,6 +25,7 @@ export const signedInSchema = z
     second_approval: z
       .boolean()
       .describe('whether destructive changes need the approval of a second administrator'),
+    sign_in: z.enum(signInMethods),
     created_at: time,
     expires_at: time.describe('latest expiry, even if the session is used'),
   })
@@ -97,7 +98,7 @@ export const sessionRoutes: readonly Route[] = [
     body: changePasswordInput,
     bodyLimit: credentialsLimit,
     replies: { 204: { description: 'changed; recorded in the audit log', contentType: 'none' } },
-    problems: ['rate_limited'],
+    problems: ['oidc_administrator', 'rate_limited'],
     handle: async (call) => {
       await call.context.signIn.changePassword(call.actor, personOf(call), call.body);
       return done();
@@ -132,21 +133,25 @@ export const sessionRoutes: readonly Route[] = [
 ];
 
 /** The response after signing in. */
-export function signedInReply(context: ServerContext, baseUrl: string, { identity, token }: SignedIn): Reply {
-  const { createdAt, expiresAt } = identity.session;
-  const cookie = sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
-  return json(201, signedInView(context, identity), { 'Set-Cookie': cookie });
+export function signedInReply(context: ServerContext, baseUrl: string, signedIn: SignedIn): Reply {
+  const headers = { 'Set-Cookie': sessionCookieOf(baseUrl, signedIn) };
+  return json(201, signedInView(context, signedIn.identity), headers);
 }
 
-function signedInView(
-  { secondApproval }: ServerContext,
-  { name, role, scopes: own, session }: AdministratorIdentity,
-) {
+/** `Set-Cookie` with the session. */
+export function sessionCookieOf(baseUrl: string, { identity, token }: SignedIn): string {
+  const { createdAt, expiresAt } = identity.session;
+  return sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
+}
+
+function signedInView({ secondApproval }: ServerContext, identity: AdministratorIdentity) {
+  const { name, role, scopes: own, signIn, session } = identity;
   return {
     name,
     role,
     scopes: scopes.filter((scope) => own.has(scope)),
     second_approval: secondApproval,
+    sign_in: signIn,
     created_at: formatTimestamp(session.createdAt),
     expires_at: formatTimestamp(session.expiresAt),
   };

@@ -19,6 +19,7 @@ import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { makeChain } from '../../../harness/ca/openssl-chain.ts';
 import { nameKeyAlike } from '../../../harness/key-names.ts';
+import { clientId, clientSecret, scriptedProvider } from '../../../harness/oidc/scripted-provider.ts';
 import { type CommandLine, commandLine, commandLineWithCa } from '../../../harness/processes/command-line.ts';
 import { needs } from '../../../harness/processes/missing-program.ts';
 import { freePort } from '../../../harness/processes/port.ts';
@@ -400,4 +401,47 @@ test('a server that does not respond or is not a vault is a failed finding', asy
   const other = await line.run('doctor', '--url', `http://127.0.0.1:${port}`);
   assert.match(other.stdout, /^FAILED {3}serving {9}the server at \S+ is not a vault \(status 200\)$/m);
   await line.refused(['doctor', '--url', 'vault.example.com'], /^vault: --url: "vault\.example\.com" is not/);
+});
+
+test('an OpenID Connect provider that cannot be used is a failed finding, and so is its secret', async (t) => {
+  const line = await commandLineWithCa(t);
+  await line.done('backup', join(line.data, '..', 'first.backup'));
+  const provider = await scriptedProvider(t, Date.now);
+  const secret = line.file(clientSecret, 'oidc-secret');
+  chmodSync(secret, 0o600);
+  const settings = {
+    public_url: 'https://vault.example.com',
+    oidc_issuer: provider.issuer,
+    oidc_client_id: clientId,
+    oidc_client_secret_file: secret,
+    oidc_admins: 'vault-admins',
+  };
+  const settle = (more: Partial<typeof settings> = {}) =>
+    writeFileSync(join(line.data, 'vault.yaml'), JSON.stringify({ ...settings, ...more }));
+  settle();
+  assert.deepEqual(troubles(await examined(line)), []);
+  const { findings } = await examined(line);
+  const [found] = findings.filter(({ check }) => check === 'oidc');
+  assert.deepEqual(
+    [found?.status, found?.message],
+    ['ok', `${provider.issuer} is reachable, and its metadata is valid`],
+  );
+  provider.metadata = { issuer: 'https://other.example.com' };
+  const [other] = troubles(await examined(line));
+  assert.match(
+    other ?? '',
+    /^failed oidc: http:\/\/127\.0\.0\.1:\d+: invalid response of the provider: .*issuer/,
+  );
+  provider.isDown = true;
+  assert.match(troubles(await examined(line))[0] ?? '', /^failed oidc: /);
+  provider.stop();
+  const [down] = troubles(await examined(line));
+  assert.match(down ?? '', /^failed oidc: \S+: provider unreachable: cannot connect to 127\.0\.0\.1:\d+: /);
+  assert.deepEqual(troubles(await examined(line, '--offline')), []);
+  settle({ oidc_client_secret_file: '/absent/secret' });
+  const [unread] = troubles(await examined(line));
+  assert.match(
+    unread ?? '',
+    /^failed oidc: --oidc-client-secret-file: cannot read \/absent\/secret: no such file/,
+  );
 });

@@ -153,7 +153,7 @@ suite('a session', () => {
     const body = await (await send('GET', '/api/v1/session')).json();
     const now = server.world.now();
     const expires_at = new Date(now + 12 * 60 * minute).toISOString().replace('.000', '');
-    const fields = ['name', 'role', 'scopes', 'second_approval', 'created_at', 'expires_at'];
+    const fields = ['name', 'role', 'scopes', 'second_approval', 'sign_in', 'created_at', 'expires_at'];
     assert.deepEqual(Object.keys(body as object), fields);
     assert.equal((body as { name: string }).name, 'alice');
     assert.equal(Date.parse((body as { expires_at: string }).expires_at), Date.parse(expires_at));

@@ -1,0 +1,42 @@
+/** Pure rules: which role and which name the claims of a person mean. */
+import { type Role, roles } from '../../base/role.ts';
+import { administratorName } from '../access/administrators.ts';
+import type { RoleMapping } from './provider-settings.ts';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** The texts of the claim that decides about the role. An unverified email address says nothing. */
+export function roleValuesIn(claims: Claims, { claim }: Pick<RoleMapping, 'claim'>): readonly string[] {
+  if (claim === 'email' && claims.email_verified !== true) return [];
+  const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  const values = Array.isArray(value) ? value : [value];
+  return values.filter((one) => typeof one === 'string');
+}
+
+/** The highest role that the claims grant; undefined for none. Values are compared exactly. */
+export function roleIn(claims: Claims, mapping: RoleMapping): Role | undefined {
+  const held = new Set(roleValuesIn(claims, mapping));
+  const granted = roles.filter((role) => mapping.values[role].some((value) => held.has(value)));
+  return granted.at(-1) ?? mapping.byDefault;
+}
+
+/**
+ * The name of a new account: the first of preferred_username, verified email address and subject that is valid as a
+ * name; undefined if none is. It only names the person: subjects identify them.
+ */
+export function nameIn(claims: Claims): string | undefined {
+  const { preferred_username: username, email, email_verified: isVerified, sub } = claims;
+  const isUnverified = (name: unknown) => name === email && isVerified === false;
+  return [...(isUnverified(username) ? [] : [username]), ...(isVerified === true ? [email] : []), sub]
+    .map((name) => administratorName.safeParse(name))
+    .find(({ success }) => success)?.data;
+}
+
+/**
+ * Claims of the ID token, completed from the userinfo response. The response that has an address decides
+ * whether it is verified.
+ */
+export function mergedClaims(idToken: Claims, userinfo: Claims): Claims {
+  const merged = { ...userinfo, ...idToken };
+  return merged.email === userinfo.email ? merged : { ...merged, email_verified: idToken.email_verified };
+}

@@ -1,0 +1,26 @@
+/** What the vault knows of its OpenID Connect provider. */
+import type { Role } from '../../base/role.ts';
+import type { Secret } from '../../base/secret.ts';
+
+/** Which role a person gets: by the values of one claim, and otherwise `byDefault`, which is none if undefined. */
+export type RoleMapping = {
+  readonly claim: string;
+  readonly values: Readonly<Record<Role, readonly string[]>>;
+  readonly byDefault: Role | undefined;
+};
+
+export type ProviderSettings = {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret<string>;
+  /** Space-separated, with `openid`. */
+  readonly scope: string;
+  /** PEM certificates that replace the public CAs. */
+  readonly ca: string | undefined;
+  /** The public URL of the vault, without a trailing slash. */
+  readonly publicUrl: string;
+  readonly roles: RoleMapping;
+};
+
+/** Where the provider sends browsers back to. */
+export const callbackPath = '/oidc/callback';

@@ -1,0 +1,46 @@
+/** The rules from claims to role and name, as tables. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Claims, mergedClaims, nameIn, roleIn } from '../../../src/domain/oidc/claims.ts';
+
+const values = { viewer: ['v'], operator: ['o', '/team/web'], admin: ['CN=Admins,OU=Groups'] };
+const mapping = { claim: 'groups', values, byDefault: undefined };
+
+const rolesOf: readonly (readonly [groups: unknown, role: string | undefined])[] = [
+  [['v'], 'viewer'],
+  ['o', 'operator'],
+  [['o', 'v', 'CN=Admins,OU=Groups'], 'admin'],
+  [['/team/web', 7, null], 'operator'],
+  [['V', 'o '], undefined],
+  [[['v']], undefined],
+  [{ v: true }, undefined],
+  [true, undefined],
+  [undefined, undefined],
+];
+
+test('the highest role counts, of texts that match exactly', () => {
+  for (const [groups, role] of rolesOf)
+    assert.equal(roleIn({ groups }, mapping), role, JSON.stringify(groups));
+  assert.equal(roleIn({}, { ...mapping, claim: '__proto__' }), undefined);
+  assert.equal(roleIn({}, { ...mapping, byDefault: 'viewer' }), 'viewer');
+});
+
+const names: readonly (readonly [claims: Claims, name: string | undefined])[] = [
+  [{ preferred_username: 'alice', email: 'a@b.test', email_verified: true, sub: '1' }, 'alice'],
+  [{ preferred_username: 'Alice B', email: 'a@b.test', email_verified: true, sub: '1' }, 'a@b.test'],
+  [{ email: 'a@b.test', sub: '1' }, '1'],
+  [{ preferred_username: 'a@b.test', email: 'a@b.test', email_verified: false, sub: '1' }, '1'],
+  [{ preferred_username: '../x', sub: 'auth0|7' }, undefined],
+];
+
+test('the name comes from a username or a verified address, otherwise it is the subject', () => {
+  for (const [claims, name] of names) assert.equal(nameIn(claims), name, JSON.stringify(claims));
+});
+
+test('an address is verified only by the response that has it', () => {
+  const address = { email: 'a@b.test' };
+  const verified = { ...address, email_verified: true };
+  assert.equal(mergedClaims(address, verified).email_verified, true);
+  assert.equal(mergedClaims(address, { ...verified, email: 'c@d.test' }).email_verified, undefined);
+  assert.equal(mergedClaims({}, verified).email_verified, true);
+});
