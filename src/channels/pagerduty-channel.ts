@@ -14,7 +14,7 @@ const config = z.strictObject({
 const most = { summary: 1024, text: 20_000 };
 
 /** Messages that report a change and must not wake anyone. */
-const changes = new Set(['certificate.issued', 'digest']);
+const changes = new Set(['certificate.issued', 'pending_change.created', 'digest']);
 
 /** Not `gathers`: each alarm is an alert of its own, so that its recovery resolves it. */
 export const pagerdutyChannel = chatChannel({

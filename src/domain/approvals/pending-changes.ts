@@ -7,6 +7,7 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Role } from '../../base/role.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import type { World } from '../../base/world.ts';
 import { pendingChangeFits } from '../../db/audit/pending-change-tags.ts';
 import type { Writer } from '../../db/database.ts';
 import {
@@ -24,6 +25,7 @@ import {
 import { type AdministratorIdentity, requireRole } from '../access/identity.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
+import { notify } from '../notifications/notification-queue.ts';
 
 /** How long a change waits for its approval, and how long an approval can be used, in milliseconds. */
 const openFor = day;
@@ -77,7 +79,7 @@ export async function takeApproval(
     const open = await openChangesOf(writer, { requested_by: actor.name, digest: request.digest }, now);
     const integrity = requireIntegrity(writer);
     const [newest] = open.filter((row) => pendingChangeFits(integrity, row));
-    if (newest === undefined) return begin(writer, actor, request, now);
+    if (newest === undefined) return begin(world, writer, actor, request);
     if (newest.decision !== 'approved' || !(await setApplied(writer, newest.id, now))) return newest;
     recordChange(writer, actor, newest, { approved_by: newest.decided_by }, 'apply', now);
     return newest.id;
@@ -148,11 +150,12 @@ export async function decide(
 }
 
 async function begin(
+  world: World,
   writer: Writer,
   actor: Actor,
   request: ChangeRequest,
-  now: number,
 ): Promise<PendingChangeRow> {
+  const now = world.now();
   await deleteChangesBefore(writer, now - listedFor);
   if ((await countWaiting(writer, actor.name, now)) >= maxWaiting) {
     throw new Problem('rate_limited', {
@@ -167,7 +170,15 @@ async function begin(
     requested_at: now,
     expires_at: now + openFor,
   });
-  recordChange(writer, actor, row, { expires_at: formatTimestamp(row.expires_at) }, 'create', now);
+  const expires_at = formatTimestamp(row.expires_at);
+  recordChange(writer, actor, row, { expires_at }, 'create', now);
+  const { id, summary, role, requested_by } = row;
+  await notify(world, writer, {
+    event: 'pending_change.created',
+    about: summary,
+    certificates: null,
+    data: { pending_change: id, summary, role, requested_by, expires_at },
+  });
   return row;
 }
 

@@ -12,8 +12,11 @@ export const alarmEvents = [
 
 export type AlarmEvent = (typeof alarmEvents)[number];
 
+/** The events that a new channel subscribes to. */
+export const usualEvents = [...alarmEvents, 'pending_change.created'] as const;
+
 /** The events that a channel can subscribe to. */
-export const channelEvents = [...alarmEvents, 'certificate.issued'] as const;
+export const channelEvents = [...usualEvents, 'certificate.issued'] as const;
 
 type ChannelEvent = (typeof channelEvents)[number];
 
@@ -31,7 +34,7 @@ export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 't
 /** An event to notify of, before it is queued for channels. */
 export type Notice = {
   readonly event: NoticeEvent;
-  /** The name of the certificate, API key or private CA, shown in lists. */
+  /** The name of the certificate, API key or private CA, or what the pending change does, shown in lists. */
   readonly about: string | null;
   /** The certificates that channel filters match: `["*"]` for any, null if the event concerns none. */
   readonly certificates: readonly string[] | null;

@@ -1,7 +1,7 @@
 /** Input schemas for notification channels, shared by the API and the command line. */
 import { z } from 'zod';
 import { issuerName } from '../input-strings.ts';
-import { alarmEvents, channelEvents } from './notification-events.ts';
+import { channelEvents, usualEvents } from './notification-events.ts';
 
 const event = z.enum(channelEvents, {
   error: ({ input }) => `${JSON.stringify(input)} is not an event; use one of ${channelEvents.join(', ')}`,
@@ -30,7 +30,7 @@ const digestDays = z
 export const createChannelInput = z.strictObject({
   name: issuerName,
   type: z.string(),
-  events: events.default([...alarmEvents]),
+  events: events.default([...usualEvents]),
   /** Patterns; empty for all certificates. */
   certificates: certificates.default([]),
   /** `HH:MM` in UTC. */

@@ -135,6 +135,17 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
     subject: 'disk space is sufficient again',
     lines: ['The data directory of the vault has enough space again.', `Space was low since ${data.since}.`],
   }),
+  'pending_change.created': (data) => ({
+    subject: `approval needed: ${data.summary}`,
+    lines: [
+      `${data.requested_by} asked for this change. Another administrator has to approve it:`,
+      ...['', `  ${data.summary}`, ''],
+      ...fact('Role', data.role),
+      ...fact('Expires', data.expires_at),
+      '',
+      'Approve or reject it in the console, under Approvals.',
+    ],
+  }),
   digest: (data, at) => digestWords(data as unknown as Digest, at),
   test: (data) => ({
     subject: 'test notification',

@@ -50,6 +50,7 @@ suite('a channel', () => {
         'private_ca.expiring',
         'backup.overdue',
         'disk.low',
+        'pending_change.created',
       ],
       certificates: ['web*'],
       digest_at: '07:00',

@@ -22,6 +22,16 @@ test('every notice has a subject that says what happened', () => {
     ],
     ['renewal.recovered', { ...web, version: 2, since: '2026-11-20T12:00:00Z' }, 'web: renewed again'],
     ['certificate.issued', { ...web, version: 2 }, 'web: version 2 issued'],
+    [
+      'pending_change.created',
+      {
+        summary: 'Delete the certificate web',
+        requested_by: 'admin:alice',
+        role: 'operator',
+        expires_at: web.expires_at,
+      },
+      'approval needed: Delete the certificate web',
+    ],
     ['certificate.expiring', { ...web, urgency: 'emergency', renews_itself: true }, 'web expires in 10 days'],
     ['certificate.expiring', { ...web, issuer: null, urgency: 'over' }, 'web has expired'],
     ['certificate.recovered', { ...web, version: 2 }, 'web: renewed before it expired'],

@@ -6,6 +6,7 @@ import { outside } from '../../harness/database/outside-database.ts';
 import { checkedServer, codeOf } from '../../harness/http/checked.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { goodPassword, pageWith } from '../../harness/http/sign-in-fixtures.ts';
+import { addWebhook, toldIn } from '../../harness/notifications/fixtures.ts';
 
 type Change = { id: number; state: string; summary: string; requested_by: string; decided_by: string | null };
 
@@ -29,6 +30,7 @@ async function careful(t: TestContext, secondApproval = true) {
 suite('a change that needs a second administrator', () => {
   test('goes through once after the approval of another, with both names in the audit log', async (t) => {
     const { server, alice, bob, newest, changes } = await careful(t);
+    await addWebhook(server.vault, 'http://127.0.0.1:1/');
     for (let times = 0; times < 2; times += 1) {
       const refused = await alice.send('DELETE', certificate);
       assert.equal(refused.status, 403);
@@ -37,6 +39,7 @@ suite('a change that needs a second administrator', () => {
       assert.match(detail, /approve this: Delete the certificate www\. It waits as pending change 1 until /);
     }
     assert.equal((await changes()).length, 1, 'repeating the request changes nothing');
+    assert.deepEqual(await toldIn(server.vault), ['pending_change.created Delete the certificate www']);
     assert.equal((await bob.send('POST', `${list}/1/approve`)).status, 200);
     assert.equal((await newest()).state, 'approved');
     // Another than the requester, or another request, needs another approval.
