@@ -5,7 +5,7 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { lastAuditEvent } from '../../db/audit/audit-events.ts';
 import { listRefusedRows } from '../../db/audit/row-list.ts';
-import { hasAdministrators, listAdministrators } from '../../db/tables/access/administrators.ts';
+import { listAdministrators } from '../../db/tables/access/administrators.ts';
 import { listApiKeys, listSharedNames } from '../../db/tables/access/api-keys.ts';
 import { listMasterKeys } from '../../db/tables/master-keys.ts';
 import { backupAge } from '../backup/backup-age.ts';
@@ -166,23 +166,32 @@ export async function apiKeyFindings({ db, world }: TimedContext): Promise<Findi
   return [{ check: 'api-key', status: 'ok', message }];
 }
 
-/** Whether the vault has an administrator who needs no identity provider. */
+/** Whether someone can sign in without an identity provider, and someone has all rights. */
 export async function administratorFindings({ db }: DatabaseContext): Promise<Finding[]> {
-  if (await hasAdministrators(db.reader)) {
-    return [{ check: 'administrators', status: 'ok', message: 'at least one administrator can sign in' }];
+  const check = 'administrators';
+  const everyone = await listAdministrators(db.reader);
+  const local = everyone.filter(({ oidc_subject }) => oidc_subject === null);
+  const [admin] = everyone.filter(({ role }) => role === 'admin');
+  if (local.length > 0 && admin !== undefined) {
+    return [{ check, status: 'ok', message: 'at least one administrator can sign in' }];
   }
-  const others = await listAdministrators(db.reader);
-  return [
-    {
-      check: 'administrators',
-      status: 'warning',
-      message:
-        others.length > 0
-          ? 'no administrator with a password; no one can sign in while the identity provider is down'
-          : 'no administrator; the console is closed to everyone',
-      hint: 'Fix: vault admin create --name NAME',
-    },
-  ];
+  const [someone] = local;
+  if (someone !== undefined) {
+    const message = 'no administrator has the role admin; no one can change rights in the console';
+    return [
+      {
+        check,
+        status: 'warning',
+        message,
+        hint: `Fix: vault admin update --name ${someone.name} --role admin`,
+      },
+    ];
+  }
+  const message =
+    everyone.length > 0
+      ? 'no administrator with a password; no one can sign in while the identity provider is down'
+      : 'no administrator; the console is closed to everyone';
+  return [{ check, status: 'warning', message, hint: 'Fix: vault admin create --name NAME' }];
 }
 
 /**

@@ -324,6 +324,27 @@ test('a CA that is unreachable, untrusted, not an ACME server or has a skewed cl
   assert.equal(line.ca.requests.length, requests);
 });
 
+test('administrators of whom none has the role admin are a warning', async (t) => {
+  const line = await vaultWith(t, 'web');
+  const create = (name: string, ...more: readonly string[]) =>
+    vault(['admin', 'create', '--password-stdin', '--data-dir', line.data, '--name', name, ...more], {
+      input: 'correct horse battery staple',
+    });
+  const of = async () => {
+    const { findings } = await examined(line, '--offline');
+    return findings.filter(({ check }) => check === 'administrators');
+  };
+  assert.equal((await create('vera', '--role=viewer')).code, 0);
+  const [none] = await of();
+  assert.match(none?.message ?? '', /^no administrator has the role admin; /);
+  assert.equal(none?.hint, 'Fix: vault admin update --name vera --role admin');
+  await line.done('admin', 'update', '--name=vera', '--role=admin');
+  assert.deepEqual(
+    (await of()).map(({ status }) => status),
+    ['ok'],
+  );
+});
+
 test('warnings cause exit code 1 only with --strict', async (t) => {
   const line = await vaultWith(t, 'web');
   const { url } = await serve(t, line.data);
