@@ -7,6 +7,7 @@ import { scopes } from '../base/scope.ts';
 import {
   acmeDirectory,
   allowed,
+  certName,
   challenge,
   csr,
   email,
@@ -176,6 +177,12 @@ export const createApiKeyInput = z.strictObject({
     .nullable()
     .default(null)
     .describe('what the key may administer, as an administrator with this role may; null for nothing'),
+  client_certificate: certName
+    .nullable()
+    .default(null)
+    .describe(
+      'a certificate that a private CA of the vault issues: the key works only over TLS connections with it; null for none',
+    ),
   expires_at: timestamp.optional(),
 });
 

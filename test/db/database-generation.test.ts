@@ -6,12 +6,8 @@ import { insertAuditEvents } from '../../src/db/audit/audit-insertion.ts';
 import type { Writer } from '../../src/db/database.ts';
 import { storedValue } from '../../src/db/engine-sql.ts';
 import { insertAllowlist, removeFromAllowlists } from '../../src/db/tables/access/api-key-certificates.ts';
-import {
-  deleteApiKeyRow,
-  insertApiKey,
-  setLastUsed,
-  setRevoked,
-} from '../../src/db/tables/access/api-keys.ts';
+import { setLastUsed } from '../../src/db/tables/access/api-key-uses.ts';
+import { deleteApiKeyRow, insertApiKey, setRevoked } from '../../src/db/tables/access/api-keys.ts';
 import { insertVersion } from '../../src/db/tables/certificates/certificate-versions.ts';
 import {
   deleteCertificateRow,

@@ -501,6 +501,13 @@ const scenes: readonly Scene[] = [
     needs: needs('curl'),
   },
   {
+    page: 'docs/how-to/bind-api-key.md',
+    prepare: async (_t, box) => {
+      await web(box);
+      return {};
+    },
+  },
+  {
     page: 'docs/how-to/rotate-api-key.md',
     needs: needs('curl'),
     prepare: async (t, box) => {

@@ -175,7 +175,8 @@ export function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): st
     allowed.map(([id, name]) => asciiNetstring(String(id)) + netstring(name)).join('') +
     previousText(row) +
     profilesText(row) +
-    roleText(row.role)
+    roleText(row.role) +
+    bindingText(row)
   );
 }
 
@@ -202,6 +203,12 @@ function profilesText({ profiles }: TaggedApiKey): string {
 /** Empty for the rights that all had before roles existed, so that tags of that time stay valid. */
 function roleText(role: Role | null): string {
   return role === null ? '' : asciiNetstring('role') + asciiNetstring(role);
+}
+
+/** Empty for a key without a client certificate, so that tags from before these existed stay valid. */
+function bindingText({ client_certificate_id: id, client_certificate: name }: TaggedApiKey): string {
+  if (id === null && name === null) return '';
+  return asciiNetstring('client certificate') + optionalNetstring(id) + optionalNetstring(name);
 }
 
 /** What the tag of an ACME client is computed over. */

@@ -26,6 +26,9 @@ export type ApiKeysTable = {
   profiles: Generated<Json<string[]> | null>;
   /** What it may administer; null for nothing. */
   role: Generated<Role | null>;
+  /** The certificate (its id and name, also after its deletion) without which it does not work; null for none. */
+  client_certificate_id: Generated<number | null>;
+  client_certificate: Generated<string | null>;
   /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };

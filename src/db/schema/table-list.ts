@@ -128,8 +128,9 @@ const shapes: Record<KeptTable, TableShape> = {
     text: 'identifier type token key_authorization record_name record_zone record_value',
   }),
   api_keys: table('id', {
-    integer: 'id any_certificate created_at expires_at revoked_at last_used_at previous_expires_at',
-    text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles role',
+    integer:
+      'id any_certificate created_at expires_at revoked_at last_used_at previous_expires_at client_certificate_id',
+    text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles role client_certificate',
     bytes: 'hash tag previous_hash',
   }),
   api_key_certificates: table('api_key_id certificate_id', {

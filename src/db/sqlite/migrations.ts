@@ -36,6 +36,7 @@ import { deletedInPlace } from './migrations/migration-0022-deleted-in-place.ts'
 import { roles } from './migrations/migration-0023-roles.ts';
 import { pendingChanges } from './migrations/migration-0024-pending-changes.ts';
 import { oidc } from './migrations/migration-0025-oidc.ts';
+import { clientCertificates } from './migrations/migration-0026-client-certificates.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -70,6 +71,7 @@ export const migrations: Migrations = {
   '0023-roles': roles,
   '0024-pending-changes': pendingChanges,
   '0025-oidc': oidc,
+  '0026-client-certificates': clientCertificates,
 };
 
 /** The name of the newest schema. */

@@ -12,11 +12,13 @@ import {
 } from '../../db/tables/access/api-key-certificates.ts';
 import { type ApiKeyRow, updateApiKey } from '../../db/tables/access/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import { bindingTo } from '../client-certificates/key-binding.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
+import { allowlistIds } from '../versions/certificate-lookup.ts';
 import type { UpdateApiKeyInput } from './api-key-inputs.ts';
 import { refuseTakenName } from './api-key-uniqueness.ts';
-import { certificateIds, refusePast, requireApiKey } from './api-keys.ts';
+import { refusePast, requireApiKey } from './api-keys.ts';
 import type { ApiKeyState } from './authentication.ts';
 import { confinementText, refuseUnfitProfiles } from './profile-confinement.ts';
 
@@ -43,7 +45,8 @@ export async function changeApiKey(
 /**
  * Replaces the settings of a key in the caller's transaction; they apply to its next request. Returns whether any has
  * another value now; if not, nothing is written. Throws `api_key_not_found`, `api_key_exists` for a new name that
- * another key has, and `invalid_request` for unknown certificates, a new expiry in the past, and a key that was
+ * another key has, and `invalid_request` for unknown or unsuitable
+ * certificates, a new expiry in the past, and a key that was
  * modified outside the vault, because its secret may belong to an attacker.
  */
 export async function storeApiKeyChange(
@@ -57,12 +60,14 @@ export async function storeApiKeyChange(
   await refuseAltered(writer, id);
   const now = world.now();
   if (input.expires_at !== key.expires_at) refusePast(input.expires_at, now);
-  const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  const allowed = input.certificates === 'any' ? [] : await allowlistIds(writer, input.certificates);
   if (input.name !== key.name) await refuseTakenName(writer, input.name, id);
   if (input.profiles.length > 0) await refuseUnfitProfiles(writer, input);
+  const binding = await bindingTo(writer, input.client_certificate, key);
   const after = shown(input);
   const before = differences(shown(await settingsOf(writer, key)), after);
-  if (Object.keys(before).length === 0) return false;
+  const isOther = binding.client_certificate_id !== key.client_certificate_id;
+  if (Object.keys(before).length === 0 && !isOther) return false;
   await updateApiKey(writer, id, {
     name: input.name,
     scopes: toJson(input.scopes),
@@ -70,16 +75,26 @@ export async function storeApiKeyChange(
     allowed_networks: toJson(input.allowed_networks),
     profiles: confinementText(input.profiles),
     role: input.role,
+    ...binding,
     expires_at: input.expires_at ?? null,
   });
   await clearAllowlist(writer, id);
   await insertAllowlist(writer, id, allowed);
   await tagApiKey(writer, id);
-  const { role, ...others } = after;
-  const named = role === null && !('role' in before) ? others : after;
-  const detail = { ...named, prefix: key.prefix, before };
+  const detail = { ...namedSettings(after, before), prefix: key.prefix, before };
   record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
   return true;
+}
+
+/** Without settings that the key neither has nor had and that most keys never have. */
+function namedSettings(after: Shown, before: Partial<Shown>): Partial<Shown> {
+  const isNamed = (name: 'role' | 'client_certificate') => after[name] !== null || name in before;
+  const { role, client_certificate, ...others } = after;
+  return {
+    ...others,
+    ...(isNamed('role') && { role }),
+    ...(isNamed('client_certificate') && { client_certificate }),
+  };
 }
 
 /** The settings of a key as an input that would leave them unchanged. */
@@ -93,6 +108,7 @@ async function settingsOf(reader: Reader, key: ApiKeyRow): Promise<CreateApiKeyI
     allowed_networks: parseJson(key.allowed_networks),
     profiles: parseJsonOr(key.profiles, []),
     role: key.role,
+    client_certificate: key.client_certificate as CertName | null,
     expires_at: key.expires_at ?? undefined,
   };
 }

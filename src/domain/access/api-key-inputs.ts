@@ -23,9 +23,10 @@ export const rotateApiKeyInput = z.strictObject({
 
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
-const { name, scopes, certificates, allowed_networks, profiles, role, expires_at } = createApiKeyInput.shape;
+const { name, scopes, certificates, expires_at, ...withDefaults } = createApiKeyInput.shape;
+const { allowed_networks, profiles, role, client_certificate } = withDefaults;
 
-/** Changes to an API key; lists replace the current ones, and null clears the expiry. */
+/** Changes to an API key; lists replace the current ones, and null clears a setting. */
 export const updateApiKeyInput = z.strictObject({
   name: name.optional(),
   scopes: scopes.optional(),
@@ -34,6 +35,7 @@ export const updateApiKeyInput = z.strictObject({
   allowed_networks: allowed_networks.unwrap().optional(),
   profiles: profiles.unwrap().optional(),
   role: role.unwrap().optional(),
+  client_certificate: client_certificate.unwrap().optional(),
   expires_at: expires_at.nullable(),
 });
 

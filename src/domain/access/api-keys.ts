@@ -19,11 +19,11 @@ import {
   pageApiKeysOf,
   setRevoked,
 } from '../../db/tables/access/api-keys.ts';
-import { findCertificateIds } from '../../db/tables/certificates/certificates.ts';
 import { type Actor, record } from '../audit/audit.ts';
+import { bindingTo } from '../client-certificates/key-binding.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
-import { requireCertificate, suggestName } from '../versions/certificate-lookup.ts';
+import { allowlistIds, requireCertificate } from '../versions/certificate-lookup.ts';
 import { refuseTakenName } from './api-key-uniqueness.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 import { confinementText, refuseUnfitProfiles } from './profile-confinement.ts';
@@ -41,6 +41,8 @@ export type ApiKeyView = {
   profiles: string[];
   /** What it may administer. */
   role: Role | null;
+  /** The certificate without which it does not work. */
+  client_certificate: string | null;
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
@@ -55,7 +57,7 @@ export type ApiKeyView = {
 /**
  * Creates a key and returns its raw value, which cannot be shown again. Throws `api_key_exists` if a key that is not
  * revoked has the name, and `invalid_request` if the expiry is not in the future or an allowed certificate does not
- * exist.
+ * exist, or the client certificate is unsuitable.
  */
 export async function createApiKey(
   vault: TimedContext,
@@ -77,9 +79,10 @@ export async function storeApiKey(
 ): Promise<number> {
   const now = world.now();
   refusePast(input.expires_at, now);
-  const allowed = input.certificates === 'any' ? [] : await certificateIds(writer, input.certificates);
+  const allowed = input.certificates === 'any' ? [] : await allowlistIds(writer, input.certificates);
   await refuseTakenName(writer, input.name);
   await refuseUnfitProfiles(writer, input);
+  const binding = await bindingTo(writer, input.client_certificate);
   const id = await insertApiKey(writer, {
     name: input.name,
     prefix,
@@ -89,6 +92,7 @@ export async function storeApiKey(
     allowed_networks: toJson(input.allowed_networks),
     profiles: confinementText(input.profiles),
     role: input.role,
+    ...binding,
     created_at: now,
     expires_at: input.expires_at ?? null,
   });
@@ -102,6 +106,7 @@ export async function storeApiKey(
     allowed_networks: input.allowed_networks,
     profiles: input.profiles,
     ...(input.role !== null && { role: input.role }),
+    ...(input.client_certificate !== null && { client_certificate: input.client_certificate }),
     expires_at: formatTimestampOrNull(input.expires_at ?? null),
   };
   record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
@@ -168,6 +173,7 @@ function views(
     allowed_networks: parseJson(row.allowed_networks),
     profiles: parseJsonOr(row.profiles, []),
     role: row.role,
+    client_certificate: row.client_certificate,
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestampOrNull(row.expires_at),
     revoked_at: formatTimestampOrNull(row.revoked_at),
@@ -235,14 +241,6 @@ export async function requireApiKey(reader: Reader, id: number): Promise<ApiKeyR
     detail: `Unknown API key ${id}.`,
     hint: 'Try: vault api-key list',
   });
-}
-
-/** The ids of the certificates of an allowlist. Throws `invalid_request` for a name that does not exist. */
-export async function certificateIds(reader: Reader, names: readonly string[]): Promise<number[]> {
-  const ids = await findCertificateIds(reader, names);
-  const unknown = names.find((name) => !ids.has(name));
-  if (unknown === undefined) return [...ids.values()];
-  throw refused('certificates', `unknown certificate "${unknown}"`, await suggestName(reader, unknown));
 }
 
 function refused(path: string, message: string, hint?: string): Problem {

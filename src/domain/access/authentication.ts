@@ -7,7 +7,7 @@ import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/secrets/
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { apiKeyFits, type TaggedApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader } from '../../db/database.ts';
-import { type ApiKeyRow, findApiKeyByPrefix } from '../../db/tables/access/api-keys.ts';
+import { type ApiKeyRow, type Binding, findApiKeyByPrefix } from '../../db/tables/access/api-keys.ts';
 import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { boundedCache } from '../cache/bounded-cache.ts';
 import { FreshCache, type Freshness } from '../cache/freshness.ts';
@@ -114,6 +114,7 @@ const unknownKey: TaggedApiKey & Recorded = {
   ...{ allowed_networks: toJson([]), expires_at: null, revoked_at: null, tag: Buffer.alloc(32) },
   recorded: Buffer.alloc(96),
   ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null, role: null },
+  ...{ client_certificate_id: null, client_certificate: null },
 };
 
 /** Loads a key for the cache; a key without a valid tag counts as unknown. */
@@ -150,6 +151,7 @@ async function loadKey(
       profiles: confinementIn(row.profiles),
       role: row.role,
       networks: networksOf(row),
+      clientCertificate: boundCertificate(row),
       expiresAt: expires_at,
       replacedAt: isCurrent ? null : row.previous_expires_at,
     },
@@ -165,6 +167,11 @@ function scopesOf(text: ApiKeyRow['scopes']): ReadonlySet<Scope> {
   const scopes = new Set(parseJson(text).filter(isScope));
   scopeSets.set(text, scopes);
   return scopes;
+}
+
+/** A binding of which a part is missing fits no certificate. */
+function boundCertificate({ client_certificate_id: id, client_certificate: name }: Binding) {
+  return id === null && name === null ? null : { id: id ?? 0, name: name ?? '' };
 }
 
 /** Drops unreadable networks; that never widens the list to `any`. */

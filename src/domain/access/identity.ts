@@ -4,6 +4,7 @@ import { Problem } from '../../base/problem.ts';
 import { includesRole, type Role } from '../../base/role.ts';
 import { type Scope, scopes } from '../../base/scope.ts';
 import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
+import type { BoundCertificate } from '../client-certificates/presented-certificates.ts';
 import type { Confinement } from './profile-confinement.ts';
 
 export type ApiKeyIdentity = {
@@ -20,6 +21,8 @@ export type ApiKeyIdentity = {
   readonly role: Role | null;
   /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
+  /** The certificate that its client presents in TLS; null if it needs none. */
+  readonly clientCertificate: BoundCertificate | null;
   /** When the key expires (UTC milliseconds); null for never. */
   readonly expiresAt: number | null;
   /** When the presented secret ends because a rotation replaced it; null for the current one. */

@@ -37,7 +37,7 @@ export function requireKeyless(identity: Identity, { scopes, role }: KeyRights):
 
 /** Throws `forbidden` if a key with these settings is less confined than the one that creates it. */
 function requireWithinKey(
-  { certificates, networks, profiles, expiresAt }: ApiKeyIdentity,
+  { certificates, networks, profiles, clientCertificate, expiresAt }: ApiKeyIdentity,
   input: CreateApiKeyInput,
 ): void {
   if (certificates !== 'any') {
@@ -60,6 +60,9 @@ function requireWithinKey(
   if (profiles !== 'any' && input.scopes.includes('certificates:sign')) {
     const other = input.profiles.length === 0 ? '*' : input.profiles.find((one) => !profiles.has(one));
     if (other !== undefined) throw refusal(`the profile ${other}`);
+  }
+  if (clientCertificate !== null && input.client_certificate !== clientCertificate.name) {
+    throw refusal(`the right to work without the client certificate ${clientCertificate.name}`);
   }
   if (expiresAt !== null && (input.expires_at ?? Number.POSITIVE_INFINITY) > expiresAt) {
     throw refusal(`an expiry after ${formatTimestamp(expiresAt)}`);

@@ -5,7 +5,7 @@
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Database, Writer } from '../../db/database.ts';
-import { setLastUsed } from '../../db/tables/access/api-keys.ts';
+import { setLastUsed } from '../../db/tables/access/api-key-uses.ts';
 import { setAcmeClientsUsed } from '../../db/tables/acme-server/acme-clients.ts';
 
 type Use = { readonly id: number; readonly at: number; readonly ip: string | null };

@@ -23,7 +23,6 @@ import {
   newCertificateName,
   parseInput,
 } from '../inputs.ts';
-import { neededForHttps, type ServingServer, servingServers } from '../instance/served-settings.ts';
 import {
   issuerKeyType,
   privateSettings,
@@ -41,6 +40,7 @@ import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { addVersion, type VersionMaterial } from '../versions/versions.ts';
+import { refuseInUse } from './certificate-uses.ts';
 import { type CompleteCertificate, completeCertificate, refuseUnsuitableRequest } from './client-keys.ts';
 import { keepDeleted } from './deleted-certificates.ts';
 
@@ -206,8 +206,9 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
 
 /**
  * Deletes a certificate; it is kept apart until it is restored or purged (deleted-certificates.ts). Throws
- * `certificate_not_found`, and `certificate_in_use` if the running server serves HTTPS with it or the allowlist of an
- * unrevoked API key names it; with `force`, it is deleted all the same and removed from all allowlists.
+ * `certificate_not_found`, and `certificate_in_use` if the running server serves HTTPS with it, or if an unrevoked API
+ * key has it in its allowlist or as its client certificate; with `force`, it is deleted all the same and removed from
+ * all allowlists, and keys stay bound to it.
  */
 export async function deleteCertificate(
   vault: TimedContext,
@@ -227,17 +228,9 @@ export async function eraseCertificate(
   { force }: { readonly force: boolean },
 ): Promise<void> {
   const certificate = await requireCertificate(writer, name, { suggest: true });
-  const isServedWith = ({ settings }: ServingServer) => settings.tls_certificate === name;
-  if (!force && (await servingServers(writer)).some(isServedWith)) throw neededForHttps(name);
   const naming = await apiKeysNaming(writer, certificate.id);
   const active = naming.filter(({ revoked_at }) => revoked_at === null);
-  if (active.length > 0 && !force) {
-    const keys = active.slice(0, 5).map((key) => `${key.id} (${key.name})`);
-    throw new Problem('certificate_in_use', {
-      detail: `API keys have "${name}" in their allowlists: ${keys.join(', ')}${active.length > 5 ? ' …' : ''}.`,
-      hint: 'Revoke these keys first, or remove the certificate from their allowlists with --force.',
-    });
-  }
+  if (!force) await refuseInUse(writer, certificate, active);
   const authentic: number[] = [];
   for (const { id } of naming) if (await isApiKeyAuthentic(writer, id)) authentic.push(id);
   await removeFromAllowlists(writer, certificate.id);

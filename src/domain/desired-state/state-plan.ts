@@ -212,6 +212,7 @@ function wantedDefinition(
     allowed_networks: key.allowed_networks.length === 0 ? undefined : key.allowed_networks,
     profiles: key.profiles.length === 0 ? undefined : key.profiles,
     role: key.role ?? undefined,
+    client_certificate: key.client_certificate ?? undefined,
     expires_at: key.expires_at === undefined ? undefined : formatTimestamp(key.expires_at),
   };
 }

@@ -206,6 +206,7 @@ function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Defi
     allowed_networks: networks.length === 0 ? undefined : networks,
     profiles: row.profiles === null ? undefined : parseJson(row.profiles),
     role: row.role ?? undefined,
+    client_certificate: row.client_certificate ?? undefined,
     expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
   };
 }

@@ -16,6 +16,7 @@ const authenticationFailures = [
   'key_expired',
   'key_replaced',
   'key_network',
+  'key_certificate',
   'password',
   'setup_link',
 ] as const;

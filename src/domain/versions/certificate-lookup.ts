@@ -9,6 +9,7 @@ import {
 import {
   type CertificateRow,
   findCertificate,
+  findCertificateIds,
   listCertificateNames,
 } from '../../db/tables/certificates/certificates.ts';
 import { didYouMean } from '../closest-names.ts';
@@ -34,6 +35,19 @@ export async function requireCertificate(
   throw new Problem('certificate_not_found', {
     detail: `Unknown certificate ${JSON.stringify(name)}.`,
     ...(suggest && { hint: await suggestName(reader, name) }),
+  });
+}
+
+/** The ids of the certificates of an allowlist. Throws `invalid_request` for a name that does not exist. */
+export async function allowlistIds(reader: Reader, names: readonly string[]): Promise<number[]> {
+  const ids = await findCertificateIds(reader, names);
+  const unknown = names.find((name) => !ids.has(name));
+  if (unknown === undefined) return [...ids.values()];
+  const message = `unknown certificate "${unknown}"`;
+  throw new Problem('invalid_request', {
+    detail: `certificates: ${message}.`,
+    errors: [{ path: 'certificates', message }],
+    hint: await suggestName(reader, unknown),
   });
 }
 

@@ -19,6 +19,7 @@ import type { RequestContext } from '../request/request-log.ts';
 import type { Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
+import { certificateRefusal } from './client-certificate.ts';
 import { detailOf, type Guarded, requireAccess, takesKeys } from './operation-roles.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
@@ -97,6 +98,14 @@ export async function authorizeRequest(
       vault.meter.authenticationFailed('key_network');
       const detail = { code: 'forbidden', reason: 'network' };
       return refuseKey(context, identity, actor, origin, forbiddenByNetwork(actor.ip), detail);
+    }
+    const refusal =
+      identity.clientCertificate &&
+      (await certificateRefusal(context, identity.clientCertificate, requestContext.request));
+    if (refusal) {
+      vault.meter.authenticationFailed('key_certificate');
+      const detail = { code: 'forbidden', reason: refusal.reason };
+      return refuseKey(context, identity, actor, origin, refusal.problem, detail);
     }
     const { keyLimits } = context;
     const excess =

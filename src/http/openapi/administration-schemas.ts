@@ -35,6 +35,10 @@ const apiKey = z.strictObject({
     .array(z.string())
     .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
   role: z.enum(roles).nullable().describe('what the key may administer; null for nothing'),
+  client_certificate: z
+    .string()
+    .nullable()
+    .describe('the certificate that clients of the key present in TLS; null if they need none'),
   created_at: time,
   expires_at: time.nullable(),
   revoked_at: time.nullable(),

@@ -5,6 +5,7 @@ import type { AdministratorIdentity } from '../../domain/access/identity.ts';
 import type { KeyLimits } from '../../domain/access/key-limits.ts';
 import type { SignIn } from '../../domain/access/sign-in.ts';
 import type { AcmeServer } from '../../domain/acme-server/acme-server.ts';
+import type { PresentedCertificates } from '../../domain/client-certificates/presented-certificates.ts';
 import type { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { Crls } from '../../domain/private-ca/crls.ts';
 import type { Vault } from '../../domain/vault.ts';
@@ -17,6 +18,7 @@ import type { TlsFacts } from '../tls/tls-endpoint.ts';
 export type ServerContext = {
   readonly vault: Vault;
   readonly authenticator: Authenticator;
+  readonly presented: PresentedCertificates;
   readonly keyLimits: KeyLimits;
   readonly downloads: Downloads;
   readonly crls: Crls;

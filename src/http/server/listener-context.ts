@@ -7,6 +7,7 @@ import { Passwords } from '../../domain/access/passwords.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import { acmeServer } from '../../domain/acme-server/acme-server.ts';
+import { PresentedCertificates } from '../../domain/client-certificates/presented-certificates.ts';
 import { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { ProviderSettings } from '../../domain/oidc/provider-settings.ts';
 import { Crls } from '../../domain/private-ca/crls.ts';
@@ -61,6 +62,7 @@ export function serverContext(
   return {
     vault,
     authenticator: new Authenticator(vault),
+    presented: new PresentedCertificates(vault),
     keyLimits,
     downloads,
     crls: new Crls(vault),

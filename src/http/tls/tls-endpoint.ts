@@ -2,12 +2,13 @@
  * The HTTPS endpoint of the vault: the served certificate, and its replacement without dropping connections. Session
  * tickets get new keys every hour.
  */
-import { hkdfSync } from 'node:crypto';
+import { hash, hkdfSync } from 'node:crypto';
 import type { Server } from 'node:https';
 import { hour, second } from '../../base/duration.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { World } from '../../base/world.ts';
-import type { LogContext, WorldContext } from '../../domain/contexts.ts';
+import { announcedAuthorities } from '../../domain/client-certificates/announced-authorities.ts';
+import type { LoggedContext } from '../../domain/contexts.ts';
 import { secureOptions, type TlsIdentity } from './tls-identity.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -47,13 +48,16 @@ function ownTicketSeed(world: World): TicketSeed {
 }
 
 export class TlsEndpoint {
-  readonly #vault: WorldContext & LogContext;
+  readonly #vault: LoggedContext;
   readonly #source: TlsSource;
   #identity: TlsIdentity;
+  /** The CAs whose certificates clients are asked for; empty to ask for none. */
+  #authorities: readonly string[] = [];
+  #generation = -1;
   readonly #ticketSeed: TicketSeed;
   #usedSeed: Buffer | undefined;
 
-  private constructor(vault: WorldContext & LogContext, source: TlsSource, identity: TlsIdentity) {
+  private constructor(vault: LoggedContext, source: TlsSource, identity: TlsIdentity) {
     this.#vault = vault;
     this.#source = source;
     this.#identity = identity;
@@ -61,8 +65,9 @@ export class TlsEndpoint {
   }
 
   /** Starts with a certificate. Throws OperatorError if the source has none. */
-  static async open(vault: WorldContext & LogContext, source: TlsSource): Promise<TlsEndpoint> {
+  static async open(vault: LoggedContext, source: TlsSource): Promise<TlsEndpoint> {
     const endpoint = new TlsEndpoint(vault, source, await source.begin());
+    await endpoint.#readAuthorities();
     endpoint.#announce();
     return endpoint;
   }
@@ -84,6 +89,8 @@ export class TlsEndpoint {
       ...secureOptions(this.#identity),
       sessionTimeout: ticketLife / second,
       ticketKeys: this.#ticketKeys(),
+      ...(this.#authorities.length > 0 && { ca: [...this.#authorities] }),
+      ...this.#certificateRequest(),
     };
   }
 
@@ -107,17 +114,37 @@ export class TlsEndpoint {
 
   async #update(server: Server): Promise<void> {
     if (this.#ticketSeed() !== this.#usedSeed) server.setTicketKeys(this.#ticketKeys());
+    const hasOtherAuthorities = await this.#readAuthorities();
     const next = await this.#source.look();
-    if (next === undefined) return;
-    this.#identity = next;
-    // New ticket keys too: a resumed session would keep the previous certificate.
+    if (next !== undefined) this.#identity = next;
+    else if (!hasOtherAuthorities) return;
+    // New ticket keys too: a resumed session would keep the previous certificate, and the client's or its absence.
     server.setSecureContext(this.options());
-    this.#announce();
+    // Node reads these for each connection, and has no function that sets them.
+    Object.assign(server, this.#certificateRequest());
+    if (next !== undefined) this.#announce();
+  }
+
+  /** Whether clients are asked for a certificate. Never rejected by TLS: only keys decide who needs which. */
+  #certificateRequest() {
+    return { requestCert: this.#authorities.length > 0, rejectUnauthorized: false };
+  }
+
+  /** Reads the CAs to announce, if anything has changed. Returns whether they are others. */
+  async #readAuthorities(): Promise<boolean> {
+    const generation = await this.#vault.db.generation();
+    if (generation === this.#generation) return false;
+    const authorities = await announcedAuthorities(this.#vault);
+    const isOther = authorities.join() !== this.#authorities.join();
+    this.#authorities = authorities;
+    this.#generation = generation;
+    return isOther;
   }
 
   #ticketKeys(): Buffer {
     this.#usedSeed = this.#ticketSeed();
-    return ticketKeysFrom(this.#usedSeed, this.#identity.leaf.fingerprint256);
+    const asked = this.#authorities.length === 0 ? '' : ` ${hash('sha256', this.#authorities.join())}`;
+    return ticketKeysFrom(this.#usedSeed, `${this.#identity.leaf.fingerprint256}${asked}`);
   }
 
   #announce(): void {
@@ -137,9 +164,9 @@ export class TlsEndpoint {
 }
 
 /**
- * Different keys for each certificate (its fingerprint): otherwise a resumed session would keep the previous
- * certificate.
+ * Different keys for each certificate and request for a client certificate: otherwise a resumed session would keep the
+ * previous ones.
  */
-function ticketKeysFrom(seed: Uint8Array, fingerprint: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', seed, '', `session tickets ${fingerprint}`, ticketKeysSize));
+function ticketKeysFrom(seed: Uint8Array, context: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', seed, '', `session tickets ${context}`, ticketKeysSize));
 }

@@ -89,7 +89,10 @@ suite('lists', () => {
         ['東京の鍵', 'x'],
       );
       const { stdout } = await line.done('api-key', 'list', '--table');
-      assert.match(stdout, /^ID {2}NAME +STATE +ROLE +SCOPES +CERTIFICATES +PROFILES +EXPIRES +LAST USED\n/);
+      assert.match(
+        stdout,
+        /^ID {2}NAME +STATE +ROLE +SCOPES +CERTIFICATES +PROFILES +CLIENT CERTIFICATE +EXPIRES +LAST USED\n/,
+      );
       assert.match(stdout, /\n2 {3}x +active +- /);
       assert.match(stdout, new RegExp(`certificates:read  ${longName} wide`));
       for (const columns of [80, 120]) await assertFits(line, 'api-key list --table', 'ID', columns);

@@ -98,6 +98,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0023-roles',
     '0024-pending-changes',
     '0025-oidc',
+    '0026-client-certificates',
   ]);
 });
 

@@ -62,6 +62,7 @@ test('a key is stored as its SHA-256 hash, and neither the list nor the audit lo
     allowed_networks: [],
     profiles: [],
     role: null,
+    client_certificate: null,
     created_at: '2026-11-21T12:00:00Z',
     expires_at: '2027-01-01T00:00:00Z',
     revoked_at: null,

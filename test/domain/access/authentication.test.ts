@@ -47,6 +47,7 @@ test('an active key authenticates with its scopes and allowlist', async (t) => {
       networks: 'any',
       profiles: 'any',
       role: null,
+      clientCertificate: null,
       expiresAt: null,
       replacedAt: null,
     },

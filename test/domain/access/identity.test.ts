@@ -25,6 +25,7 @@ const identity = (rights: readonly Scope[], certificates: 'any' | readonly strin
   networks: 'any',
   profiles: 'any',
   role: null,
+  clientCertificate: null,
 });
 
 const administrator = (role: Role) =>

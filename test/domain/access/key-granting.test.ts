@@ -21,6 +21,7 @@ const key = (rights: Partial<ApiKeyIdentity>): Identity => ({
   ...{ kind: 'api-key', id: 1, name: 'ci', prefix: 'vk_aaaaaaaaaaaa', role: 'operator' },
   scopes: new Set(['certificates:read', 'certificates:sign']),
   ...{ certificates: 'any', profiles: 'any', networks: 'any', expiresAt: null, replacedAt: null },
+  clientCertificate: null,
   ...rights,
 });
 
@@ -41,6 +42,24 @@ const cases: readonly (readonly [string, Identity, Record<string, unknown>, RegE
     person('operator'),
     { scopes: ['private_keys:read'] },
     /scope private_keys:read/,
+  ],
+  [
+    'a bound key: another without a client certificate',
+    key({ clientCertificate: { id: 7, name: 'web-1' } }),
+    read,
+    /work without the client certificate web-1/,
+  ],
+  [
+    'a bound key: another with a different one',
+    key({ clientCertificate: { id: 7, name: 'web-1' } }),
+    { ...read, client_certificate: 'web-2' },
+    /work without the client certificate web-1/,
+  ],
+  [
+    'a bound key: another with the same',
+    key({ clientCertificate: { id: 7, name: 'web-1' } }),
+    { ...read, client_certificate: 'web-1' },
+    undefined,
   ],
   ['an operator: a greater role', person('operator'), { ...read, role: 'admin' }, /role admin/],
   [

@@ -97,6 +97,7 @@ export async function makeKey(
     readonly allowed_networks?: readonly string[];
     readonly profiles?: readonly string[];
     readonly role?: Role;
+    readonly client_certificate?: string;
     readonly expires_at?: string;
   } = {},
 ): Promise<TestKey> {

@@ -23,6 +23,9 @@ export type VisitOptions = {
   readonly ca?: string;
   /** The name that the certificate must have, if `ca` is given. */
   readonly servername?: string;
+  /** The client's certificate and private key, as PEM. */
+  readonly cert?: string;
+  readonly key?: string;
 };
 
 /** Requests a URL over a new connection. */

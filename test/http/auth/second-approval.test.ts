@@ -146,7 +146,7 @@ suite('a change that needs a second administrator', () => {
         'POST',
         '/api-keys',
         { ...key, role: 'viewer' },
-        'Create the API key ci: role viewer; scopes certificates:read; certificates *; networks any; profiles any',
+        'Create the API key ci: role viewer; scopes certificates:read; certificates *; networks any; profiles any; client certificate none',
       ],
       [
         'PATCH',

@@ -47,6 +47,13 @@ export const rightsOptions = {
     values: roles,
     description: 'let the key administer the vault over HTTP: viewer, operator or admin (default: nothing)',
   },
+  'client-certificate': {
+    type: 'string',
+    valueHint: 'NAME',
+    names: 'certificates',
+    description:
+      'a certificate of a private CA; the key works only over HTTPS with it as client certificate (default: none)',
+  },
   'expires-at': {
     type: 'string',
     valueHint: 'TIME',

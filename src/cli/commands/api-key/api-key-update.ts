@@ -26,6 +26,10 @@ export const updateCommand = command({
     },
     { does: 'Remove the expiry of a key', line: 'vault api-key update www --expires-at none' },
     { does: 'Let a key be used from any network', line: 'vault api-key update www --allow-ip "*"' },
+    {
+      does: 'Let a key work without its client certificate',
+      line: 'vault api-key update www --client-certificate none',
+    },
   ],
   options: {
     ...idOption,
@@ -53,6 +57,11 @@ export const updateCommand = command({
       values: [...roles, 'none'],
       description: 'what the key may administer over HTTP: viewer, operator, admin, or none',
     },
+    'client-certificate': {
+      ...rightsOptions['client-certificate'],
+      description:
+        'a certificate of a private CA; the key works only over HTTPS with it as client certificate; or none',
+    },
     'expires-at': {
       ...rightsOptions['expires-at'],
       description: `${rightsOptions['expires-at'].description.replace(' (default: never)', '')}; or none`,
@@ -67,6 +76,7 @@ export const updateCommand = command({
       allowed_networks: given(args['allow-ip']),
       profiles: args.profile.length === 1 && args.profile[0] === 'none' ? [] : given(args.profile),
       role: args.role === 'none' ? null : args.role,
+      client_certificate: args['client-certificate'] === 'none' ? null : args['client-certificate'],
       expires_at: expiry === 'none' ? null : expiry,
     };
     const named = Object.entries(changes).filter(([, value]) => value !== undefined);

@@ -32,6 +32,10 @@ const create = command({
       does: 'Create a key for monitoring: all certificates, no private keys, one network, until 2030',
       line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31',
     },
+    {
+      does: 'Create a key that works only together with the client certificate billing',
+      line: 'vault api-key create --name billing --scope certificates:read --scope private_keys:read --certificate billing --client-certificate billing',
+    },
   ],
   options: {
     name: {
@@ -57,6 +61,7 @@ const create = command({
       ...rightsFrom(args),
       allowed_networks: args['allow-ip'],
       profiles: args.profile,
+      client_certificate: args['client-certificate'] ?? null,
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
     });
     await withVault(args, terminal, 'create', async (vault) => {
@@ -156,6 +161,7 @@ const list = command({
           { title: 'SCOPES', holds: 'list' },
           { title: 'CERTIFICATES', holds: 'list' },
           { title: 'PROFILES', holds: 'list' },
+          { title: 'CLIENT CERTIFICATE', holds: 'name' },
           { title: 'EXPIRES', holds: 'time' },
           { title: 'LAST USED', holds: 'time' },
         ],
@@ -163,6 +169,7 @@ const list = command({
           ...[String(key.id), key.name, key.state, key.role ?? '-'],
           ...[key.scopes, key.certificates.length === 0 ? '-' : key.certificates],
           key.profiles.length === 0 ? 'any' : key.profiles,
+          key.client_certificate ?? '-',
           ...[key.expires_at ?? 'never', key.last_used_at ?? 'never'],
         ],
       });

@@ -18,6 +18,7 @@ import { deletedInPlace } from './migration-0022-deleted-in-place.ts';
 import { roles } from './migration-0023-roles.ts';
 import { pendingChanges } from './migration-0024-pending-changes.ts';
 import { oidc } from './migration-0025-oidc.ts';
+import { clientCertificates } from './migration-0026-client-certificates.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -36,6 +37,7 @@ export const migrations: Migrations = {
   '0023-roles': roles,
   '0024-pending-changes': pendingChanges,
   '0025-oidc': oidc,
+  '0026-client-certificates': clientCertificates,
 };
 
 /**

@@ -13,7 +13,10 @@ import type { ApiKeysTable } from '../../schema/schema-access.ts';
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
 /** A key without the hashes of its raw values and the tag of the row, as shown in lists. */
-export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'previous_hash' | 'tag'>;
+export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'previous_hash' | 'tag' | 'client_certificate_id'>;
+
+/** The client certificate that a key is bound to, or nulls. */
+export type Binding = Pick<ApiKeyRow, 'client_certificate_id' | 'client_certificate'>;
 
 const listed = [
   'id',
@@ -31,6 +34,7 @@ const listed = [
   'previous_expires_at',
   'profiles',
   'role',
+  'client_certificate',
 ] as const;
 
 const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
@@ -191,14 +195,17 @@ export async function countApiKeys(reader: Reader): Promise<number> {
   return count;
 }
 
+/** Columns that keys once did not have, and whose nulls change nothing. */
+type LaterColumns = Pick<ApiKeyRow, 'profiles' | 'role' | keyof Binding>;
+
 /** Adds an active, unused key and returns its id. */
 export async function insertApiKey(
   writer: Writer,
   row: Omit<
     ApiKeyRow,
-    'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | 'profiles' | 'role' | keyof PreviousSecret
+    'id' | 'revoked_at' | 'last_used_at' | 'last_used_ip' | 'tag' | keyof LaterColumns | keyof PreviousSecret
   > &
-    Partial<Pick<ApiKeyRow, 'profiles' | 'role'>>,
+    Partial<LaterColumns>,
 ): Promise<number> {
   const { id } = await writer.insertInto('api_keys').values(row).returning('id').executeTakeFirstOrThrow();
   return id;
@@ -213,7 +220,8 @@ export async function updateApiKey(
   id: number,
   row: Pick<
     ApiKeyRow,
-    'name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at' | 'profiles' | 'role'
+    | ('name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at' | 'profiles' | 'role')
+    | keyof Binding
   >,
 ): Promise<void> {
   await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
@@ -239,20 +247,4 @@ export async function setRevoked(writer: Writer, id: number, at: number): Promis
 export async function deleteApiKeyRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('api_keys').where('id', '=', id).execute();
   writer.rows.set(`api-key:${id}`, goneRow);
-}
-
-export type ApiKeyUse = { readonly id: number; readonly at: number; readonly ip: string | null };
-
-/** How many uses one statement sets: each has three values. */
-const usesAtOnce = 200;
-
-export async function setLastUsed(writer: Writer, uses: readonly ApiKeyUse[]): Promise<void> {
-  for (let from = 0; from < uses.length; from += usesAtOnce) {
-    const rows = uses
-      .slice(from, from + usesAtOnce)
-      .map(({ id, at, ip }) => sql`(cast(${id} as bigint), cast(${at} as bigint), cast(${ip} as text))`);
-    await sql`with uses (id, at, ip) as (values ${sql.join(rows)})
-      update api_keys set last_used_at = uses.at, last_used_ip = uses.ip
-      from uses where uses.id = api_keys.id`.execute(writer);
-  }
 }

@@ -48,3 +48,14 @@ export async function deleteExpiredRevocations(
     .where('not_after', '<=', expired)
     .execute();
 }
+
+/** Whether the certificate with this serial number is on the CRL of this CA certificate, or will be on its next one. */
+export async function isOnCrl(reader: Reader, caCertificateId: number, serial: string): Promise<boolean> {
+  const found = await reader
+    .selectFrom('revoked_certificates')
+    .select('id')
+    .where('ca_certificate_id', '=', caCertificateId)
+    .where('serial', '=', serial)
+    .executeTakeFirst();
+  return found !== undefined;
+}

@@ -180,7 +180,8 @@ async function recordRefused(
 
 /** What an approver reads of the settings that a request names. */
 function rightsText(rights: UpdateApiKeyInput): string {
-  const { name, role, scopes, certificates, allowed_networks, profiles, expires_at } = rights;
+  const { name, role, scopes, certificates, allowed_networks, profiles, client_certificate, expires_at } =
+    rights;
   const named = {
     name,
     role: role === null ? 'none' : role,
@@ -188,6 +189,7 @@ function rightsText(rights: UpdateApiKeyInput): string {
     certificates: certificates === 'any' ? '*' : listed(certificates),
     networks: listed(allowed_networks),
     profiles: listed(profiles),
+    'client certificate': client_certificate === null ? 'none' : client_certificate,
     expires: expires_at === undefined ? undefined : (formatTimestampOrNull(expires_at) ?? 'never'),
   };
   const said = Object.entries(named).filter(([, value]) => value !== undefined);

@@ -22,6 +22,10 @@ const whoamiSchema = z
       .array(z.string())
       .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
     role: z.enum(roles).nullable().describe('what the caller may administer; null for nothing'),
+    client_certificate: z
+      .string()
+      .nullable()
+      .describe('the certificate that clients of the key present in TLS; null if they need none'),
     expires_at: time.nullable().describe('when the key or the session expires'),
     secret_expires_at: time
       .nullable()
@@ -61,6 +65,7 @@ function whoami(identity: Identity): Whoami {
     allowed_networks: [],
     profiles: [],
     role: identity.role,
+    client_certificate: null,
     expires_at: end,
     secret_expires_at: end,
   };
@@ -78,6 +83,7 @@ function keyView(key: ApiKeyIdentity): Whoami {
     allowed_networks: key.networks === 'any' ? [] : key.networks.map(({ text }) => text),
     profiles: key.profiles === 'any' ? [] : [...key.profiles],
     role: key.role,
+    client_certificate: key.clientCertificate?.name ?? null,
     expires_at: formatTimestampOrNull(key.expiresAt),
     secret_expires_at: ends.length === 0 ? null : formatTimestamp(Math.min(...ends)),
   };

@@ -70,6 +70,7 @@ test('create prints only the raw key on stdout; list shows only its prefix', asy
     allowed_networks: [],
     profiles: [],
     role: null,
+    client_certificate: null,
     expires_at: null,
     revoked_at: null,
     last_used_at: null,

@@ -95,6 +95,8 @@ suite('the name of an API key', () => {
         allowed_networks: toJson([]),
         profiles: null,
         role: null,
+        client_certificate_id: null,
+        client_certificate: null,
         expires_at: null,
       });
       await tagApiKey(writer, old.id);
