@@ -93,6 +93,8 @@ export type ApiKey = {
   readonly allowed_networks: readonly string[];
   /** What it may administer. */
   readonly role: Role | null;
+  /** The certificate that its client presents in TLS. */
+  readonly client_certificate: string | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;

@@ -88,7 +88,7 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
     },
     {
       title: 'Permissions',
-      cell: ({ scopes, role, allowed_networks: networks }) => (
+      cell: ({ scopes, role, allowed_networks: networks, client_certificate: bound }) => (
         <span>
           {role !== null && <Badge tone="accent">{role}</Badge>}{' '}
           <span title={scopes.join(' ')}>{scopes.map((scope) => scopeWords[scope] ?? scope).join(', ')}</span>
@@ -97,6 +97,7 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
               only from {shortList(networks)}
             </div>
           )}
+          {bound !== null && <div class="beneath wrap">only with the client certificate {bound}</div>}
         </span>
       ),
     },

@@ -83,12 +83,15 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
   const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
   const [role, setRole] = useState('');
   const [networks, setNetworks] = useState('');
+  const [bound, setBound] = useState('');
   const [expires, setExpires] = useState('');
   const creating = useAction(async () => {
     const expiry = expires === '' ? {} : { expires_at: new Date(expires).toISOString() };
     const allowed_networks = domainsIn(networks);
     const administers = role === '' ? {} : { role };
-    const wanted = { name, scopes: chosen, certificates, allowed_networks, ...administers, ...expiry };
+    const binding = bound.trim() === '' ? {} : { client_certificate: bound.trim() };
+    const rights = { scopes: chosen, certificates, allowed_networks, ...administers };
+    const wanted = { name, ...rights, ...binding, ...expiry };
     onCreated(await post<CreatedApiKey>('/api-keys', wanted));
   });
   const errorOf = (field: string) => creating.error?.field(field);
@@ -150,6 +153,13 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         value={networks}
         error={errorOf('allowed_networks')}
         onValue={setNetworks}
+      />
+      <TextField
+        label="Client certificate (optional)"
+        hint="The name of a certificate from a private CA. The key then works only over HTTPS connections that present it."
+        value={bound}
+        error={errorOf('client_certificate')}
+        onValue={setBound}
       />
       <TextField
         label="Expires (optional)"

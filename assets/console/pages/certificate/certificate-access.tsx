@@ -62,10 +62,11 @@ export function CertificateAccess({ name }: { readonly name: string }) {
         },
         {
           title: 'Granted by',
-          cell: ({ certificates, allowed_networks: networks }) => (
+          cell: ({ certificates, allowed_networks: networks, client_certificate: bound }) => (
             <>
               {certificates.includes('*') ? 'any certificate' : 'certificate name'}
               {networks.length > 0 && <div class="beneath wrap">only from {networks.join(', ')}</div>}
+              {bound !== null && <div class="beneath wrap">only with the client certificate {bound}</div>}
             </>
           ),
           isExtra: true,
