@@ -1,7 +1,8 @@
 /** Signing in by OpenID Connect: the button beside the password, and why the last attempt failed. */
 import { useEffect, useState } from 'preact/hooks';
-import { Button, ButtonLink } from '../../components/button.tsx';
+import { Button } from '../../components/button.tsx';
 import { Notice, Problem } from '../../components/notice.tsx';
+import { WebLink } from '../../components/web-link.tsx';
 import { ApiError, get, post } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
 
@@ -71,7 +72,7 @@ export function OidcSignIn() {
           {label}
         </Button>
       ) : (
-        <ButtonLink href={`${oidc.public_url}/sign-in`}>{`${label} at ${oidc.public_url}`}</ButtonLink>
+        <WebLink to={`${oidc.public_url}/sign-in`} label={`${label} at ${oidc.public_url}`} />
       )}
     </div>
   );
