@@ -57,7 +57,7 @@ export function readPkcs12(
     };
   } catch (error) {
     // Not kept as the cause: Node shows a passphrase that contains a NUL in its message.
-    throw unreadable(error, password, name);
+    throw unreadable(error, bytes, password, name);
   }
 }
 
@@ -66,7 +66,23 @@ export function asArgument(name: string): string {
   return /^[\w/.][\w/.@%+=:,-]*$/.test(name) ? name : 'FILE';
 }
 
-function unreadable(error: unknown, password: Secret<string> | undefined, name: string): Problem {
+/** Whether no byte of the outer sequence is missing. */
+function isWhole(bytes: Buffer): boolean {
+  const [, first = 0] = bytes;
+  if (first < 0x80) return bytes.length === 2 + first;
+  const lengthBytes = first - 0x80;
+  // More than six bytes are a length that no file has, and none is the indefinite form.
+  if (lengthBytes < 1 || lengthBytes > 6 || bytes.length < 2 + lengthBytes) return false;
+  return bytes.length === 2 + lengthBytes + bytes.readUIntBE(2, lengthBytes);
+}
+
+function unreadable(
+  error: unknown,
+  bytes: Buffer,
+  password: Secret<string> | undefined,
+  name: string,
+): Problem {
+  const hint = `Enter its password, or convert it to PEM with ${toPem(name)} and import converted.pem instead.`;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'ERR_OSSL_PKCS12_MAC_VERIFY_FAILURE':
@@ -76,7 +92,7 @@ function unreadable(error: unknown, password: Secret<string> | undefined, name: 
         detail: password
           ? `The password of the PKCS#12 file ${name} is wrong.`
           : `${name} is a PKCS#12 file that is protected by a password.`,
-        hint: `Enter its password, or convert it to PEM with ${toPem(name)} and import converted.pem instead.`,
+        hint,
       });
     case 'ERR_CRYPTO_UNSUPPORTED_OPERATION':
       return new Problem('invalid_request', {
@@ -84,6 +100,15 @@ function unreadable(error: unknown, password: Secret<string> | undefined, name: 
         hint: `Convert it to PEM with ${toPem(name, '-legacy ')} and import converted.pem instead.`,
       });
     default:
+      // Without a MAC, a wrong password may decrypt to what has the padding of a right one, but not its content.
+      if (isWhole(bytes)) {
+        return new Problem('invalid_request', {
+          detail: password
+            ? `The password of the PKCS#12 file ${name} is wrong, or the file is damaged.`
+            : `${name} is a PKCS#12 file that is protected by a password, or it is damaged.`,
+          hint,
+        });
+      }
       return new Problem('invalid_request', {
         detail: `${name} looks like a PKCS#12 file, but is damaged.`,
         hint: 'Export the file again, or copy it again from its source.',
