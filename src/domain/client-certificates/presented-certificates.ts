@@ -1,7 +1,7 @@
 /**
  * Checks the certificate that a client presents against the one that its API key is bound to. TLS has proven that the
  * client holds the private key of it; nothing else is taken from TLS, and each request is checked again, so that
- * revocations count at once, also on open connections and in resumed sessions.
+ * revocations count immediately, also on open connections and in resumed sessions.
  */
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { publicKeyOf } from '../../crypto/key-pair.ts';

@@ -96,33 +96,53 @@ export class TlsEndpoint {
 
   /** Passes new certificates and ticket keys to the server until `signal` is aborted; never rejects. */
   async keepCurrent(server: Server, signal: AbortSignal): Promise<void> {
-    const { world, log } = this.#vault;
-    let isFailing = false;
+    const certificate = this.#loggedOnce(
+      () => this.#updateCertificate(server),
+      'failed to reload the HTTPS certificate; keeping the current one',
+    );
+    // Apart, because certificates from files change without the database.
+    const authorities = this.#loggedOnce(
+      () => this.#updateAuthorities(server),
+      'failed to read the CAs of client certificates; announcing the current ones',
+    );
     for (;;) {
-      await world.sleep(lookAgainAfter, signal);
+      await this.#vault.world.sleep(lookAgainAfter, signal);
       if (signal.aborted) return;
-      try {
-        await this.#update(server);
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing)
-          log.error({ err: error }, 'failed to reload the HTTPS certificate; keeping the current one');
-        isFailing = true;
-      }
+      await certificate();
+      await authorities();
     }
   }
 
-  async #update(server: Server): Promise<void> {
+  /** The work as one that never rejects and logs the first of several failures in a row. */
+  #loggedOnce(work: () => Promise<void>, failure: string): () => Promise<void> {
+    let isFailing = false;
+    return async () => {
+      try {
+        await work();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) this.#vault.log.error({ err: error }, failure);
+        isFailing = true;
+      }
+    };
+  }
+
+  async #updateCertificate(server: Server): Promise<void> {
     if (this.#ticketSeed() !== this.#usedSeed) server.setTicketKeys(this.#ticketKeys());
-    const hasOtherAuthorities = await this.#readAuthorities();
     const next = await this.#source.look();
-    if (next !== undefined) this.#identity = next;
-    else if (!hasOtherAuthorities) return;
-    // New ticket keys too: a resumed session would keep the previous certificate, and the client's or its absence.
+    if (next === undefined) return;
+    this.#identity = next;
+    // New ticket keys too: a resumed session would keep the previous certificate.
+    server.setSecureContext(this.options());
+    this.#announce();
+  }
+
+  async #updateAuthorities(server: Server): Promise<void> {
+    if (!(await this.#readAuthorities())) return;
+    // New ticket keys too: a resumed session would keep the client's certificate, or its absence.
     server.setSecureContext(this.options());
     // Node reads these for each connection, and has no function that sets them.
     Object.assign(server, this.#certificateRequest());
-    if (next !== undefined) this.#announce();
   }
 
   /** Whether clients are asked for a certificate. Never rejected by TLS: only keys decide who needs which. */

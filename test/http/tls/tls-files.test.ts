@@ -104,6 +104,20 @@ suite('files for HTTPS', needs('openssl'), () => {
     assert.deepEqual(complaints(server), []);
   });
 
+  test('are reloaded while the database cannot be read, which is logged once', async (t) => {
+    const { dir, write, server, serial } = await serving(t, (at) => pairOf(issue(at, 'first')));
+    const before = await serial();
+    t.mock.method(server.vault.db, 'generation', async () => {
+      throw new Error('no database');
+    });
+    write(pairOf(issue(dir, 'second')));
+    await untilSeen(server, async () => ((await serial()) === before ? undefined : true));
+    await twoLooks(server);
+    const [first = '', ...others] = complaints(server).filter((line) => line.includes('CAs of client'));
+    assert.match(first, /failed to read the CAs of client certificates; announcing the current ones/);
+    assert.deepEqual(others, []);
+  });
+
   for (const keyAlgorithm of ['rsa2048', 'ec384', 'ed25519'] as const) {
     test(`are served with a key of the type ${keyAlgorithm}, by TLS 1.2 and 1.3`, async (t) => {
       const { server } = await serving(t, (dir) => pairOf(issue(dir, 'pair', { keyAlgorithm })));
