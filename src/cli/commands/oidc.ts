@@ -61,8 +61,7 @@ async function begin(vault: Vault, settings: ProviderSettings): Promise<BegunTes
     return await beginTest(vault, new OidcProvider(vault, settings));
   } catch (error) {
     if (!(error instanceof OidcRefusal)) throw error;
-    const facts = Object.values(error.facts).map((fact) => `: ${printable(fact)}`);
-    throw new OperatorError(`${settings.issuer}: ${error.reason}${facts.join('')}`, {
+    throw new OperatorError(`${settings.issuer}: ${printable(error.summary)}`, {
       hint: 'Check oidc_issuer, and oidc_ca_file if the certificate is from a private CA.',
       cause: error,
     });

@@ -45,9 +45,8 @@ export async function changeApiKey(
 /**
  * Replaces the settings of a key in the caller's transaction; they apply to its next request. Returns whether any has
  * another value now; if not, nothing is written. Throws `api_key_not_found`, `api_key_exists` for a new name that
- * another key has, and `invalid_request` for unknown or unsuitable
- * certificates, a new expiry in the past, and a key that was
- * modified outside the vault, because its secret may belong to an attacker.
+ * another key has, and `invalid_request` for unknown or unsuitable certificates, a new expiry in the past, and a key
+ * that was modified outside the vault, because its secret may belong to an attacker.
  */
 export async function storeApiKeyChange(
   { world }: WorldContext,

@@ -13,8 +13,7 @@ export async function oidcFindings(provider: OidcProvider): Promise<Finding[]> {
     await provider.pageFor(provider.newChecks());
   } catch (error) {
     if (!(error instanceof OidcRefusal)) throw error;
-    const facts = Object.values(error.facts).map((fact) => `: ${fact}`);
-    return [{ check, status: 'failed', message: `${issuer}: ${error.reason}${facts.join('')}`, hint }];
+    return [{ check, status: 'failed', message: `${issuer}: ${error.summary}`, hint }];
   }
   const message = `${issuer} is reachable, and its metadata is valid`;
   return [{ check, status: 'ok', message }];

@@ -2,7 +2,7 @@
 import type { Role } from '../../base/role.ts';
 import type { Secret } from '../../base/secret.ts';
 
-/** Which role a person gets: by the values of one claim, and otherwise `byDefault`, which is none if undefined. */
+/** Which role a person gets: by the values of one claim, else `byDefault`; people are refused if that is undefined. */
 export type RoleMapping = {
   readonly claim: string;
   readonly values: Readonly<Record<Role, readonly string[]>>;

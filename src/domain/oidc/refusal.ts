@@ -35,6 +35,11 @@ export class OidcRefusal extends Error {
     this.reason = reason;
     this.facts = facts;
   }
+
+  /** The reason with its facts, for the operator. */
+  get summary(): string {
+    return [this.reason, ...Object.values(this.facts)].join(': ');
+  }
 }
 
 /** Errors that a provider may return (RFC 6749 §4.1.2.1, OpenID Connect Core 1.0 §3.1.2.6); others are not recorded. */
