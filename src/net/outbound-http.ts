@@ -10,12 +10,14 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { TLSSocket } from 'node:tls';
 import { second } from '../base/duration.ts';
 import { shortened } from '../base/printable-text.ts';
 import { describeSystemError } from '../base/system-error.ts';
 import type { World } from '../base/world.ts';
 import { type ProxyEnvironment, proxiesIn } from './http-proxies.ts';
 import { type OutboundGuard, OutboundRefusal, outboundGuard } from './outbound-guard.ts';
+import { PinMismatch, pinnedConnection } from './pinned-connection.ts';
 
 export type OutboundRequest = {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -25,6 +27,8 @@ export type OutboundRequest = {
   readonly body?: string | Buffer;
   /** PEM certificates that replace the public CAs, for servers with a private CA. */
   readonly ca?: string | undefined;
+  /** The pin of the server's public key (public-key-pin.ts), which then decides in place of all CAs. */
+  readonly pin?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Time limit of the exchange, from connecting to the last byte; 30 seconds if undefined. */
   readonly timeoutMs?: number;
@@ -77,6 +81,8 @@ const idleConnection = 4 * second;
 
 type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
 type Exchange = OutboundRequest & {
+  /** A connection of its own, whose server has been verified. */
+  readonly socket: TLSSocket | undefined;
   readonly timeoutMs: number;
   readonly userAgent: string;
   readonly guard: OutboundGuard;
@@ -106,7 +112,8 @@ export function outboundHttp(
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted === true) stop();
     try {
-      return await exchange({ ...wanted, timeoutMs, userAgent, guard }, agents, ended.signal);
+      const socket = await pinnedConnection(wanted, guard, ended.signal);
+      return await exchange({ ...wanted, timeoutMs, userAgent, guard, socket }, agents, ended.signal);
     } catch (error) {
       throw asOutboundError(error, wanted, timeoutMs, ended.signal);
     } finally {
@@ -145,7 +152,7 @@ function exchange(wanted: Exchange, agents: Agents, signal: AbortSignal): Promis
 }
 
 function open(
-  { method, url, headers, body, ca, timeoutMs, userAgent, guard }: Exchange,
+  { method, url, headers, body, ca, timeoutMs, userAgent, guard, socket }: Exchange,
   agents: Agents,
 ): ClientRequest {
   const target = new URL(url);
@@ -165,6 +172,7 @@ function open(
     },
   };
   if (!isSecure) return httpRequest(target, { ...options, agent: agents.http });
+  if (socket !== undefined) return httpsRequest(target, { ...options, createConnection: () => socket });
   return httpsRequest(target, { ...options, agent: agents.https, ...(ca !== undefined && { ca }) });
 }
 
@@ -212,6 +220,7 @@ function asOutboundError(
   }
   if (ended.aborted) return new OutboundError('aborted', `the request to ${host} was canceled`, error);
   if (error instanceof OutboundRefusal) return new OutboundError('refused', error.message, error);
+  if (error instanceof PinMismatch) return new OutboundError('untrusted', error.message, error);
   const { code = '' } = error as NodeJS.ErrnoException;
   const reason = shortened(reasonOf(error, host), 300);
   if (isCertificateTrouble(code)) {
