@@ -83,12 +83,17 @@ export type ProblemCode = keyof typeof table;
 /** A rejected part of the input: `path` names it (`domains.0`, `--scope`), `message` says what is wrong. */
 export type InputError = { readonly path: string; readonly message: string };
 
+/** The words of an error on the command line, which names options and commands where the API names members. */
+export type CommandLineWords = { readonly message: string; readonly hint?: string | undefined };
+
 export type ProblemOptions = {
   /** Replaces the text of the table. */
   readonly detail?: string;
   /** A sentence that says what to do. */
   readonly hint?: string;
   readonly errors?: readonly InputError[];
+  /** If they differ from those of the response. */
+  readonly commandLine?: CommandLineWords;
   /** Seconds to wait before retrying. */
   readonly retryAfter?: number;
   readonly cause?: unknown;
@@ -97,7 +102,14 @@ export type ProblemOptions = {
 const nothingMore: ProblemOptions = {};
 
 /** The body of an error response (RFC 9457 with the members of the interface specification). */
-export type ProblemBody = { status: number; code: ProblemCode; detail: string; errors?: InputError[] };
+export type ProblemBody = {
+  status: number;
+  code: ProblemCode;
+  detail: string;
+  errors?: InputError[];
+  /** What a command prints, for one that works on this vault from elsewhere and asks for it. */
+  command_line?: { readonly lines: readonly string[]; readonly hint?: string | undefined };
+};
 
 /** The only kind of error whose text reaches an API client. */
 export class Problem extends Error {
@@ -105,6 +117,7 @@ export class Problem extends Error {
   readonly status: number;
   readonly hint: string | undefined;
   readonly errors: readonly InputError[];
+  readonly commandLine: CommandLineWords | undefined;
   readonly retryAfter: number | undefined;
   /** Whether it has no text beyond its code. */
   readonly isUsual: boolean;
@@ -121,6 +134,7 @@ export class Problem extends Error {
     this.status = table[code].status;
     this.hint = options.hint;
     this.errors = options.errors ?? [];
+    this.commandLine = options.commandLine;
     this.retryAfter = options.retryAfter;
     this.isUsual = options === nothingMore;
   }
@@ -134,7 +148,18 @@ export class Problem extends Error {
       ...(this.errors.length > 0 && { errors: [...this.errors] }),
     };
   }
+
+  /** The same with the words that a command on the vault's machine prints. */
+  get bodyForCommands(): ProblemBody {
+    const { message, hint } = this.commandLine ?? this;
+    const isOfInput = this.commandLine === undefined && this.errors.length > 0;
+    const lines = isOfInput ? this.errors.map((error) => error.message) : [message];
+    return { ...this.body, command_line: { lines, hint } };
+  }
 }
+
+/** What `vault --server` sends in the header Prefer (RFC 7240) to get errors in the words of the command line, too. */
+export const commandLinePreference = 'errors=command-line';
 
 /** All codes in the order of the table, for the API description. */
 export const problemCodes = Object.keys(table) as ProblemCode[];

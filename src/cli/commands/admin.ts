@@ -2,6 +2,7 @@
 import { roles } from '../../base/role.ts';
 import type { Secret } from '../../base/secret.ts';
 import {
+  type AdministratorView,
   changeRole,
   createAdministrator,
   createAdministratorInput,
@@ -13,8 +14,9 @@ import {
 import { Passwords } from '../../domain/access/passwords.ts';
 import { localCli } from '../../domain/audit/audit.ts';
 import { parseInput } from '../../domain/inputs.ts';
+import { inPath } from '../remote/remote-vault.ts';
 import { command, commandGroup } from '../runtime/command.ts';
-import { withVault } from '../runtime/with-vault.ts';
+import { onVault, withVault } from '../runtime/with-vault.ts';
 import { setupLinkCommand } from '../serving/setup-link.ts';
 import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
@@ -63,10 +65,18 @@ const create = command({
   run: async (args, terminal) => {
     const { role } = parseInput(updateAdministratorInput, { role: args.role ?? 'admin' });
     const input = await credentials(args, terminal, `Password for ${args.name}: `);
-    await withVault(args, terminal, 'create', async (vault) => {
-      await createAdministrator(vault, new Passwords(terminal.world), localCli, { ...input, role });
-      terminal.stderr.write(`Created administrator ${input.name}.\n`);
-    });
+    const { name: made } = await onVault(
+      args,
+      terminal,
+      'create',
+      (vault) => createAdministrator(vault, new Passwords(terminal.world), localCli, { ...input, role }),
+      (remote) =>
+        remote.send<AdministratorView>('POST', '/administrators', {
+          ...{ name: input.name, role },
+          password: input.password.expose(),
+        }),
+    );
+    terminal.stderr.write(`Created administrator ${made}.\n`);
   },
 });
 
@@ -75,23 +85,25 @@ const list = command({
   description: 'List administrators',
   examples: [{ does: 'List everyone who can sign in', line: 'vault admin list' }],
   options: jsonOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      printList(terminal, args, await viewAdministrators(vault), {
-        none: 'No administrators yet.\n  Try: vault admin create --name NAME',
-        columns: [
-          { title: 'NAME', holds: 'name' },
-          'ROLE',
-          'SIGN-IN',
-          { title: 'CREATED', holds: 'time' },
-          { title: 'LAST SIGNED IN', holds: 'time' },
-        ],
-        row: ({ name, role, sign_in, created_at, last_signed_in_at }) => [
-          ...[name, role, sign_in, created_at],
-          last_signed_in_at ?? 'never',
-        ],
-      });
-    }),
+  run: async (args, terminal) => {
+    const people = await onVault(args, terminal, 'refuse', viewAdministrators, (remote) =>
+      remote.get<AdministratorView[]>('/administrators'),
+    );
+    printList(terminal, args, people, {
+      none: 'No administrators yet.\n  Try: vault admin create --name NAME',
+      columns: [
+        { title: 'NAME', holds: 'name' },
+        'ROLE',
+        'SIGN-IN',
+        { title: 'CREATED', holds: 'time' },
+        { title: 'LAST SIGNED IN', holds: 'time' },
+      ],
+      row: ({ name, role, sign_in, created_at, last_signed_in_at }) => [
+        ...[name, role, sign_in, created_at],
+        last_signed_in_at ?? 'never',
+      ],
+    });
+  },
 });
 
 const update = command({
@@ -106,10 +118,14 @@ const update = command({
   options: { name, role: { ...roleOption, required: true } },
   run: async (args, terminal) => {
     const { role } = parseInput(updateAdministratorInput, { role: args.role });
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const { name: changed } = await changeRole(vault, localCli, { name: args.name, role, theLast: 'goes' });
-      terminal.stderr.write(`Administrator ${changed} has the role ${role}.\n`);
-    });
+    const { name: changed } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => changeRole(vault, localCli, { name: args.name, role, theLast: 'goes' }),
+      (remote) => remote.send<AdministratorView>('PATCH', `/administrators/${inPath(args.name)}`, { role }),
+    );
+    terminal.stderr.write(`Administrator ${changed} has the role ${role}.\n`);
   },
 });
 
@@ -138,16 +154,25 @@ const remove = command({
   description: 'Delete an administrator and end their sessions',
   examples: [{ does: 'Delete an administrator', line: 'vault admin delete --name alice' }],
   options: { name },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const { wasLast } = await deleteAdministrator(vault, localCli, args.name, 'goes');
-      terminal.stderr.write(`Deleted administrator ${args.name}.\n`);
-      if (wasLast) {
-        terminal.stderr.write(
-          'No administrators are left, so no one can sign in.\n  Fix: vault admin create --name NAME\n',
-        );
-      }
-    }),
+  run: async (args, terminal) => {
+    const { wasLast } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => deleteAdministrator(vault, localCli, args.name, 'goes'),
+      async (remote) => {
+        await remote.send('DELETE', `/administrators/${inPath(args.name)}`);
+        // Over HTTP, the last one stays.
+        return { wasLast: false };
+      },
+    );
+    terminal.stderr.write(`Deleted administrator ${args.name}.\n`);
+    if (wasLast) {
+      terminal.stderr.write(
+        'No administrators are left, so no one can sign in.\n  Fix: vault admin create --name NAME\n',
+      );
+    }
+  },
 });
 
 export const adminCommands = commandGroup(

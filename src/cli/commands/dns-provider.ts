@@ -10,17 +10,25 @@ import { localCli } from '../../domain/audit/audit.ts';
 import {
   addDnsProvider,
   removeDnsProvider,
+  secretFileHint,
   tryDnsProvider,
 } from '../../domain/dns-providers/dns-providers.ts';
 import { createDnsProviderInput, parseInput } from '../../domain/inputs.ts';
 import { viewDnsProviders } from '../../domain/issuers/issuer-views.ts';
 import { command, commandGroup, commandWithoutVault } from '../runtime/command.ts';
 import { stopSignal } from '../runtime/stop-signal.ts';
-import { withVault } from '../runtime/with-vault.ts';
+import { onVault } from '../runtime/with-vault.ts';
 import { serveOptions } from '../settings/settings.ts';
 import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import { jsonOption, printList } from '../terminal/table.ts';
+import {
+  addProviderThere,
+  providerPath,
+  providersThere,
+  providerThere,
+  tryProviderThere,
+} from './dns-providers-there.ts';
 
 const nameOption = {
   name: {
@@ -93,12 +101,16 @@ const add = command({
     const { provider, script, program } = args;
     const given = new Secret(file === undefined ? Buffer.from('{}') : await readInput(file, terminal));
     const secret = await withSecretHint(() => withOptions(type, given, { provider, script, program }));
-    await withVault(args, terminal, 'create', async (vault) => {
-      await withSecretHint(() => addDnsProvider(vault, localCli, input, secret));
-      terminal.stderr.write(
-        `Added DNS provider ${name}.\n  Try: vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
-      );
-    });
+    await onVault(
+      args,
+      terminal,
+      'create',
+      (vault) => withSecretHint(() => addDnsProvider(vault, localCli, input, secret)),
+      (remote) => withSecretHint(() => addProviderThere(remote, { name, type, zones }, secret)),
+    );
+    terminal.stderr.write(
+      `Added DNS provider ${name}.\n  Try: vault dns-provider test --name ${name} --domain ${input.zones[0]}\n`,
+    );
   },
 });
 
@@ -144,14 +156,14 @@ const list = command({
   description: 'List DNS providers and their zones',
   examples: [{ does: 'List all DNS providers', line: 'vault dns-provider list' }],
   options: jsonOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      printList(terminal, args, await viewDnsProviders(vault), {
-        none: 'No DNS providers yet.\n  Try: vault dns-provider add --help',
-        columns: [{ title: 'NAME', holds: 'name' }, 'TYPE', { title: 'ZONES', holds: 'list' }],
-        row: ({ name, type, zones }) => [name, type, zones],
-      });
-    }),
+  run: async (args, terminal) => {
+    const providers = await onVault(args, terminal, 'refuse', viewDnsProviders, providersThere);
+    printList(terminal, args, providers, {
+      none: 'No DNS providers yet.\n  Try: vault dns-provider add --help',
+      columns: [{ title: 'NAME', holds: 'name' }, 'TYPE', { title: 'ZONES', holds: 'list' }],
+      row: ({ name, type, zones }) => [name, type, zones],
+    });
+  },
 });
 
 const remove = command({
@@ -161,11 +173,19 @@ const remove = command({
     { does: 'Remove a provider and its credentials', line: 'vault dns-provider remove --name cloudflare' },
   ],
   options: nameOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await removeDnsProvider(vault, localCli, args.name);
-      terminal.stderr.write(`Removed DNS provider ${args.name}.\n`);
-    }),
+  run: async (args, terminal) => {
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => removeDnsProvider(vault, localCli, args.name),
+      async (remote) => {
+        await providerThere(remote, args.name);
+        await remote.send('DELETE', providerPath(args.name));
+      },
+    );
+    terminal.stderr.write(`Removed DNS provider ${args.name}.\n`);
+  },
 });
 
 const test = command({
@@ -194,11 +214,18 @@ const test = command({
         hint: 'Use http-01 or tls-alpn-01 for IP addresses.',
       });
     }
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const say = (text: string) => terminal.stderr.write(`${printable(text)}\n`);
-      await tryDnsProvider(vault, { name: args.name, domain }, say, stopSignal());
-      terminal.stdout.write(`${args.name} can present dns-01 challenges for ${domain}\n`);
-    });
+    const say = (text: string) => terminal.stderr.write(`${printable(text)}\n`);
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => tryDnsProvider(vault, { name: args.name, domain }, say, stopSignal()),
+      (remote) => {
+        if (args.resolver === undefined) return tryProviderThere(remote, args.name, domain, say);
+        throw new Misuse('--resolver and --server exclude each other', 'The server asks its own resolvers.');
+      },
+    );
+    terminal.stdout.write(`${args.name} can present dns-01 challenges for ${domain}\n`);
   },
 });
 
@@ -213,8 +240,8 @@ async function withSecretHint<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof DnsProviderError)) throw error;
-    const hint = 'Write settings and credentials to a YAML or JSON file and name it with --secret-file.';
+    const hint = error instanceof DnsProviderError ? secretFileHint(error) : undefined;
+    if (!(error instanceof DnsProviderError) || hint === undefined) throw error;
     throw new OperatorError(error.message, { hint, cause: error });
   }
 }

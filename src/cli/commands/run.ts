@@ -7,6 +7,8 @@ import { describeFileError, describeSystemError, isNoSpaceError } from '../../ba
 import { didYouMean } from '../../domain/closest-names.ts';
 import { bundleReader, inspector } from '../../net/bundle-process.ts';
 import { scheduledBackup } from '../../net/own-program.ts';
+import { refuseHostCommand } from '../remote/remote-commands.ts';
+import { serverChoice, takeServerOptions } from '../remote/server-choice.ts';
 import { Misuse } from '../terminal/misuse.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -25,6 +27,8 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   'acme-client': async () => (await import('./acme-client/acme-client.ts')).acmeClientCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   oidc: async () => (await import('./oidc.ts')).oidcCommands,
+  login: async () => (await import('./login.ts')).loginCommand,
+  logout: async () => (await import('./login.ts')).logoutCommand,
   issuer: async () => (await import('./issuer/issuer.ts')).issuerCommands,
   ca: async () => (await import('./ca/ca.ts')).caCommands,
   'acme-account': async () => (await import('./issuer/acme-account.ts')).acmeAccountCommands,
@@ -63,8 +67,11 @@ type CommandMatch = {
 /**
  * Runs the command line `argv` (without the program's name) and returns its exit code: 0 done, 1 refused, 2 misused.
  */
-export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function run(words: readonly string[], machine: Terminal): Promise<number> {
+  let terminal = machine;
   try {
+    const { given, rest: argv } = takeServerOptions(words);
+    terminal = { ...machine, server: serverChoice(given, machine.environment) };
     if (argv[0] === '--version') {
       terminal.stdout.write(`${terminal.version}\n`);
       return 0;
@@ -89,8 +96,8 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       terminal.stderr.write(await (await help()).helpText(root, root, terminal.stderr));
       return 2;
     }
-    const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
-    const { command, rest } = await findCommand(words);
+    const asked = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+    const { command, rest } = await findCommand(asked);
     if (rest.includes('--help') || rest.includes('-h')) {
       terminal.stdout.write(await (await help()).helpText(command, root, terminal.stdout));
       return 0;
@@ -101,6 +108,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
         `Try: vault ${argv.join(' ')} --help`,
       );
     }
+    if (terminal.server !== undefined) refuseHostCommand(await nameOf(command));
     // citty would check required options itself; our strict parser must run first.
     await runCommand(withoutRequirements(command), { rawArgs: [...rest], data: terminal });
     return 0;
@@ -137,6 +145,11 @@ async function subCommand({ subCommands }: CommandDef, name: string): Promise<Co
   const next = (subCommands as Record<string, CommandDef | (() => Promise<CommandDef>)>)[name];
   if (next === undefined) throw new Error(`no command ${name}`);
   return typeof next === 'function' ? next() : next;
+}
+
+async function nameOf({ meta }: CommandDef): Promise<string> {
+  const { name = '' } = (await (typeof meta === 'function' ? meta() : meta)) ?? {};
+  return name;
 }
 
 function withoutRequirements({ args: _, ...command }: CommandDef): CommandDef {

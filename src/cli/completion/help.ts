@@ -3,6 +3,7 @@
  */
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type CommandDef, renderUsage } from 'citty';
+import { serverOptions, serverVariables } from '../remote/server-choice.ts';
 import type { VaultCommand } from '../runtime/command.ts';
 import { named } from '../runtime/program-name.ts';
 import { commonOptions } from '../settings/settings.ts';
@@ -13,7 +14,7 @@ import { listCommands } from './command-list.ts';
 const groups: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
   certificates: ['certificate', 'inspect', 'renewals'],
-  access: ['api-key', 'acme-client', 'admin', 'oidc'],
+  access: ['api-key', 'acme-client', 'admin', 'oidc', 'login', 'logout'],
   issuers: ['issuer', 'ca', 'acme-account', 'dns-provider'],
   operations: ['notification', 'audit', 'backup', 'restore', 'database', 'master-key', 'apply', 'export'],
   about: ['completion', 'man', 'licenses', 'version'],
@@ -36,11 +37,15 @@ export async function helpText(
 
 /** The options of every command that works on a vault. */
 export function optionsHelp(stream: Pick<NodeJS.WriteStream, 'isTTY'>): string {
-  const rows = Object.entries<OptionSpec>(commonOptions).map(
-    ([name, { valueHint = 'VALUE', description }]) => [`--${name}=<${valueHint}>`, description] as const,
-  );
+  const rowsOf = (options: Readonly<Record<string, OptionSpec>>) =>
+    Object.entries(options).map(
+      ([name, { valueHint = 'VALUE', description }]) => [`--${name}=<${valueHint}>`, description] as const,
+    );
   return shown(
-    `Options of every command that works on a vault\n${section('options', rows)}\nvault.yaml and the environment (CERTVAULT_DATA_DIR, …) can set them, too.\n`,
+    `Options of every command that works on a vault\n${section('options', rowsOf(commonOptions))}\n` +
+      'vault.yaml and the environment (CERTVAULT_DATA_DIR, …) can set them, too.\n' +
+      `${section('before the command', rowsOf(serverOptions))}\n` +
+      `The environment can set them, too: ${Object.values(serverVariables).join(', ')}. "vault login" stores the key.\n`,
     stream,
   );
 }

@@ -1,6 +1,7 @@
 /** `vault man`: prints the manual page, from the same definitions as the help. */
 import type { CommandDef } from 'citty';
 import { formatTimestamp } from '../../base/timestamp.ts';
+import { serverOptions } from '../remote/server-choice.ts';
 import { commandWithoutVault, type VaultCommand } from '../runtime/command.ts';
 import { named, programName } from '../runtime/program-name.ts';
 import { commonOptions } from '../settings/settings.ts';
@@ -46,6 +47,9 @@ function manualPage(commands: readonly ListedCommand[], day: string, version: st
     '.B \\-\\-help',
     'and, if it works on a vault, these options:',
     ...Object.entries(commonOptions).flatMap(([name, spec]) => option(name, spec)),
+    '.PP',
+    'Before the command, these options choose a vault at a server:',
+    ...Object.entries(serverOptions).flatMap(([name, spec]) => option(name, spec)),
     '.SH COMMANDS',
     ...acting.flatMap(commandSection),
     '.SH FILES',

@@ -125,6 +125,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
     connectionLimits: { most: clients.maxConnections },
     sessionLimits,
     secondApproval,
+    keepDeleted: settings.keepDeleted,
     oidc: oidc && readProviderSettings(oidc),
     tls: () => tls?.facts ?? null,
     metrics,

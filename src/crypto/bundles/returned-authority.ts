@@ -53,6 +53,11 @@ export function readReturnedAuthority(file: Buffer, publicKey: Buffer, now: numb
   return checked(path, now);
 }
 
+/** Throws like `readReturnedAuthority` if the file cannot be one for any key. */
+export function refuseUnfitFile(file: Buffer): void {
+  certificatesIn(file);
+}
+
 function certificatesIn(file: Buffer): AuthorityCertificate[] {
   if (file.length > maxReturnedFileSize) {
     throw new Problem('payload_too_large', {

@@ -1,22 +1,21 @@
 /** API keys by name, for people: revoked and older keys may share a name, which is refused with their ids. */
 import { Problem } from '../../base/problem.ts';
 import { didYouMean } from '../closest-names.ts';
-import type { TimedContext } from '../contexts.ts';
-import { type ApiKeyView, allApiKeys } from './api-keys.ts';
+import type { ApiKeyView } from './api-keys.ts';
 
 /**
- * The id of the key that `text` means: an id, or the name of exactly one key that is `revoked` or `not revoked`. Throws
- * `api_key_not_found`, or `invalid_request` with the candidates if several keys have the name.
+ * The id of the key in a list that `text` means: an id, or the name of exactly one key that is `revoked` or
+ * `not revoked`. Throws `api_key_not_found`, or `invalid_request` with the candidates if several keys have the name.
  */
 export async function apiKeyIdFrom(
-  vault: TimedContext,
+  pages: AsyncIterable<readonly ApiKeyView[]>,
   text: string,
   which: 'revoked' | 'not revoked',
 ): Promise<number> {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   const names = new Set<string>();
   const same: ApiKeyView[] = [];
-  for await (const page of allApiKeys(vault)) {
+  for await (const page of pages) {
     for (const key of page) {
       names.add(key.name);
       if (key.name === text) same.push(key);

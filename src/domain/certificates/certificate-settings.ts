@@ -3,6 +3,7 @@ import { formatLifetime } from '../../base/duration.ts';
 import { parseJson } from '../../base/json.ts';
 import type { Usage } from '../../base/leaf-names.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import { listRevokedVersions } from '../../db/tables/certificates/certificate-versions.ts';
 import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
 import { leafInProfile } from '../private-ca/profile-rules.ts';
@@ -39,14 +40,19 @@ export type CertificateSettingsView = {
   retry_after: string | null;
   /** The CA's renewal window (RFC 9773) for the current version. */
   renewal_window: { start: string; end: string } | null;
+  /** The numbers of revoked versions, newest first. */
+  revoked_versions: readonly number[];
 };
+
+/** Revoked versions that are listed. */
+const maxRevoked = 1000;
 
 /** Throws `certificate_not_found`. */
 export async function certificateSettings(
   { db }: DatabaseContext,
   name: string,
 ): Promise<CertificateSettingsView> {
-  const row = await requireCertificate(db.reader, name);
+  const row = await requireCertificate(db.reader, name, { suggest: true });
   const nameOf = async (id: number | null) =>
     id === null ? null : ((await findIssuerById(db.reader, id))?.name ?? null);
   const leaf = await leafInProfile(db.reader, row);
@@ -75,5 +81,6 @@ export async function certificateSettings(
     retry_after: formatTimestampOrNull(retry_after),
     renewal_window:
       start === null || end === null ? null : { start: formatTimestamp(start), end: formatTimestamp(end) },
+    revoked_versions: await listRevokedVersions(db.reader, row.id, maxRevoked),
   };
 }

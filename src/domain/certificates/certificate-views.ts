@@ -79,6 +79,10 @@ export type RenewalDetailView = RenewalView & {
   /** An actor in the format of the audit log. */
   requested_by: string;
   steps: { at: string; text: string }[];
+  /** Until when a queued renewal is held; null if it is not. */
+  held_until: string | null;
+  /** Why; null for a rate limit of the CA. */
+  hold_reason: string | null;
 };
 
 /** `base` precedes `/api/v1` in the URLs of the artifacts; empty for relative URLs. */
@@ -175,6 +179,7 @@ function viewOf(
   };
 }
 
+/** A renewal as clients see it. */
 export function renewalView(row: Renewal): RenewalView {
   return {
     id: row.id,
@@ -195,6 +200,8 @@ export function renewalDetailView(row: NamedRenewalRow): RenewalDetailView {
     issuer: row.issuer,
     requested_by: row.requested_by,
     steps: stepsOf(row).map(({ at, text }) => ({ at: formatTimestamp(at), text })),
+    held_until: formatTimestampOrNull(row.held_until),
+    hold_reason: row.hold_reason,
   };
 }
 

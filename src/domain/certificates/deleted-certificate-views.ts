@@ -15,11 +15,14 @@ export type DeletedCertificateView = {
   deleted_by: string;
   /** The API keys whose allowlists named it. */
   api_keys: { id: number; name: string }[];
+  /** When it is destroyed with its keys. */
+  purge_at: string;
 };
 
-/** Deleted certificates in the order of deletion. */
+/** Deleted certificates in the order of deletion; `keepFor` is how long they are kept, in milliseconds. */
 export async function listDeleted(
   { db }: DatabaseContext,
+  keepFor: number,
   page: { readonly after?: number | undefined; readonly limit: number },
 ): Promise<DeletedCertificateView[]> {
   return (await listDeletedCertificates(db.reader, page)).map((row) => {
@@ -32,6 +35,7 @@ export async function listDeleted(
       deleted_at: formatTimestamp(row.deleted_at),
       deleted_by: row.deleted_by,
       api_keys: [...api_keys],
+      purge_at: formatTimestamp(row.deleted_at + keepFor),
     };
   });
 }

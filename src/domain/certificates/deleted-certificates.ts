@@ -151,8 +151,13 @@ export async function requireDeleted(reader: Reader, which: DeletedChoice): Prom
       ? await findDeletedCertificate(reader, which.id)
       : await findDeletedNamed(reader, which.name);
   if (row !== undefined) return row;
-  throw new Problem('certificate_not_found', {
-    detail: `Unknown deleted certificate ${'id' in which ? which.id : JSON.stringify(which.name)}.`,
+  throw deletedCertificateNotFound('id' in which ? which.id : which.name);
+}
+
+/** There is no deleted certificate with this id or name. */
+export function deletedCertificateNotFound(which: number | string): Problem {
+  return new Problem('certificate_not_found', {
+    detail: `Unknown deleted certificate ${JSON.stringify(which)}.`,
     hint: 'Try: vault certificate list --deleted',
   });
 }

@@ -12,6 +12,7 @@ import {
   listDnsProviders,
   setDnsProviderSecret,
 } from '../../db/tables/issuance/dns-providers.ts';
+import { DnsProviderError } from '../../dns/dns-provider.ts';
 import { readProviderConfig } from '../../dns/providers/provider-types.ts';
 import { challengeName, followCnames, longestZone } from '../../dns/resolver/zones.ts';
 import { type Actor, record } from '../audit/audit.ts';
@@ -41,10 +42,23 @@ import {
 export async function requireDnsProvider(reader: Reader, name: string): Promise<DnsProviderRow> {
   const row = await findDnsProvider(reader, name);
   if (row !== undefined) return row;
-  const known = (await listDnsProviders(reader)).map((provider) => provider.name);
-  throw new OperatorError(`unknown DNS provider "${name}"`, {
+  throw unknownDnsProvider(
+    name,
+    (await listDnsProviders(reader)).map((provider) => provider.name),
+  );
+}
+
+/** For a name that is none of the `known` ones; suggests similar ones. */
+export function unknownDnsProvider(name: string, known: readonly string[]): OperatorError {
+  return new OperatorError(`unknown DNS provider "${name}"`, {
     hint: didYouMean(name, known, 'Try: vault dns-provider list'),
   });
+}
+
+/** The hint of an error from `addDnsProvider` on the command line: where the settings come from. */
+export function secretFileHint(error: OperatorError): string | undefined {
+  if (!(error instanceof DnsProviderError)) return error.hint;
+  return 'Write settings and credentials to a YAML or JSON file and name it with --secret-file.';
 }
 
 /**

@@ -122,8 +122,7 @@ export async function checkIssuerChange(
 ): Promise<CheckedIssuerChange> {
   const issuer = await requireIssuer(vault.db.reader, name);
   const ca = await findAcmeIssuer(vault.db.reader, issuer.id);
-  if (ca === undefined)
-    throw new OperatorError(`issuer ${name} is not an ACME CA and has no settings to change`);
+  if (ca === undefined) throw notAcme(name);
   const merged = { ...known(ca), ...defined(changes), name };
   // The trust root of one host does not apply to another.
   const isSameHost = new URL(merged.directory_url).host === new URL(ca.directory_url).host;
@@ -152,6 +151,11 @@ export async function checkIssuerChange(
     },
     detail: { ...changes, ...(trust !== ca.ca_pem && { ca_pem: trust === null ? null : 'replaced' }) },
   };
+}
+
+/** A private CA has no settings of an ACME CA. */
+export function notAcme(name: string): OperatorError {
+  return new OperatorError(`issuer ${name} is not an ACME CA and has no settings to change`);
 }
 
 /** The part of `updateIssuer` that writes, in the caller's transaction. */

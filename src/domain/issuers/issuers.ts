@@ -67,7 +67,12 @@ export async function requireIssuer(reader: Reader, name: string, path = 'name')
   const issuer = await findIssuer(reader, name);
   if (issuer !== undefined) return issuer;
   const known = (await listIssuers(reader)).map((row) => row.name);
-  throw new Problem('invalid_request', {
+  throw unknownIssuer(name, known, path);
+}
+
+/** `invalid_request` at `path` for a name that is none of the `known` ones, of which it suggests some. */
+export function unknownIssuer(name: string, known: readonly string[], path = 'name'): Problem {
+  return new Problem('invalid_request', {
     detail: `Unknown issuer ${JSON.stringify(name)}.`,
     hint: Object.hasOwn(knownDirectories, name)
       ? `Try: vault issuer add --name ${name}`

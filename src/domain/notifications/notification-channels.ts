@@ -37,8 +37,15 @@ export type GeneratedSecret = Secret<string> | undefined;
 export async function requireChannel(reader: Reader, name: string): Promise<ChannelRow> {
   const row = await findChannel(reader, name);
   if (row !== undefined) return row;
-  const known = (await listChannels(reader)).map((channel) => channel.name);
-  throw new Problem('not_found', {
+  throw unknownChannel(
+    name,
+    (await listChannels(reader)).map((channel) => channel.name),
+  );
+}
+
+/** There is no channel of this name; suggests similar ones of those that are `known`. */
+export function unknownChannel(name: string, known: readonly string[]): Problem {
+  return new Problem('not_found', {
     detail: `Unknown notification channel "${name}".`,
     hint: didYouMean(name, known, 'Try: vault notification list'),
   });

@@ -91,6 +91,7 @@ export const certificateSettingsSchema = z
       .strictObject({ start: time, end: time })
       .nullable()
       .describe('window suggested by the CA (ARI, RFC 9773)'),
+    revoked_versions: z.array(z.int()).readonly().describe('the newest 1,000 revoked versions, newest first'),
   })
   .meta({ id: 'CertificateSettings' }) satisfies z.ZodType<CertificateSettingsView>;
 
@@ -168,6 +169,8 @@ export const renewalDetailSchema = z
     issuer: z.string().nullable().describe('name of the issuer'),
     requested_by: z.string().describe('the actor, as in the audit log'),
     steps: z.array(z.strictObject({ at: time, text: z.string() })),
+    held_until: time.nullable().describe('until when a queued renewal waits'),
+    hold_reason: z.string().nullable().describe('why it waits; null for a rate limit of the CA'),
   })
   .meta({ id: 'RenewalDetail' }) satisfies z.ZodType<RenewalDetailView>;
 

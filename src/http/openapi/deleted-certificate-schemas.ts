@@ -17,6 +17,7 @@ export const deletedCertificateSchema = z
     deleted_at: time,
     deleted_by: z.string().describe('the actor, as in the audit log'),
     api_keys: namedKeys,
+    purge_at: time.describe('when it is destroyed with its keys'),
   })
   .meta({ id: 'DeletedCertificate' }) satisfies z.ZodType<DeletedCertificateView>;
 

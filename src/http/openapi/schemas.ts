@@ -22,6 +22,11 @@ export const problemSchema = z
     code: z.enum(problemCodes),
     detail: z.string(),
     errors: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+    command_line: z
+      .strictObject({ lines: z.array(z.string()).readonly(), hint: z.string().optional() })
+      .readonly()
+      .optional()
+      .describe('what the command line prints, for requests with the header `Prefer: errors=command-line`'),
   })
   .meta({ id: 'Problem', description: 'What went wrong and how to fix it.' });
 

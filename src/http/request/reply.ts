@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { escapedJson } from '../../base/printable-text.ts';
-import type { Problem, ProblemCode } from '../../base/problem.ts';
+import { commandLinePreference, type Problem, type ProblemCode } from '../../base/problem.ts';
 import { shortRest } from './request-body.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -62,8 +62,17 @@ export function problemReply(problem: Problem, headers?: Readonly<Record<string,
   return reply;
 }
 
-function newProblemReply(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeReply {
-  return json(problem.status, problem.body, {
+/** The response to an error for such a client. */
+export function problemReplyForCommands(problem: Problem): WholeReply {
+  return newProblemReply(problem, { 'Preference-Applied': commandLinePreference }, problem.bodyForCommands);
+}
+
+function newProblemReply(
+  problem: Problem,
+  headers: Readonly<Record<string, string>> = {},
+  body = problem.body,
+): WholeReply {
+  return json(problem.status, body, {
     'Content-Type': 'application/problem+json',
     ...(problem.code === 'unauthenticated' && { 'WWW-Authenticate': 'Bearer' }),
     ...(problem.code === 'unavailable' && { 'Retry-After': '5' }),

@@ -39,6 +39,8 @@ export type ServerContext = {
   readonly trustedProxies: readonly IpNetwork[];
   /** Whether destructive changes need the approval of a second administrator. */
   readonly secondApproval: boolean;
+  /** How long deleted certificates are kept, in milliseconds. */
+  readonly keepDeleted: number;
   /** The vault's own HTTPS certificate; null if it serves plain HTTP. */
   readonly tls: () => TlsFacts | null;
   /** Undefined if metrics are disabled. */

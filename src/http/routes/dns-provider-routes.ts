@@ -11,6 +11,7 @@ import type { DatabaseContext } from '../../domain/contexts.ts';
 import {
   addDnsProvider,
   removeDnsProvider,
+  secretFileHint,
   tryDnsProvider,
 } from '../../domain/dns-providers/dns-providers.ts';
 import type { DnsChangeContext } from '../../domain/issuance-contexts.ts';
@@ -74,7 +75,7 @@ export const dnsProviderRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, body: { config, ...input } }) => {
       if (commandLineOnly.has(input.type)) throw onCommandLine(input.type);
       const secret = new Secret(Buffer.from(JSON.stringify(config)));
-      await answeringOperators(() => addDnsProvider(vault, actor, input, secret));
+      await answeringOperators(() => addDnsProvider(vault, actor, input, secret), secretFileHint);
       return json(201, await requireAt(vault, input.name));
     },
   }),

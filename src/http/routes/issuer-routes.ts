@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';
+import { directoryHint } from '../../domain/issuers/directory-hint.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../domain/issuers/issuer-changes.ts';
 import {
   addIssuerInput,
@@ -63,7 +64,10 @@ export const issuerRoutes: readonly Route[] = [
       const { input, secrets } = withoutSecrets(acme);
       const directory_url = input.directory_url ?? knownDirectory(input.name);
       if (directory_url === undefined) throw directoryMissing();
-      await answeringOperators(() => addIssuer(vault, actor, { ...input, directory_url }, secrets, gone()));
+      await answeringOperators(
+        () => addIssuer(vault, actor, { ...input, directory_url }, secrets, gone()),
+        (error) => directoryHint(error, typeof secrets.ca === 'string'),
+      );
       return json(201, await viewIssuer(vault, await requireAt(vault, input.name)));
     },
   }),
@@ -82,10 +86,12 @@ export const issuerRoutes: readonly Route[] = [
     handle: async ({ context: { vault }, actor, params, body, gone }) => {
       const { name, type } = await requireAt(vault, params.name);
       const { acme, privateCa, force = false } = changesFor(type, body);
-      await answeringOperators(() =>
-        privateCa === undefined
-          ? updateIssuer(vault, actor, name, acme.input, acme.secrets, gone())
-          : changePrivateCa(vault, actor, name, privateCa, { force }),
+      await answeringOperators(
+        () =>
+          privateCa === undefined
+            ? updateIssuer(vault, actor, name, acme.input, acme.secrets, gone())
+            : changePrivateCa(vault, actor, name, privateCa, { force }),
+        (error) => directoryHint(error, typeof acme?.secrets.ca === 'string'),
       );
       return json(200, await viewIssuer(vault, await requireAt(vault, name)));
     },

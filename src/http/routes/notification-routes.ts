@@ -176,14 +176,8 @@ export const notificationRoutes: readonly Route[] = [
   }),
 ];
 
-/** The channel with this name; the hint about the command line does not apply to API clients. */
-async function at({ db }: DatabaseContext, name = '') {
-  try {
-    return await requireChannel(db.reader, name);
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    throw new Problem('not_found', { detail: 'Notification channel not found.' });
-  }
+function at({ db }: DatabaseContext, name = '') {
+  return requireChannel(db.reader, name);
 }
 
 async function changed(vault: DatabaseContext, name: string, made: Secret<string> | undefined) {

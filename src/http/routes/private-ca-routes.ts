@@ -50,9 +50,10 @@ export const privateCaRoutes: readonly Route[] = [
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params }) => {
       const ca = await requireCa(vault, params.name);
-      const { formerUntil, queued } = await answeringOperators(() => rotateCa(vault, actor, ca));
+      const { formerUntil, queued, isTight } = await answeringOperators(() => rotateCa(vault, actor, ca));
       return json(200, {
         former_root_until: formatTimestamp(formerUntil),
+        is_tight: isTight,
         renewals: queued,
         certificates: await viewCaCertificates(vault, ca.id),
       });
@@ -71,8 +72,10 @@ export const privateCaRoutes: readonly Route[] = [
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params, body }) => {
       const ca = await requireCa(vault, params.name);
-      const { csr, createdAt } = await requestAuthority(vault, actor, ca, { replace: body.new === true });
-      return json(200, { csr, created_at: formatTimestamp(createdAt) });
+      const { csr, createdAt, isNew } = await requestAuthority(vault, actor, ca, {
+        replace: body.new === true,
+      });
+      return json(200, { csr, created_at: formatTimestamp(createdAt), is_new: isNew });
     },
   }),
   route({
@@ -89,10 +92,11 @@ export const privateCaRoutes: readonly Route[] = [
     problems: ['not_found'],
     handle: async ({ context: { vault }, actor, params, body: { chain, force = false } }) => {
       const ca = await requireCa(vault, params.name);
-      const { notAfter, former, formerUntil, queued } = await answeringOperators(() =>
+      const { root, notAfter, former, formerUntil, queued } = await answeringOperators(() =>
         importCompanyAuthority(vault, actor, ca, Buffer.from(chain), { force }),
       );
       return json(200, {
+        root,
         issues_until: formatTimestamp(notAfter),
         former_root_until: former === undefined ? null : formatTimestamp(formerUntil),
         renewals: queued,

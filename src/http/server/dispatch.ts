@@ -1,7 +1,7 @@
 /** Processes one request: finds the route, checks rights and input, runs the handler, and handles errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
-import { Problem, type ProblemCode } from '../../base/problem.ts';
+import { commandLinePreference, Problem, type ProblemCode } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import { type AuthorizedRequest, authorizeRequest } from '../auth/access.ts';
@@ -10,6 +10,7 @@ import { noQuery } from '../openapi/schemas.ts';
 import {
   goneSignal,
   problemReply,
+  problemReplyForCommands,
   type Reply,
   type StreamedReply,
   type WholeReply,
@@ -218,6 +219,7 @@ function failureReply(
   const known = protocol?.problemReply(error, place);
   if (known !== undefined) return known;
   const problem = error instanceof Problem ? error : unexpected(context, requestId, error);
+  if (request.headers.prefer === commandLinePreference) return problemReplyForCommands(problem);
   return protocol?.problemReply(problem, place) ?? problemReply(problem);
 }
 

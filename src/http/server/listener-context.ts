@@ -1,5 +1,6 @@
 /** Puts together what a server and its routes work with. */
 
+import { day } from '../../base/duration.ts';
 import type { HashCost } from '../../crypto/secrets/password-hash.ts';
 import { Authenticator } from '../../domain/access/authentication.ts';
 import { KeyLimits } from '../../domain/access/key-limits.ts';
@@ -7,6 +8,7 @@ import { Passwords } from '../../domain/access/passwords.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import { acmeServer } from '../../domain/acme-server/acme-server.ts';
+import { defaultKeepDays } from '../../domain/certificates/deleted-certificates.ts';
 import { PresentedCertificates } from '../../domain/client-certificates/presented-certificates.ts';
 import { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { ProviderSettings } from '../../domain/oidc/provider-settings.ts';
@@ -28,6 +30,7 @@ export type LiveSettings = {
   readonly trustedProxies: readonly IpNetwork[];
   readonly sessionLimits: SessionLimits;
   readonly secondApproval: boolean;
+  readonly keepDeleted: number;
 };
 
 /** A context whose settings can be replaced. */
@@ -47,13 +50,14 @@ export function serverContext(
     readonly apiKeyRate?: number | undefined;
     readonly sessionLimits?: SessionLimits;
     readonly secondApproval?: boolean;
+    readonly keepDeleted?: number;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
     readonly oidc?: ProviderSettings | undefined;
   },
 ): LiveContext {
-  let { trustedProxies = [], secondApproval = false } = options;
+  let { trustedProxies = [], secondApproval = false, keepDeleted = defaultKeepDays * day } = options;
   const downloads = new Downloads(vault);
   const sessions = new Sessions(vault, options.sessionLimits);
   const keyLimits = new KeyLimits(vault.world, options.apiKeyRate);
@@ -80,12 +84,16 @@ export function serverContext(
     get secondApproval() {
       return secondApproval;
     },
+    get keepDeleted() {
+      return keepDeleted;
+    },
     connectionLimits: { ...defaultConnectionLimits, ...options.connectionLimits },
     tls: options.tls ?? (() => null),
     metrics: options.metrics,
     adopt: (settings) => {
       trustedProxies = settings.trustedProxies;
       secondApproval = settings.secondApproval;
+      keepDeleted = settings.keepDeleted;
       sessions.limits = settings.sessionLimits;
     },
   };

@@ -68,7 +68,7 @@ test('--help shows the examples below the options, and "help" before a command i
  * system's folders.
  */
 const elsewhere = [
-  /^vault (serve|demo|doctor|notification|master-key (rotate|remove|seal|unseal))/,
+  /^vault (serve|demo|doctor|login|logout|notification|master-key (rotate|remove|seal|unseal))/,
   /letsencrypt/,
   /^vault inspect www/,
   /^vault ca import --chain/,

@@ -424,7 +424,7 @@ const values: Readonly<Record<string, string>> = {
  */
 const withoutVault = [
   ...['systemd-unit', 'licenses', 'version', 'completion', 'man', 'doctor'],
-  ...['demo', 'inspect', 'dns-provider types'],
+  ...['demo', 'inspect', 'dns-provider types', 'login', 'logout'],
 ];
 
 /** The words of a command with all that it demands. */

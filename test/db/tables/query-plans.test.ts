@@ -56,6 +56,7 @@ import {
 import {
   findVersion,
   lastVersionNumber,
+  listRevokedVersions,
   listVersions,
   listVersionsWithSerial,
 } from '../../../src/db/tables/certificates/certificate-versions.ts';
@@ -374,6 +375,10 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'a version': [
     (db) => findVersion(db, 1, 2),
     /SEARCH certificate_versions USING INDEX .*\(certificate_id=\? AND version=\?\)/,
+  ],
+  'the revoked versions': [
+    (db) => listRevokedVersions(db, 1, 10),
+    /SEARCH certificate_versions USING INDEX .*\(certificate_id=\?\)/,
   ],
   'a page of versions': [
     (db) => listVersions(db, 1, { before: 9, limit: 3 }),

@@ -200,7 +200,7 @@ const lists: Readonly<Record<string, string | ((db: OutsideDatabase, now: number
   '/api/v1/renewals?status=queued&': (db, now) => {
     copyCertificates(db, 1100, now);
     db.exec(`insert into renewals (certificate_id, status, requested_by, requested_at, held_until)
-      select id, 'queued', 'system', id, 1e15 from certificates order by id * 7919 % 1103`);
+      select id, 'queued', 'system', id, 2e14 from certificates order by id * 7919 % 1103`);
   },
   '/api/v1/deleted-certificates?': rows(
     'deleted_certificates',

@@ -26,6 +26,7 @@ import { tlsClients } from './tls-clients.ts';
 type Problem = { code: string; detail: string; errors?: { path: string; message: string }[] };
 type CaCertificate = { role: string; state: string; subject: string; key: string };
 type Import = {
+  root: string;
   issues_until: string;
   former_root_until: string | null;
   renewals: number;
@@ -162,9 +163,14 @@ suite('a private CA under a company root', () => {
       const { root, issuing } = confinedCompany(dir);
       const csr = await request();
       assert.equal(await request(), csr);
+      const pending = await expect<{ is_new: boolean }>(200, 'POST', '/api/v1/issuers/local-ca/ca/csr', {});
+      assert.equal(pending.is_new, false);
       const own = companySigns(dir, issuing, csr, { days: 1000 });
       const imported = await take(root.pem + own + issuing.pem);
-      assert.equal(imported.renewals, 1);
+      assert.deepEqual(
+        [imported.renewals, imported.root],
+        [1, new X509Certificate(root.pem).subject.split('\n').toReversed().join()],
+      );
       assert.equal(Date.parse(imported.issues_until), new X509Certificate(own).validToDate.getTime());
       const until = Date.parse(imported.former_root_until ?? '');
       assert(until >= world.now() + 29 * day && until <= world.now() + 31 * day);

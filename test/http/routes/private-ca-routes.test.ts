@@ -23,7 +23,12 @@ type CaCertificate = {
   needed_until: string | null;
   pem: string;
 };
-type Rotation = { former_root_until: string; renewals: number; certificates: CaCertificate[] };
+type Rotation = {
+  former_root_until: string;
+  is_tight: boolean;
+  renewals: number;
+  certificates: CaCertificate[];
+};
 
 const pems = (text: string) => text.split(/(?<=-----END CERTIFICATE-----\n)/).filter((pem) => pem !== '');
 
@@ -110,8 +115,8 @@ suite('a rotation', () => {
       before.map(({ role, state, key }) => `${role} ${state} ${key}`),
       ['root current vault', 'intermediate current vault'],
     );
-    const { renewals, certificates, former_root_until: until } = await rotate();
-    assert.equal(renewals, 2);
+    const { renewals, certificates, former_root_until: until, is_tight } = await rotate();
+    assert.deepEqual([renewals, is_tight], [2, false]);
     assert.deepEqual(
       certificates.map(({ role, state, needed_until }) => [role, state, needed_until]),
       [

@@ -1,15 +1,23 @@
 /** `vault acme-client update`: changes what an ACME client may do and keeps its key and accounts. */
+import { isDeepStrictEqual } from 'node:util';
 import { changeAcmeClient } from '../../../domain/acme-server/clients/acme-client-change.ts';
 import { updateAcmeClientInput } from '../../../domain/acme-server/clients/acme-client-inputs.ts';
-import { acmeClientIdFrom, viewAcmeClient } from '../../../domain/acme-server/clients/acme-client-views.ts';
+import {
+  type AcmeClientView,
+  acmeClientIdFrom,
+  allAcmeClients,
+  viewAcmeClient,
+} from '../../../domain/acme-server/clients/acme-client-views.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { futureMoment } from '../../../domain/input-strings.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { jsonText } from '../../terminal/output.ts';
 import { jsonOption } from '../../terminal/table.ts';
+import { expiryOf } from '../api-key/api-key-there.ts';
+import { clientsThere } from './acme-client-choice.ts';
 import { clientOption, clientRights, given, rateOf, validationOf } from './acme-client-options.ts';
 
 const replacing = (text: string) => `${text.split(' (default: ', 1)[0]}; replaces the current ones`;
@@ -60,12 +68,35 @@ export const updateClientCommand = command({
     const named = Object.entries(changes).filter(([, value]) => value !== undefined);
     if (named.length === 0) throw new Misuse('nothing to change', 'Try: vault acme-client update --help');
     const expires_at = futureMoment(terminal.world.now()).nullable().optional();
-    const input = parseInput(updateAcmeClientInput.extend({ expires_at }), Object.fromEntries(named));
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const id = await acmeClientIdFrom(vault, args.id);
-      const isChanged = await changeAcmeClient(vault, localCli, id, input);
-      terminal.stderr.write(isChanged ? `Updated ACME client ${id}.\n` : `ACME client ${id} is unchanged.\n`);
-      if (args.json) terminal.stdout.write(jsonText(await viewAcmeClient(vault, id)));
-    });
+    const wanted = Object.fromEntries(named);
+    const input = parseInput(updateAcmeClientInput.extend({ expires_at }), wanted);
+    const { id, isChanged, view } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        const found = await acmeClientIdFrom(allAcmeClients(vault), args.id);
+        const changed = await changeAcmeClient(vault, localCli, found, input);
+        return { id: found, isChanged: changed, view: await viewAcmeClient(vault, found) };
+      },
+      async (remote) => {
+        const found = await acmeClientIdFrom(clientsThere(remote), args.id);
+        const path = `/acme-clients/${found}`;
+        const before = await remote.get<AcmeClientView>(path);
+        const after = await remote.send<AcmeClientView>('PATCH', path, { ...wanted, ...expiryOf(input) });
+        return {
+          id: found,
+          isChanged: !isDeepStrictEqual(settingsOf(before), settingsOf(after)),
+          view: after,
+        };
+      },
+    );
+    terminal.stderr.write(isChanged ? `Updated ACME client ${id}.\n` : `ACME client ${id} is unchanged.\n`);
+    if (args.json) terminal.stdout.write(jsonText(view));
   },
 });
+
+/** Without what changes as the client is used. */
+function settingsOf({ last_used_at: _, last_used_ip: __, state: ___, ...settings }: AcmeClientView) {
+  return settings;
+}

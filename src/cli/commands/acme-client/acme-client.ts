@@ -1,6 +1,7 @@
 /** `vault acme-client …`: manages the programs that may order certificates from the vault by ACME. */
 import { createAcmeClientInput } from '../../../domain/acme-server/clients/acme-client-inputs.ts';
 import {
+  type AcmeClientView,
   acmeClientIdFrom,
   allAcmeClients,
   viewAcmeClient,
@@ -16,10 +17,12 @@ import { futureMoment } from '../../../domain/input-strings.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { facts, jsonPieces, jsonText, printPieces } from '../../terminal/output.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
-import { printKey } from './acme-client-key.ts';
+import { expiryOf } from '../api-key/api-key-there.ts';
+import { clientsThere, onClient } from './acme-client-choice.ts';
+import { keyedHere, keyedThere, printKey } from './acme-client-key.ts';
 import { clientOption, clientRights, given, rateOf, validationOf } from './acme-client-options.ts';
 import { updateClientCommand } from './acme-client-update.ts';
 
@@ -49,7 +52,7 @@ const create = command({
   },
   run: async (args, terminal) => {
     const expires_at = futureMoment(terminal.world.now()).optional();
-    const input = parseInput(createAcmeClientInput.extend({ expires_at }), {
+    const wanted = {
       name: args.name,
       domains: args.domain,
       issuers: given(args.issuer),
@@ -58,11 +61,20 @@ const create = command({
       validation: validationOf(args.validate),
       rate: rateOf(args.rate),
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
-    });
-    await withVault(args, terminal, 'create', async (vault, settings) => {
-      const { id, key } = await createAcmeClient(vault, localCli, input);
-      printKey(terminal, settings, args, await viewAcmeClient(vault, id), key);
-    });
+    };
+    const input = parseInput(createAcmeClientInput.extend({ expires_at }), wanted);
+    const made = await onVault(
+      args,
+      terminal,
+      'create',
+      async (vault, settings) => {
+        const { id, key } = await createAcmeClient(vault, localCli, input);
+        return keyedHere(await viewAcmeClient(vault, id), key, settings);
+      },
+      async (remote) =>
+        keyedThere(await remote.send('POST', '/acme-clients', { ...wanted, ...expiryOf(input) })),
+    );
+    printKey(terminal, args, made);
   },
 });
 
@@ -71,9 +83,8 @@ const list = command({
   description: 'List ACME clients',
   examples: [{ does: 'List all ACME clients', line: 'vault acme-client list' }],
   options: jsonOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const pages = allAcmeClients(vault);
+  run: async (args, terminal) => {
+    const print = async (pages: AsyncIterable<readonly AcmeClientView[]>) => {
       if (args.json) return printPieces(jsonPieces(pages), terminal.stdout);
       printList(terminal, args, (await Array.fromAsync(pages)).flat(), {
         none: 'No ACME clients yet.\n  Try: vault acme-client create --help',
@@ -92,7 +103,15 @@ const list = command({
           ...[expires_at ?? 'never', last_used_at ?? 'never'],
         ],
       });
-    }),
+    };
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => print(allAcmeClients(vault)),
+      (remote) => print(clientsThere(remote)),
+    );
+  },
 });
 
 const show = command({
@@ -100,35 +119,41 @@ const show = command({
   description: 'Show an ACME client, without its HMAC key',
   examples: [{ does: 'Show what a client may order', line: 'vault acme-client show caddy' }],
   options: { ...clientOption, ...jsonOption },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const view = await viewAcmeClient(vault, await acmeClientIdFrom(vault, args.id));
-      if (args.json) {
-        terminal.stdout.write(jsonText(view));
-        return;
-      }
-      const listed = (values: readonly string[], none: string) =>
-        values.length === 0 ? none : values.join(' ');
-      terminal.stdout.write(
-        facts([
-          ['id', String(view.id)],
-          ['name', view.name],
-          ['state', view.state],
-          ['kid', view.kid],
-          ['domains', view.domains.join(' ')],
-          ['issuers', view.issuers.join(' ')],
-          ['profiles', listed(view.profiles, 'any')],
-          ['networks', listed(view.allowed_networks, 'any')],
-          ['validation', listed(view.validation, 'none')],
-          ['rate', view.rate === null ? 'no limit' : `${view.rate} orders per hour`],
-          ['created', view.created_at],
-          ['expires', view.expires_at ?? 'never'],
-          ...(view.revoked_at === null ? [] : [['revoked', view.revoked_at] as const]),
-          ['last used', view.last_used_at ?? 'never'],
-          ...(view.last_used_ip === null ? [] : [['from', view.last_used_ip] as const]),
-        ]),
-      );
-    }),
+  run: async (args, terminal) => {
+    const view = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => viewAcmeClient(vault, await acmeClientIdFrom(allAcmeClients(vault), args.id)),
+      async (remote) =>
+        remote.get<AcmeClientView>(`/acme-clients/${await acmeClientIdFrom(clientsThere(remote), args.id)}`),
+    );
+    if (args.json) {
+      terminal.stdout.write(jsonText(view));
+      return;
+    }
+    const listed = (values: readonly string[], none: string) =>
+      values.length === 0 ? none : values.join(' ');
+    terminal.stdout.write(
+      facts([
+        ['id', String(view.id)],
+        ['name', view.name],
+        ['state', view.state],
+        ['kid', view.kid],
+        ['domains', view.domains.join(' ')],
+        ['issuers', view.issuers.join(' ')],
+        ['profiles', listed(view.profiles, 'any')],
+        ['networks', listed(view.allowed_networks, 'any')],
+        ['validation', listed(view.validation, 'none')],
+        ['rate', view.rate === null ? 'no limit' : `${view.rate} orders per hour`],
+        ['created', view.created_at],
+        ['expires', view.expires_at ?? 'never'],
+        ...(view.revoked_at === null ? [] : [['revoked', view.revoked_at] as const]),
+        ['last used', view.last_used_at ?? 'never'],
+        ...(view.last_used_ip === null ? [] : [['from', view.last_used_ip] as const]),
+      ]),
+    );
+  },
 });
 
 const rotate = command({
@@ -138,13 +163,25 @@ const rotate = command({
     { does: 'Replace a key; registered accounts keep working', line: 'vault acme-client rotate caddy' },
   ],
   options: { ...clientOption, ...jsonOption },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault, settings) => {
-      const id = await acmeClientIdFrom(vault, args.id);
-      const { name, key } = await rotateAcmeClient(vault, localCli, id);
-      printKey(terminal, settings, args, await viewAcmeClient(vault, id), key);
-      terminal.stderr.write(`The old key of ${name} is no longer valid; registered accounts keep working.\n`);
-    }),
+  run: async (args, terminal) => {
+    const made = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault, settings) => {
+        const id = await acmeClientIdFrom(allAcmeClients(vault), args.id);
+        const { key } = await rotateAcmeClient(vault, localCli, id);
+        return keyedHere(await viewAcmeClient(vault, id), key, settings);
+      },
+      async (remote) => {
+        const id = await acmeClientIdFrom(clientsThere(remote), args.id);
+        return keyedThere(await remote.send('POST', `/acme-clients/${id}/rotate`));
+      },
+    );
+    printKey(terminal, args, made);
+    const { name } = made.client;
+    terminal.stderr.write(`The old key of ${name} is no longer valid; registered accounts keep working.\n`);
+  },
 });
 
 const revoke = command({
@@ -154,12 +191,15 @@ const revoke = command({
     { does: 'Revoke a client; its next request is refused', line: 'vault acme-client revoke caddy' },
   ],
   options: clientOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const id = await acmeClientIdFrom(vault, args.id);
-      await revokeAcmeClient(vault, localCli, id);
-      terminal.stderr.write(`Revoked ACME client ${id}.\n`);
-    }),
+  run: async (args, terminal) => {
+    const id = await onClient(
+      args,
+      terminal,
+      (vault, found) => revokeAcmeClient(vault, localCli, found),
+      (remote, found) => remote.send('POST', `/acme-clients/${found}/revoke`),
+    );
+    terminal.stderr.write(`Revoked ACME client ${id}.\n`);
+  },
 });
 
 const remove = command({
@@ -167,15 +207,20 @@ const remove = command({
   description: 'Delete a revoked ACME client',
   examples: [{ does: 'Delete a revoked client', line: 'vault acme-client delete caddy' }],
   options: { ...clientOption, ...yesOption },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const id = await acmeClientIdFrom(vault, args.id);
-      const question = `Delete ACME client ${id} with its accounts? The audit log keeps its events.`;
-      // A revoked client orders nothing, so scripts need no --yes.
-      await confirmLoss(terminal, { yes: args.yes === true }, { question, isPermanent: false });
-      await deleteAcmeClient(vault, localCli, id);
-      terminal.stderr.write(`Deleted ACME client ${id}.\n`);
-    }),
+  run: async (args, terminal) => {
+    const id = await onClient(
+      args,
+      terminal,
+      (vault, found) => deleteAcmeClient(vault, localCli, found),
+      (remote, found) => remote.send('DELETE', `/acme-clients/${found}`),
+      async (found) => {
+        const question = `Delete ACME client ${found} with its accounts? The audit log keeps its events.`;
+        // A revoked client orders nothing, so scripts need no --yes.
+        await confirmLoss(terminal, { yes: args.yes === true }, { question, isPermanent: false });
+      },
+    );
+    terminal.stderr.write(`Deleted ACME client ${id}.\n`);
+  },
 });
 
 export const acmeClientCommands = commandGroup('acme-client', 'Manage programs that order by ACME', {

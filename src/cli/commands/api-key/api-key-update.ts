@@ -3,13 +3,15 @@ import { roles } from '../../../base/role.ts';
 import { changeApiKey } from '../../../domain/access/api-key-change.ts';
 import { updateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
+import { allApiKeys } from '../../../domain/access/api-keys.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { futureMoment } from '../../../domain/input-strings.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { idOption, rightsOptions } from './api-key-options.ts';
+import { expiryOf, updateThere } from './api-key-there.ts';
 
 /** The values of a repeatable option; undefined if it is not given. */
 function given(values: readonly string[]): readonly string[] | undefined {
@@ -83,10 +85,16 @@ export const updateCommand = command({
     if (named.length === 0) throw new Misuse('nothing to change', 'Try: vault api-key update --help');
     const expires_at = futureMoment(terminal.world.now()).nullable().optional();
     const input = parseInput(updateApiKeyInput.extend({ expires_at }), Object.fromEntries(named));
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const id = await apiKeyIdFrom(vault, args.id, 'not revoked');
-      const isChanged = await changeApiKey(vault, localCli, id, input);
-      terminal.stderr.write(isChanged ? `Updated API key ${id}.\n` : `API key ${id} is unchanged.\n`);
-    });
+    const { id, isChanged } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        const its = await apiKeyIdFrom(allApiKeys(vault), args.id, 'not revoked');
+        return { id: its, isChanged: await changeApiKey(vault, localCli, its, input) };
+      },
+      (remote) => updateThere(remote, args.id, { ...Object.fromEntries(named), ...expiryOf(input) }),
+    );
+    terminal.stderr.write(isChanged ? `Updated API key ${id}.\n` : `API key ${id} is unchanged.\n`);
   },
 });

@@ -4,20 +4,27 @@ import type { Secret } from '../../../base/secret.ts';
 import { rotateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
 import { rotateApiKey } from '../../../domain/access/api-key-rotation.ts';
-import { allApiKeys, createApiKey, deleteApiKey, revokeApiKey } from '../../../domain/access/api-keys.ts';
+import {
+  type ApiKeyView,
+  allApiKeys,
+  createApiKey,
+  deleteApiKey,
+  revokeApiKey,
+} from '../../../domain/access/api-keys.ts';
 import { scopesOfRole } from '../../../domain/access/identity.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { futureMoment } from '../../../domain/input-strings.ts';
 import { createApiKeyInput, parseInput } from '../../../domain/inputs.ts';
 import type { Vault } from '../../../domain/vault.ts';
+import type { RemoteVault } from '../../remote/remote-vault.ts';
 import { command, commandGroup, type Example } from '../../runtime/command.ts';
 import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
-import { jsonPieces, printPieces } from '../../terminal/output.ts';
-import { printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { listCommand } from './api-key-list.ts';
 import { idOption, rightsOptions } from './api-key-options.ts';
+import { expiryOf, keysThere, rawOf, rotateThere } from './api-key-there.ts';
 import { updateCommand } from './api-key-update.ts';
 
 const create = command({
@@ -56,18 +63,23 @@ const create = command({
   },
   run: async (args, terminal) => {
     const expires_at = futureMoment(terminal.world.now()).optional();
-    const input = parseInput(createApiKeyInput.extend({ expires_at }), {
+    const wanted = {
       name: args.name,
       ...rightsFrom(args),
       allowed_networks: args['allow-ip'],
       profiles: args.profile,
       client_certificate: args['client-certificate'] ?? null,
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
-    });
-    await withVault(args, terminal, 'create', async (vault) => {
-      const { raw } = await createApiKey(vault, localCli, input);
-      printOnce(raw, terminal);
-    });
+    };
+    const input = parseInput(createApiKeyInput.extend({ expires_at }), wanted);
+    const { raw } = await onVault(
+      args,
+      terminal,
+      'create',
+      (vault) => createApiKey(vault, localCli, input),
+      async (remote) => rawOf(await remote.send('POST', '/api-keys', { ...wanted, ...expiryOf(input) })),
+    );
+    printOnce(raw, terminal);
   },
 });
 
@@ -119,61 +131,21 @@ const rotate = command({
   },
   run: async (args, terminal) => {
     const input = parseInput(rotateApiKeyInput, { overlap: args.overlap });
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const id = await apiKeyIdFrom(vault, args.id, 'not revoked');
-      const { name, raw, previousExpiresAt, endedEarlier } = await rotateApiKey(vault, localCli, id, input);
-      printOnce(raw, terminal);
-      terminal.stderr.write(
-        previousExpiresAt === null
-          ? `The old key of ${name} is no longer valid.\n`
-          : `The old key of ${name} is valid until ${previousExpiresAt}.\n`,
-      );
-      if (endedEarlier) terminal.stderr.write('The key before the old one is no longer valid.\n');
-    });
-  },
-});
-
-const list = command({
-  name: 'api-key list',
-  description: 'List API keys, as JSON or as a table',
-  examples: [
-    { does: 'List all keys as JSON, without their secrets', line: 'vault api-key list' },
-    { does: 'List them as a table', line: 'vault api-key list --table' },
-  ],
-  options: {
-    json: { type: 'boolean', description: 'print JSON, which is the default' },
-    table: { type: 'boolean', description: 'print a table' },
-  },
-  run: async (args, terminal) => {
-    if (args.json && args.table) {
-      throw new Misuse('--json and --table exclude each other', 'Use one of them.');
-    }
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const pages = allApiKeys(vault);
-      if (!args.table) return printPieces(jsonPieces(pages), terminal.stdout);
-      printList(terminal, { json: false }, (await Array.fromAsync(pages)).flat(), {
-        none: 'No API keys yet.\n  Try: vault api-key create --help',
-        columns: [
-          'ID',
-          { title: 'NAME', holds: 'name' },
-          'STATE',
-          'ROLE',
-          { title: 'SCOPES', holds: 'list' },
-          { title: 'CERTIFICATES', holds: 'list' },
-          { title: 'PROFILES', holds: 'list' },
-          { title: 'CLIENT CERTIFICATE', holds: 'name' },
-          { title: 'EXPIRES', holds: 'time' },
-          { title: 'LAST USED', holds: 'time' },
-        ],
-        row: (key) => [
-          ...[String(key.id), key.name, key.state, key.role ?? '-'],
-          ...[key.scopes, key.certificates.length === 0 ? '-' : key.certificates],
-          key.profiles.length === 0 ? 'any' : key.profiles,
-          key.client_certificate ?? '-',
-          ...[key.expires_at ?? 'never', key.last_used_at ?? 'never'],
-        ],
-      });
-    });
+    const { name, raw, previousExpiresAt, endedEarlier } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) =>
+        rotateApiKey(vault, localCli, await apiKeyIdFrom(allApiKeys(vault), args.id, 'not revoked'), input),
+      (remote) => rotateThere(remote, args.id, args.overlap),
+    );
+    printOnce(raw, terminal);
+    terminal.stderr.write(
+      previousExpiresAt === null
+        ? `The old key of ${name} is no longer valid.\n`
+        : `The old key of ${name} is valid until ${previousExpiresAt}.\n`,
+    );
+    if (endedEarlier) terminal.stderr.write('The key before the old one is no longer valid.\n');
   },
 });
 
@@ -188,7 +160,10 @@ const revoke = byId(
   },
   'Revoked',
   'not revoked',
-  (vault, id) => revokeApiKey(vault, localCli, id),
+  {
+    here: (vault, id) => revokeApiKey(vault, localCli, id),
+    there: (remote, id) => remote.send('POST', `/api-keys/${id}/revoke`),
+  },
 );
 
 const remove = byId(
@@ -199,7 +174,10 @@ const remove = byId(
   },
   'Deleted',
   'revoked',
-  (vault, id) => deleteApiKey(vault, localCli, id),
+  {
+    here: (vault, id) => deleteApiKey(vault, localCli, id),
+    there: (remote, id) => remote.send('DELETE', `/api-keys/${id}`),
+  },
   (id) => `Delete API key ${id}? The audit log keeps its events.`,
 );
 
@@ -208,7 +186,7 @@ export const apiKeyCommands = commandGroup(
   'Create, change, rotate, list, revoke and delete API keys',
   {
     create,
-    list,
+    list: listCommand,
     update: updateCommand,
     rotate,
     revoke,
@@ -221,22 +199,41 @@ function byId(
   about: { readonly description: string; readonly examples: readonly [Example, ...Example[]] },
   done: string,
   which: 'revoked' | 'not revoked',
-  act: (vault: Vault, id: number) => Promise<void>,
+  act: {
+    readonly here: (vault: Vault, id: number) => Promise<void>;
+    readonly there: (remote: RemoteVault, id: number) => Promise<void>;
+  },
   question?: (id: number) => string,
 ) {
   return command({
     name,
     ...about,
     options: question === undefined ? idOption : { ...idOption, ...yesOption },
-    run: (args, terminal) =>
-      withVault(args, terminal, 'refuse', async (vault) => {
-        const id = await apiKeyIdFrom(vault, args.id, which);
+    run: async (args, terminal) => {
+      const confirmed = async (pages: AsyncIterable<readonly ApiKeyView[]>) => {
+        const id = await apiKeyIdFrom(pages, args.id, which);
         // A revoked key opens nothing, so scripts need no --yes.
         const loss = question && { question: question(id), isPermanent: false };
         if (loss !== undefined)
           await confirmLoss(terminal, { yes: 'yes' in args && args.yes === true }, loss);
-        await act(vault, id);
-        terminal.stderr.write(`${done} API key ${id}.\n`);
-      }),
+        return id;
+      };
+      const id = await onVault(
+        args,
+        terminal,
+        'refuse',
+        async (vault) => {
+          const its = await confirmed(allApiKeys(vault));
+          await act.here(vault, its);
+          return its;
+        },
+        async (remote) => {
+          const its = await confirmed(keysThere(remote));
+          await act.there(remote, its);
+          return its;
+        },
+      );
+      terminal.stderr.write(`${done} API key ${id}.\n`);
+    },
   });
 }

@@ -1,7 +1,8 @@
 /** `vault audit …`: lists, exports, follows and verifies the audit log without signing in. */
-import { viewAuditEvents } from '../../../domain/audit/audit-log.ts';
+import { formatTimestamp } from '../../../base/timestamp.ts';
+import { type AuditEventView, viewAuditEvents } from '../../../domain/audit/audit-log.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../../terminal/count-option.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 import { exportCommand } from './audit-export.ts';
@@ -27,24 +28,36 @@ const list = command({
   run: async (args, terminal) => {
     const filter = auditFilter(args, terminal.world.now());
     const limit = limitFrom(args.limit, 'for all events, use "vault audit export"');
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const events = await viewAuditEvents(vault, filter, { limit });
-      printList(terminal, args, events, {
-        none: 'No matching events.',
-        columns: [
-          'ID',
-          { title: 'AT', holds: 'time' },
-          { title: 'ACTOR', holds: 'name' },
-          { title: 'ACTION', holds: 'name' },
-          { title: 'RESOURCE', holds: 'name' },
-          { title: 'ADDRESS', holds: 'name' },
-          { title: 'DETAIL', holds: 'text' },
-        ],
-        row: ({ id, at, actor, action, resource, ip, detail }) => [
-          ...[String(id), at, actor, action, resource, ip ?? '-'],
-          Object.keys(detail).length === 0 ? '-' : JSON.stringify(detail),
-        ],
-      });
+    const { since, until, ...texts } = filter;
+    const text = (moment: number | undefined) => (moment === undefined ? undefined : formatTimestamp(moment));
+    const events = await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => viewAuditEvents(vault, filter, { limit }),
+      (remote) =>
+        remote.get<AuditEventView[]>('/audit-events', {
+          ...texts,
+          since: text(since),
+          until: text(until),
+          limit,
+        }),
+    );
+    printList(terminal, args, events, {
+      none: 'No matching events.',
+      columns: [
+        'ID',
+        { title: 'AT', holds: 'time' },
+        { title: 'ACTOR', holds: 'name' },
+        { title: 'ACTION', holds: 'name' },
+        { title: 'RESOURCE', holds: 'name' },
+        { title: 'ADDRESS', holds: 'name' },
+        { title: 'DETAIL', holds: 'text' },
+      ],
+      row: ({ id, at, actor, action, resource, ip, detail }) => [
+        ...[String(id), at, actor, action, resource, ip ?? '-'],
+        Object.keys(detail).length === 0 ? '-' : JSON.stringify(detail),
+      ],
     });
   },
 });

@@ -6,9 +6,10 @@ import { requestAuthority } from '../../../domain/private-ca/ca-requests.ts';
 import { localCaName } from '../../../domain/private-ca/local-ca.ts';
 import { importCompanyAuthority } from '../../../domain/renewals/company-import.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import { writePrivateFiles } from '../../terminal/private-output.ts';
+import { type Imported, importThere, requestThere } from './cas-there.ts';
 import { issuerOption } from './root-key.ts';
 import { queuedRenewals, requireCa } from './rotate.ts';
 
@@ -28,25 +29,27 @@ export const caCsrCommand = command({
   run: async (args, terminal) => {
     const issuer = args.issuer ?? localCaName;
     const { out = '-' } = args;
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const ca = await requireCa(vault, issuer);
-      const { csr, createdAt, isNew } = await requestAuthority(vault, localCli, ca, {
-        replace: args.new === true,
-      });
-      if (out === '-') terminal.stdout.write(csr);
-      else {
-        const file = { name: basename(out), path: out, content: csr };
-        writePrivateFiles(terminal.world, dirname(out), [file], args.force === true ? 'replace' : 'refuse');
-      }
-      const what = isNew
-        ? 'Generated a key for'
-        : `The request of ${formatTimestamp(createdAt)} is pending for`;
-      const option = issuer === localCaName ? '' : ` --issuer ${issuer}`;
-      terminal.stderr.write(
-        `${what} an intermediate of ${issuer}. Send the CSR to the CA of the company, and import what it returns:\n` +
-          `  vault ca import --chain FILE${option}\n`,
-      );
-    });
+    const options = { replace: args.new === true };
+    const { csr, createdAt, isNew } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => requestAuthority(vault, localCli, await requireCa(vault, issuer), options),
+      (remote) => requestThere(remote, issuer, options),
+    );
+    if (out === '-') terminal.stdout.write(csr);
+    else {
+      const file = { name: basename(out), path: out, content: csr };
+      writePrivateFiles(terminal.world, dirname(out), [file], args.force === true ? 'replace' : 'refuse');
+    }
+    const what = isNew
+      ? 'Generated a key for'
+      : `The request of ${formatTimestamp(createdAt)} is pending for`;
+    const option = issuer === localCaName ? '' : ` --issuer ${issuer}`;
+    terminal.stderr.write(
+      `${what} an intermediate of ${issuer}. Send the CSR to the CA of the company, and import what it returns:\n` +
+        `  vault ca import --chain FILE${option}\n`,
+    );
   },
 });
 
@@ -77,25 +80,27 @@ export const importCaCommand = command({
   run: async (args, terminal) => {
     const issuer = args.issuer ?? localCaName;
     const file = await readInput(args.chain, terminal);
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const ca = await requireCa(vault, issuer);
-      const { root, notAfter, former, formerUntil, queued } = await importCompanyAuthority(
-        vault,
-        localCli,
-        ca,
-        file,
-        { force: args.force === true },
-      );
-      const lines = [
-        `${issuer} issues under ${root} from now on, until ${formatTimestamp(notAfter)}.`,
-        queuedRenewals(queued),
-        former !== undefined &&
-          `Clients of ${issuer} have to trust the root of the company now.` +
-            (formerUntil > vault.world.now()
-              ? ` The roots of ${issuer} for clients include the former one until ${formatTimestamp(formerUntil)}.`
-              : ''),
-      ];
-      terminal.stderr.write(lines.map((text) => (text === false ? '' : `${text}\n`)).join(''));
-    });
+    const options = { force: args.force === true };
+    const { root, notAfter, formerUntil, queued } = await onVault<Imported>(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        const ca = await requireCa(vault, issuer);
+        const imported = await importCompanyAuthority(vault, localCli, ca, file, options);
+        return imported.former === undefined ? { ...imported, formerUntil: undefined } : imported;
+      },
+      (remote) => importThere(remote, issuer, file, options),
+    );
+    const lines = [
+      `${issuer} issues under ${root} from now on, until ${formatTimestamp(notAfter)}.`,
+      queuedRenewals(queued),
+      formerUntil !== undefined &&
+        `Clients of ${issuer} have to trust the root of the company now.` +
+          (formerUntil > terminal.world.now()
+            ? ` The roots of ${issuer} for clients include the former one until ${formatTimestamp(formerUntil)}.`
+            : ''),
+    ];
+    terminal.stderr.write(lines.map((text) => (text === false ? '' : `${text}\n`)).join(''));
   },
 });

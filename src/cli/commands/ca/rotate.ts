@@ -1,15 +1,15 @@
 /** `vault ca show` and `vault ca rotate`: the roots and intermediates of private CAs. */
-import { OperatorError } from '../../../base/operator-error.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import type { DatabaseContext } from '../../../domain/contexts.ts';
-import { viewCaCertificates } from '../../../domain/private-ca/ca-views.ts';
+import { type CaCertificateView, viewCaCertificates } from '../../../domain/private-ca/ca-views.ts';
 import { localCaName, privateCaNamed } from '../../../domain/private-ca/local-ca.ts';
 import type { PrivateCa } from '../../../domain/private-ca/rotation.ts';
 import { rotateCa } from '../../../domain/renewals/ca-rotation.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
+import { caPath, noPrivateCa, rotateThere } from './cas-there.ts';
 import { issuerOption } from './root-key.ts';
 
 export const showCaCommand = command({
@@ -17,22 +17,28 @@ export const showCaCommand = command({
   description: 'List the roots and intermediates of a private CA',
   examples: [{ does: 'Show until when a former root is needed', line: 'vault ca show' }],
   options: { ...issuerOption, ...jsonOption },
-  run: async (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const { id } = await requireCa(vault, args.issuer ?? localCaName);
-      printList(terminal, args, await viewCaCertificates(vault, id), {
-        none: 'No CA certificates.',
-        columns: [
-          'ROLE',
-          'STATE',
-          { title: 'SUBJECT', holds: 'text' },
-          'KEY',
-          { title: 'EXPIRES', holds: 'time' },
-          { title: 'NEEDED UNTIL', holds: 'time' },
-        ],
-        row: (one) => [one.role, one.state, one.subject, one.key, one.not_after, one.needed_until ?? '-'],
-      });
-    }),
+  run: async (args, terminal) => {
+    const issuer = args.issuer ?? localCaName;
+    const certificates = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => viewCaCertificates(vault, (await requireCa(vault, issuer)).id),
+      async (remote) => remote.get<CaCertificateView[]>(await caPath(remote, issuer)),
+    );
+    printList(terminal, args, certificates, {
+      none: 'No CA certificates.',
+      columns: [
+        'ROLE',
+        'STATE',
+        { title: 'SUBJECT', holds: 'text' },
+        'KEY',
+        { title: 'EXPIRES', holds: 'time' },
+        { title: 'NEEDED UNTIL', holds: 'time' },
+      ],
+      row: (one) => [one.role, one.state, one.subject, one.key, one.not_after, one.needed_until ?? '-'],
+    });
+  },
 });
 
 export const rotateCaCommand = command({
@@ -46,22 +52,22 @@ export const rotateCaCommand = command({
   options: issuerOption,
   run: async (args, terminal) => {
     const issuer = args.issuer ?? localCaName;
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const { formerUntil, queued, isTight } = await rotateCa(
-        vault,
-        localCli,
-        await requireCa(vault, issuer),
-      );
-      const lines = [
-        `Replaced the root of ${issuer}. Certificates are issued under the new root from now on.`,
-        queuedRenewals(queued),
-        formerUntil > vault.world.now() &&
-          `Install the roots again on clients that trust the private CA, until ${formatTimestamp(formerUntil)}. Until then, /client/ca.crt has both.`,
-        isTight &&
-          'Go programs that trust only the former root do not accept certificates under the new one: it permits a single CA below it, and they count the link too. Install the roots there first.',
-      ];
-      terminal.stderr.write(lines.map((text) => (text === false ? '' : `${text}\n`)).join(''));
-    });
+    const { formerUntil, queued, isTight } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => rotateCa(vault, localCli, await requireCa(vault, issuer)),
+      (remote) => rotateThere(remote, issuer),
+    );
+    const lines = [
+      `Replaced the root of ${issuer}. Certificates are issued under the new root from now on.`,
+      queuedRenewals(queued),
+      formerUntil > terminal.world.now() &&
+        `Install the roots again on clients that trust the private CA, until ${formatTimestamp(formerUntil)}. Until then, /client/ca.crt has both.`,
+      isTight &&
+        'Go programs that trust only the former root do not accept certificates under the new one: it permits a single CA below it, and they count the link too. Install the roots there first.',
+    ];
+    terminal.stderr.write(lines.map((text) => (text === false ? '' : `${text}\n`)).join(''));
   },
 });
 
@@ -76,5 +82,5 @@ export function queuedRenewals(count: number): string | false {
 export async function requireCa(vault: DatabaseContext, name: string): Promise<PrivateCa> {
   const ca = await privateCaNamed(vault, name);
   if (ca !== undefined) return ca;
-  throw new OperatorError(`no private CA named ${name}`, { hint: 'Try: vault issuer list' });
+  throw noPrivateCa(name);
 }

@@ -6,11 +6,15 @@ import { clockFault } from '../../../domain/doctor/upkeep-findings.ts';
 import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
 import { certificateSummary } from '../../../domain/versions/certificate-lookup.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { issuanceOptions, leafOptions, nameOption, waitOptions } from './certificate-options.ts';
+import type { ChangedCertificate } from './certificates-there.ts';
 import { csrOption, readRequestFile } from './request-file.ts';
 import { watchRenewal } from './watch-renewal.ts';
+import { watchThere } from './watch-there.ts';
+
+type Issued = { readonly version: number; readonly not_after: string };
 
 export const createCommand = command({
   name: 'certificate create',
@@ -60,7 +64,7 @@ export const createCommand = command({
     if (names.length === 0 && args.csr === undefined) {
       throw new Misuse('--domain is missing', 'Try: vault certificate create --help');
     }
-    const input = parseInput(createCertificateInput, {
+    const wanted = {
       name: args.name,
       ...(args.domain.length > 0 && { domains: args.domain }),
       reuse_key: args['reuse-key'],
@@ -75,28 +79,47 @@ export const createCommand = command({
       ...(args.email.length > 0 && { emails: args.email }),
       ...(args.subject.length > 0 && { subject: args.subject }),
       ...(args.csr !== undefined && { csr: await readRequestFile(args.csr, terminal) }),
-    });
+    };
+    const input = parseInput(createCertificateInput, wanted);
     const { name } = input;
-    await withVault(args, terminal, 'create', async (vault) => {
-      const clock = await clockFault(vault);
-      if (clock !== undefined)
-        terminal.stderr.write(`Warning: ${clock.message}.\n  ${clock.hint.replaceAll('\n', '\n  ')}\n`);
-      const renewal = await createCertificate(vault, localCli, input);
-      if (renewal !== undefined && args.wait) {
-        await watchRenewal(vault, terminal, { id: renewal, name });
-        return;
-      }
-      if (renewal !== undefined) {
+    const said = ({ current, isQueued }: { current: Issued | undefined; isQueued: boolean }) => {
+      if (isQueued) {
         terminal.stderr.write(
           `Created ${name}. "vault serve" orders it from ${input.issuer}.\n` +
             `  To watch the order: vault certificate renew --name ${name} --wait\n`,
         );
-        return;
+      } else if (current !== undefined) {
+        terminal.stdout.write(`${name}: version ${current.version}, valid until ${current.not_after}\n`);
       }
-      const current = (await certificateSummary(vault, name))?.current;
-      if (current == null) return;
-      const until = formatTimestamp(current.not_after);
-      terminal.stdout.write(`${name}: version ${current.version}, valid until ${until}\n`);
-    });
+    };
+    await onVault(
+      args,
+      terminal,
+      'create',
+      async (vault) => {
+        const clock = await clockFault(vault);
+        if (clock !== undefined)
+          terminal.stderr.write(`Warning: ${clock.message}.\n  ${clock.hint.replaceAll('\n', '\n  ')}\n`);
+        const renewal = await createCertificate(vault, localCli, input);
+        if (renewal !== undefined && args.wait) {
+          await watchRenewal(vault, terminal, { id: renewal, name });
+          return;
+        }
+        const current = (await certificateSummary(vault, name))?.current ?? undefined;
+        said({
+          isQueued: renewal !== undefined,
+          current: current && { version: current.version, not_after: formatTimestamp(current.not_after) },
+        });
+      },
+      async (remote) => {
+        const { certificate, renewal } = await remote.send<ChangedCertificate>(
+          'POST',
+          '/certificates',
+          wanted,
+        );
+        if (renewal !== null && args.wait) await watchThere(remote, terminal, { id: renewal, name });
+        else said({ isQueued: renewal !== null, current: certificate.current_version ?? undefined });
+      },
+    );
   },
 });

@@ -3,6 +3,7 @@
  */
 import { join } from 'node:path';
 import { localCli } from '../../../domain/audit/audit.ts';
+import type { CertificateView } from '../../../domain/certificates/certificate-views.ts';
 import type { Vault } from '../../../domain/vault.ts';
 import { listedArtifacts } from '../../../domain/versions/artifacts.ts';
 import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
@@ -17,8 +18,9 @@ import {
   type Keystore,
 } from '../../../domain/versions/formats.ts';
 import { holdsKey } from '../../../domain/versions/versions.ts';
+import type { RemoteVault } from '../../remote/remote-vault.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import {
   type PrivateFile,
@@ -26,6 +28,7 @@ import {
   writePrivateFiles,
 } from '../../terminal/private-output.ts';
 import { nameOption } from './certificate-options.ts';
+import { certificatePath, downloadThere, suggestingThere } from './certificates-there.ts';
 import { keystoreFor, keystoreOptions } from './keystore-options.ts';
 
 export const exportCommand = command({
@@ -71,9 +74,8 @@ export const exportCommand = command({
     }
     const uses = names.map((name) => (isFormat(name) ? formats[name].keystore : 'none'));
     const keystore = await keystoreFor(args, uses, terminal);
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      await requireCertificate(vault.db.reader, args.name, { suggest: true });
-      const found = await sameVersion(vault, args.name, names, keystore, args.file.length > 0);
+    const isChosen = args.file.length > 0;
+    const write = async (found: readonly Exported[]) => {
       if (out !== '-') refuseOtherThanDirectory(out);
       const files: PrivateFile[] = [];
       for (const artifact of found) {
@@ -85,7 +87,17 @@ export const exportCommand = command({
       const written = writePrivateFiles(terminal.world, out, files, args.force ? 'replace' : 'refuse');
       const done = written.length === 0 ? `${out} is up to date` : `wrote ${written.join(', ')} to ${out}`;
       terminal.stdout.write(`${args.name}: version ${found[0]?.version}, ${done}\n`);
-    });
+    };
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        await requireCertificate(vault.db.reader, args.name, { suggest: true });
+        await write(await sameVersion(vault, args.name, names, keystore, isChosen));
+      },
+      async (remote) => write(await sameVersionThere(remote, args.name, names, keystore, isChosen)),
+    );
   },
 });
 
@@ -132,6 +144,32 @@ async function sameVersion(
     }
   }
   return found;
+}
+
+/** Like `sameVersion`, at a server; reading the certificate there names the version that all files are of. */
+async function sameVersionThere(
+  remote: RemoteVault,
+  name: string,
+  files: readonly FileName[],
+  keystore: Keystore | undefined,
+  isChosen: boolean,
+): Promise<Exported[]> {
+  const { current_version: current, artifacts } = await suggestingThere(
+    remote,
+    name,
+    remote.get<CertificateView>(certificatePath(name)),
+  );
+  const isListed = (file: FileName) => artifacts.some((artifact) => artifact.file === file);
+  const wanted = files.filter((file) => isChosen || file !== 'private.key' || isListed(file));
+  const version = current?.version ?? 1;
+  return wanted.map((file) => {
+    const password = isFormat(file) && formats[file].keystore !== 'none' ? keystore : undefined;
+    return {
+      file,
+      version,
+      handOut: async () => (await downloadThere(remote, name, file, current?.version, password)).content,
+    };
+  });
 }
 
 async function isKeyHeld(vault: Vault, name: string): Promise<boolean> {

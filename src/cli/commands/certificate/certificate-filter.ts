@@ -74,8 +74,16 @@ export async function filterFor(
   const expiresBy = expiringWithin === undefined ? undefined : vault.world.now() + expiringWithin;
   if (issuer === undefined) return { ...filter, expiresBy };
   const known = (await viewIssuers(vault)).map(({ name }) => name);
-  if (typeof issuer === 'string' && known.includes(issuer)) return { ...filter, expiresBy, issuer };
-  if (issuer === imported) return { ...filter, expiresBy, issuer: null };
+  return { ...filter, expiresBy, issuer: checkedIssuer(issuer, known) };
+}
+
+/** The name of a known issuer, null for imported certificates. Throws OperatorError with the known issuers. */
+export function checkedIssuer(
+  issuer: string | null | undefined,
+  known: readonly string[],
+): string | null | undefined {
+  if (issuer === undefined || (typeof issuer === 'string' && known.includes(issuer))) return issuer;
+  if (issuer === imported) return null;
   throw new OperatorError(`--issuer: unknown issuer "${issuer}"`, {
     hint: `Use one of ${[...known, imported].join(', ')}.`,
   });

@@ -8,13 +8,14 @@ import { importCertificate } from '../../../domain/certificates/certificate-impo
 import { certName } from '../../../domain/input-strings.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { askPassword } from '../../terminal/prompt.ts';
 import { secretText } from '../../terminal/secret-text.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { nameOption } from './certificate-options.ts';
+import { importThere } from './certificates-there.ts';
 
 export const importCommand = command({
   name: 'certificate import',
@@ -67,17 +68,21 @@ export const importCommand = command({
     }
     const needsPassword = sources.some(({ bytes }) => looksLikePkcs12(bytes));
     const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
-    await withVault(args, terminal, 'create', async (vault) => {
-      const request = { name, sources, password, allowCa: args['allow-ca'], force: args.force };
-      const { version, changed, warnings } = await importCertificate(vault, localCli, request);
-      for (const warning of warnings) terminal.stderr.write(`Warning: ${printable(warning)}\n`);
-      if (!changed) {
-        terminal.stderr.write(
-          `Version ${version} of ${name} already holds these files; nothing was changed. --force adds a version.\n`,
-        );
-      }
-      terminal.stdout.write(`${name}: version ${version}\n`);
-    });
+    const request = { name, sources, password, allowCa: args['allow-ca'], force: args.force };
+    const { version, changed, warnings } = await onVault(
+      args,
+      terminal,
+      'create',
+      (vault) => importCertificate(vault, localCli, request),
+      (remote) => importThere(remote, request),
+    );
+    for (const warning of warnings) terminal.stderr.write(`Warning: ${printable(warning)}\n`);
+    if (!changed) {
+      terminal.stderr.write(
+        `Version ${version} of ${name} already holds these files; nothing was changed. --force adds a version.\n`,
+      );
+    }
+    terminal.stdout.write(`${name}: version ${version}\n`);
   },
 });
 

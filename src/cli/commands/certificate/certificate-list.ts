@@ -1,19 +1,21 @@
 /** `vault certificate list`: all certificates, those that fit a filter, or the deleted ones. */
-import { parseJson } from '../../../base/json.ts';
+import { parseTimestamp } from '../../../base/timestamp.ts';
 import {
   type CertificateOnPage,
   pagesOfCertificates,
 } from '../../../domain/certificates/certificate-search.ts';
-import { certificateStatus } from '../../../domain/certificates/certificate-status.ts';
 import { type CertificateView, certificateView } from '../../../domain/certificates/certificate-views.ts';
+import type { DeletedCertificateView } from '../../../domain/certificates/deleted-certificate-views.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { settingsInUse } from '../../settings/recorded-settings.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { daysUntil, jsonPieces, printPieces } from '../../terminal/output.ts';
 import { jsonOption, printTable } from '../../terminal/table.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { filterFor, filterOptions, givenFilters, readFilter } from './certificate-filter.ts';
-import { printDeleted } from './deleted-list.ts';
+import { certificatesThere } from './certificates-there.ts';
+import { allDeleted, printDeleted } from './deleted-list.ts';
 
 export const listCommand = command({
   name: 'certificate list',
@@ -45,49 +47,71 @@ export const listCommand = command({
       throw new Misuse(`--deleted and ${given} exclude each other`, 'Use one of them.');
     }
     const read = readFilter(args);
-    await withVault(args, terminal, 'refuse', async (vault, settings) => {
-      if (args.deleted) return printDeleted(vault, terminal, settings.keepDeleted, args);
-      const { publicUrl } = await settingsInUse(vault, settings);
-      const now = vault.world.now();
-      const pages = pagesOfCertificates(vault, await filterFor(vault, read));
-      if (args.json) {
-        await printPieces(jsonPieces(views(pages, now, publicUrl)), terminal.stdout);
-        return;
-      }
-      const rows = (await Array.fromAsync(pages)).flat();
-      if (rows.length === 0) {
-        terminal.stderr.write(
-          given === undefined
-            ? 'No certificates yet.\n  Try: vault certificate create --name NAME --domain DOMAIN\n'
-            : 'No matching certificates.\n',
-        );
-        return;
-      }
-      const hasOwners = rows.some((row) => row.owner_name !== null);
-      printTable(
+    if (args.deleted) {
+      const deleted = await onVault(
+        args,
         terminal,
-        [
-          { title: 'NAME', holds: 'name' },
-          'STATUS',
-          'EXPIRES IN',
-          { title: 'ISSUER', holds: 'name' },
-          ...(hasOwners ? [{ title: 'ACME CLIENT', holds: 'name' } as const] : []),
-          'VERSION',
-          { title: 'DOMAINS', holds: 'list' },
-        ],
-        rows.map((row) => [
-          row.name,
-          certificateStatus(row.current, now, row.disabled_at !== null),
-          row.current === null ? '-' : daysUntil(row.current.not_after, now),
-          row.issuer_name ?? 'imported',
-          ...(hasOwners ? [row.owner_name ?? '-'] : []),
-          String(row.current_version ?? '-'),
-          parseJson(row.domains),
-        ]),
+        'refuse',
+        (vault, { keepDeleted }) => allDeleted(vault, keepDeleted),
+        (remote) => remote.list<DeletedCertificateView>('/deleted-certificates'),
       );
-    });
+      printDeleted(deleted, terminal, args);
+      return;
+    }
+    const now = terminal.world.now();
+    const print = async (pages: AsyncIterable<readonly CertificateView[]>) => {
+      if (args.json) await printPieces(jsonPieces(pages), terminal.stdout);
+      else printCertificates((await Array.fromAsync(pages)).flat(), terminal, given !== undefined);
+    };
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault, settings) => {
+        const { publicUrl } = await settingsInUse(vault, settings);
+        await print(views(pagesOfCertificates(vault, await filterFor(vault, read)), now, publicUrl));
+      },
+      (remote) => print(certificatesThere(remote, read, now)),
+    );
   },
 });
+
+function printCertificates(
+  certificates: readonly CertificateView[],
+  terminal: Terminal,
+  isFiltered: boolean,
+): void {
+  if (certificates.length === 0) {
+    terminal.stderr.write(
+      isFiltered
+        ? 'No matching certificates.\n'
+        : 'No certificates yet.\n  Try: vault certificate create --name NAME --domain DOMAIN\n',
+    );
+    return;
+  }
+  const now = terminal.world.now();
+  const hasOwners = certificates.some(({ owner }) => owner !== null);
+  printTable(
+    terminal,
+    [
+      { title: 'NAME', holds: 'name' },
+      'STATUS',
+      'EXPIRES IN',
+      { title: 'ISSUER', holds: 'name' },
+      ...(hasOwners ? [{ title: 'ACME CLIENT', holds: 'name' } as const] : []),
+      'VERSION',
+      { title: 'DOMAINS', holds: 'list' },
+    ],
+    certificates.map(({ name, status, issuer, owner, domains, current_version: current }) => [
+      ...[name, status],
+      current === null ? '-' : daysUntil(parseTimestamp(current.not_after) ?? 0, now),
+      issuer ?? 'imported',
+      ...(hasOwners ? [owner?.name ?? '-'] : []),
+      String(current?.version ?? '-'),
+      domains,
+    ]),
+  );
+}
 
 async function* views(
   pages: AsyncIterable<readonly CertificateOnPage[]>,

@@ -11,12 +11,14 @@ import type { Vault } from '../../../domain/vault.ts';
 import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
 import { command } from '../../runtime/command.ts';
 import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault, withVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { filterFor, filterOptions, givenFilters, type ReadFilter, readFilter } from './certificate-filter.ts';
 import { nameOption, waitOptions } from './certificate-options.ts';
+import { renewThere } from './certificates-there.ts';
 import { watchRenewal } from './watch-renewal.ts';
+import { watchThere } from './watch-there.ts';
 
 /** More renewals than this are confirmed on a terminal. */
 const maxUnasked = 10;
@@ -48,6 +50,12 @@ export const renewCommand = command({
     if (name !== undefined && several !== undefined) {
       throw new Misuse(`--name and ${several} exclude each other`, 'Use one of them.');
     }
+    if (several !== undefined && terminal.server !== undefined) {
+      throw new Misuse(
+        `${several} works only on the vault's machine, which spreads the renewals over time`,
+        'Run it there, or renew one certificate with --name.',
+      );
+    }
     if (several !== undefined && wait) {
       throw new Misuse(
         '--wait needs one certificate',
@@ -55,19 +63,30 @@ export const renewCommand = command({
       );
     }
     const filter = readFilter(args);
-    await withVault(args, terminal, 'refuse', (vault) =>
-      name === undefined ? renewMany(vault, terminal, filter, args) : renewOne(vault, terminal, name, wait),
+    if (name === undefined) {
+      await withVault(args, terminal, 'refuse', (vault) => renewMany(vault, terminal, filter, args));
+      return;
+    }
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        await requireCertificate(vault.db.reader, name, { suggest: true });
+        const { id, status } = await requestRenewal(vault, localCli, name);
+        if (wait) await watchRenewal(vault, terminal, { id, name });
+        else sayRequested(terminal, name, status);
+      },
+      async (remote) => {
+        const { id, status } = await renewThere(remote, name);
+        if (wait) await watchThere(remote, terminal, { id, name });
+        else sayRequested(terminal, name, status);
+      },
     );
   },
 });
 
-async function renewOne(vault: Vault, terminal: Terminal, name: string, wait: boolean): Promise<void> {
-  await requireCertificate(vault.db.reader, name, { suggest: true });
-  const { id, status } = await requestRenewal(vault, localCli, name);
-  if (wait) {
-    await watchRenewal(vault, terminal, { id, name });
-    return;
-  }
+function sayRequested(terminal: Terminal, name: string, status: string): void {
   terminal.stderr.write(
     status === 'queued'
       ? `Queued the renewal of ${name}; "vault serve" runs it.\n`

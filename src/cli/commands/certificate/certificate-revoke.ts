@@ -7,9 +7,10 @@ import {
 } from '../../../domain/certificates/revocation.ts';
 import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { nameOption } from './certificate-options.ts';
+import { certificatePath } from './certificates-there.ts';
 
 const reasons = Object.keys(revocationReasons);
 
@@ -47,19 +48,22 @@ export const revokeCommand = command({
         'Use a number from "vault certificate show".',
       );
     }
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const { version, renewal } = await revokeVersion(
-        vault,
-        localCli,
-        args.name,
-        {
-          version: args.version === undefined ? undefined : Number(args.version),
-          reason: reason as RevocationReason,
-        },
-        stopSignal(),
-      );
-      const next = renewal === undefined ? '' : ' Queued a renewal; "vault serve" runs it.';
-      terminal.stderr.write(`Revoked version ${version} of ${args.name}.${next}\n`);
-    });
+    const what = {
+      version: args.version === undefined ? undefined : Number(args.version),
+      reason: reason as RevocationReason,
+    };
+    const { version, renewal } = await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => revokeVersion(vault, localCli, args.name, what, stopSignal()),
+      async (remote) => {
+        const path = certificatePath(args.name, '/revoke');
+        const done = await remote.send<{ version: number; renewal: number | null }>('POST', path, what);
+        return { ...done, renewal: done.renewal ?? undefined };
+      },
+    );
+    const next = renewal === undefined ? '' : ' Queued a renewal; "vault serve" runs it.';
+    terminal.stderr.write(`Revoked version ${version} of ${args.name}.${next}\n`);
   },
 });

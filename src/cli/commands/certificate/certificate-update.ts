@@ -4,12 +4,14 @@ import { changeCertificate } from '../../../domain/certificates/certificate-upda
 import { parseInput, updateCertificateInput } from '../../../domain/inputs.ts';
 import { requestRenewal } from '../../../domain/renewals/renewals.ts';
 import { command } from '../../runtime/command.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { issuanceOptions, leafOptions, nameOption, waitOptions } from './certificate-options.ts';
-import { keyNotice } from './key-notices.ts';
+import { type ChangedCertificate, certificatePath, renewThere } from './certificates-there.ts';
+import { keyFacts, keyFactsThere, keyNotice } from './key-notices.ts';
 import { csrOption, readRequestFile } from './request-file.ts';
 import { watchRenewal } from './watch-renewal.ts';
+import { watchThere } from './watch-there.ts';
 
 /** The value of a pair of opposite flags; undefined if neither is given. */
 function onOff(on: boolean, off: boolean, names: readonly [string, string]): boolean | undefined {
@@ -120,23 +122,44 @@ export const updateCommand = command({
       throw new Misuse('nothing to change', 'Try: vault certificate update --help');
     }
     const input = parseInput(updateCertificateInput, Object.fromEntries(named));
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const renewal = await changeCertificate(vault, localCli, args.name, input);
-      const isWanted = input.issuer !== undefined || input.rotate_key === true;
-      if (args.wait && (renewal !== undefined || isWanted)) {
-        // --wait with a new issuer or key means: issue with it now.
-        const id = renewal ?? (await requestRenewal(vault, localCli, args.name)).id;
-        await watchRenewal(vault, terminal, { id, name: args.name });
-        return;
-      }
-      const next = renewal === undefined ? '' : ' Queued a renewal; "vault serve" runs it.';
+    // --wait with a new issuer or key means: issue with it now.
+    const isWanted = input.issuer !== undefined || input.rotate_key === true;
+    const say = (isQueued: boolean, notice: string) => {
+      const next = isQueued ? ' Queued a renewal; "vault serve" runs it.' : '';
       terminal.stderr.write(`Updated certificate ${args.name}.${next}\n`);
-      terminal.stderr.write(await keyNotice(vault, args.name, input, renewal !== undefined));
-      if (renewal === undefined && input.issuer !== undefined) {
+      terminal.stderr.write(notice);
+      if (!isQueued && input.issuer !== undefined) {
         terminal.stderr.write(
           `  The next renewal uses ${input.issuer}. To renew now: vault certificate renew --name ${args.name}\n`,
         );
       }
-    });
+    };
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        const renewal = await changeCertificate(vault, localCli, args.name, input);
+        if (args.wait && (renewal !== undefined || isWanted)) {
+          const id = renewal ?? (await requestRenewal(vault, localCli, args.name)).id;
+          await watchRenewal(vault, terminal, { id, name: args.name });
+          return;
+        }
+        const isQueued = renewal !== undefined;
+        say(isQueued, keyNotice(await keyFacts(vault, args.name), input, isQueued));
+      },
+      async (remote) => {
+        const path = certificatePath(args.name);
+        const changes = Object.fromEntries(named);
+        const { renewal } = await remote.send<ChangedCertificate>('PATCH', path, changes);
+        if (args.wait && (renewal !== null || isWanted)) {
+          const id = renewal ?? (await renewThere(remote, args.name)).id;
+          await watchThere(remote, terminal, { id, name: args.name });
+          return;
+        }
+        const isQueued = renewal !== null;
+        say(isQueued, keyNotice(await keyFactsThere(remote, args.name), input, isQueued));
+      },
+    );
   },
 });

@@ -1,5 +1,4 @@
 /** `vault certificate list --deleted`: deleted certificates, and when each is purged. */
-import { formatTimestamp, parseTimestamp } from '../../../base/timestamp.ts';
 import {
   type DeletedCertificateView,
   listDeleted,
@@ -10,17 +9,12 @@ import type { Terminal } from '../../terminal/terminal.ts';
 
 const pageSize = 1000;
 
-/** Prints all deleted certificates; `keepFor` is how long they are kept, in milliseconds. */
-export async function printDeleted(
-  vault: DatabaseContext,
+/** Prints deleted certificates. */
+export function printDeleted(
+  deleted: readonly DeletedCertificateView[],
   terminal: Terminal,
-  keepFor: number,
   shape: { readonly json: boolean },
-): Promise<void> {
-  const deleted = (await allDeleted(vault)).map((view) => ({
-    ...view,
-    purge_at: formatTimestamp((parseTimestamp(view.deleted_at) ?? 0) + keepFor),
-  }));
+): void {
   printList(terminal, shape, deleted, {
     none: 'No deleted certificates.',
     columns: [
@@ -34,10 +28,11 @@ export async function printDeleted(
   });
 }
 
-async function allDeleted(vault: DatabaseContext): Promise<DeletedCertificateView[]> {
+/** All deleted certificates, in the order of deletion; `keepFor` is how long they are kept, in milliseconds. */
+export async function allDeleted(vault: DatabaseContext, keepFor: number): Promise<DeletedCertificateView[]> {
   const all: DeletedCertificateView[] = [];
   for (;;) {
-    const page = await listDeleted(vault, { after: all.at(-1)?.id, limit: pageSize });
+    const page = await listDeleted(vault, keepFor, { after: all.at(-1)?.id, limit: pageSize });
     all.push(...page);
     if (page.length < pageSize) return all;
   }

@@ -1,7 +1,8 @@
 /** Shows the progress of a renewal on the terminal until it finishes. */
 import { second } from '../../../base/duration.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
-import { formatTimestamp } from '../../../base/timestamp.ts';
+import { formatTimestamp, parseTimestamp } from '../../../base/timestamp.ts';
+import { type RenewalDetailView, renewalDetailView } from '../../../domain/certificates/certificate-views.ts';
 import type { DatabaseContext, TimedContext } from '../../../domain/contexts.ts';
 import { pauseOfIssuer } from '../../../domain/issuers/issuers.ts';
 import { endDeadLeases } from '../../../domain/nodes/lease-owners.ts';
@@ -68,14 +69,17 @@ export async function watchRenewal(
 }
 
 /** Until when and why a queued renewal is held: by a rate limit of its CA, or because many were queued. */
-export function holdText({ held_until, hold_reason }: NamedRenewal, now: number): string | undefined {
-  if (held_until === null || held_until <= now) return undefined;
-  return `waiting until ${formatTimestamp(held_until)}: ${hold_reason ?? 'rate limit of the CA'}`;
+export function holdText(
+  { held_until, hold_reason }: Pick<RenewalDetailView, 'held_until' | 'hold_reason'>,
+  now: number,
+): string | undefined {
+  if (held_until === null || (parseTimestamp(held_until) ?? 0) <= now) return undefined;
+  return `waiting until ${held_until}: ${hold_reason ?? 'rate limit of the CA'}`;
 }
 
 /** Why the renewal waits: a CA with rate limits can hold it up for an hour. */
 async function whyQueued(vault: TimedContext, renewal: NamedRenewal): Promise<string> {
-  const held = holdText(renewal, vault.world.now());
+  const held = holdText(renewalDetailView(renewal), vault.world.now());
   if (held !== undefined) return held;
   const { issuer_id } = renewal;
   const pause = issuer_id === null ? undefined : await pauseOfIssuer(vault, issuer_id);
@@ -94,7 +98,8 @@ async function announceVersion(
   stdout.write(`${name}: version ${version}${until}\n`);
 }
 
-function stillQueued(name: string): OperatorError {
+/** The renewal goes on without this command. */
+export function stillQueued(name: string): OperatorError {
   return new OperatorError(`stopped waiting; the renewal of ${name} is not finished`, {
     hint: '"vault serve" continues it. Check the result with "vault renewals list".',
   });

@@ -1,12 +1,19 @@
 /** `vault acme-account …`: manages the accounts of the vault at ACME CAs. */
 
 import { closeAccount, rolloverAccount } from '../../../domain/acme-accounts/acme-account-changes.ts';
-import { acmeAccountView, deleteAccount, listAccounts } from '../../../domain/acme-accounts/acme-accounts.ts';
+import {
+  type AcmeAccountView,
+  acmeAccountView,
+  deleteAccount,
+  listAccounts,
+} from '../../../domain/acme-accounts/acme-accounts.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
+import type { Vault } from '../../../domain/vault.ts';
+import { inPath, type RemoteVault, slowRequest } from '../../remote/remote-vault.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 
 const idOption = {
@@ -24,29 +31,28 @@ const list = command({
   description: 'List ACME accounts; issuers use the current ones',
   examples: [{ does: 'List the ACME accounts', line: 'vault acme-account list' }],
   options: jsonOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const accounts = (await listAccounts(vault, {})).map(acmeAccountView);
-      printList(terminal, args, accounts, {
-        none: 'No ACME accounts yet. The vault registers an account at its first order.',
-        columns: [
-          'ID',
-          { title: 'ISSUER', holds: 'name' },
-          'STATUS',
-          'CURRENT',
-          { title: 'CONTACT', holds: 'text' },
-          { title: 'DIRECTORY', holds: 'text' },
-        ],
-        row: (account) => [
-          account.id,
-          account.issuer,
-          account.status,
-          account.current ? 'yes' : 'no',
-          account.email ?? '-',
-          account.directory_url,
-        ],
-      });
-    }),
+  run: async (args, terminal) => {
+    const accounts = await onVault(args, terminal, 'refuse', accountsHere, accountsThere);
+    printList(terminal, args, accounts, {
+      none: 'No ACME accounts yet. The vault registers an account at its first order.',
+      columns: [
+        'ID',
+        { title: 'ISSUER', holds: 'name' },
+        'STATUS',
+        'CURRENT',
+        { title: 'CONTACT', holds: 'text' },
+        { title: 'DIRECTORY', holds: 'text' },
+      ],
+      row: (account) => [
+        account.id,
+        account.issuer,
+        account.status,
+        account.current ? 'yes' : 'no',
+        account.email ?? '-',
+        account.directory_url,
+      ],
+    });
+  },
 });
 
 const rollover = command({
@@ -54,11 +60,17 @@ const rollover = command({
   description: 'Replace the key of an account',
   examples: [{ does: 'Replace the key of account 1', line: 'vault acme-account rollover --id 1' }],
   options: idOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await rolloverAccount(vault, localCli, args.id, stopSignal());
-      terminal.stderr.write(`Replaced the key of account ${args.id}.\n`);
-    }),
+  run: async (args, terminal) => {
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => rolloverAccount(vault, localCli, args.id, stopSignal()),
+      (remote) =>
+        remote.send<void>('POST', `/acme-accounts/${inPath(args.id)}/rollover`, undefined, slowRequest),
+    );
+    terminal.stderr.write(`Replaced the key of account ${args.id}.\n`);
+  },
 });
 
 const deactivate = command({
@@ -71,11 +83,17 @@ const deactivate = command({
     },
   ],
   options: idOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await closeAccount(vault, localCli, args.id, stopSignal());
-      terminal.stderr.write(`Deactivated account ${args.id}.\n`);
-    }),
+  run: async (args, terminal) => {
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => closeAccount(vault, localCli, args.id, stopSignal()),
+      (remote) =>
+        remote.send<void>('POST', `/acme-accounts/${inPath(args.id)}/deactivate`, undefined, slowRequest),
+    );
+    terminal.stderr.write(`Deactivated account ${args.id}.\n`);
+  },
 });
 
 const remove = command({
@@ -85,22 +103,42 @@ const remove = command({
     { does: 'Delete an account that no issuer uses', line: 'vault acme-account delete --id 1 --yes' },
   ],
   options: { ...idOption, ...yesOption },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const account = (await listAccounts(vault, {})).map(acmeAccountView).find(({ id }) => id === args.id);
-      if (account !== undefined && !account.current) {
-        const isOpen = account.status === 'valid';
-        const advice = isOpen ? ' Without the key, nothing closes the account at its CA.' : '';
-        await confirmLoss(terminal, args, {
-          question: `Delete account ${args.id} and its key?${advice}`,
-          // The key of a closed account has no use.
-          isPermanent: isOpen,
-        });
-      }
-      await deleteAccount(vault, localCli, args.id);
-      terminal.stderr.write(`Deleted account ${args.id}.\n`);
-    }),
+  run: async (args, terminal) => {
+    const confirm = async (accounts: readonly AcmeAccountView[]) => {
+      const account = accounts.find(({ id }) => id === args.id);
+      if (account === undefined || account.current) return;
+      const isOpen = account.status === 'valid';
+      const advice = isOpen ? ' Without the key, nothing closes the account at its CA.' : '';
+      await confirmLoss(terminal, args, {
+        question: `Delete account ${args.id} and its key?${advice}`,
+        // The key of a closed account has no use.
+        isPermanent: isOpen,
+      });
+    };
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        await confirm(await accountsHere(vault));
+        await deleteAccount(vault, localCli, args.id);
+      },
+      async (remote) => {
+        await confirm(await accountsThere(remote));
+        await remote.send('DELETE', `/acme-accounts/${inPath(args.id)}`);
+      },
+    );
+    terminal.stderr.write(`Deleted account ${args.id}.\n`);
+  },
 });
+
+async function accountsHere(vault: Vault): Promise<AcmeAccountView[]> {
+  return (await listAccounts(vault, {})).map(acmeAccountView);
+}
+
+function accountsThere(remote: RemoteVault): Promise<AcmeAccountView[]> {
+  return remote.list<AcmeAccountView>('/acme-accounts');
+}
 
 export const acmeAccountCommands = commandGroup(
   'acme-account',

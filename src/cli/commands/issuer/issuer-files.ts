@@ -4,11 +4,27 @@ import { OperatorError } from '../../../base/operator-error.ts';
 import type { Secret } from '../../../base/secret.ts';
 import { encodePem, readPemBlocks } from '../../../crypto/pem.ts';
 import { eabKeyIn } from '../../../domain/issuers/issuer-inputs.ts';
+import type { IssuerSecrets } from '../../../domain/issuers/issuers.ts';
+import type { Arguments } from '../../terminal/arguments.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import type { caOptions } from './issuer-options.ts';
+
+/** The secrets and the consent that the options give. Throws OperatorError like `readTrust` and `readEabKey`. */
+export async function secretsFrom(
+  args: Arguments<typeof caOptions>,
+  terminal: Terminal,
+): Promise<IssuerSecrets> {
+  const { 'eab-hmac-key-file': keyFile, 'ca-file': caFile } = args;
+  return {
+    eabKey: keyFile === undefined ? undefined : await readEabKey(keyFile, terminal),
+    ca: caFile === undefined ? undefined : await readTrust(caFile, terminal),
+    acceptsTerms: args['accept-terms'],
+  };
+}
 
 /** The certificates of a PEM file, normalized. Throws OperatorError if it has none, or an invalid one. */
-export async function readTrust(path: string, terminal: Terminal): Promise<string> {
+async function readTrust(path: string, terminal: Terminal): Promise<string> {
   const text = (await readInput(path, terminal)).toString('latin1');
   const blocks = readPemBlocks(text, path).filter(({ label }) => label === 'CERTIFICATE');
   if (blocks.length === 0) {
@@ -34,7 +50,7 @@ function isCertificate(der: Buffer): boolean {
 }
 
 /** The HMAC key in a file. Throws OperatorError if there is none. */
-export async function readEabKey(path: string, terminal: Terminal): Promise<Secret> {
+async function readEabKey(path: string, terminal: Terminal): Promise<Secret> {
   const key = eabKeyIn((await readInput(path, terminal)).toString('latin1'));
   if (key !== undefined) return key;
   throw new OperatorError(`no HMAC key in ${path}`, {

@@ -3,21 +3,27 @@ import { AcmeError } from '../../../acme/acme-error.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { createIssuerInput, parseInput, updateIssuerInput } from '../../../domain/inputs.ts';
+import { directoryHint } from '../../../domain/issuers/directory-hint.ts';
 import { addIssuer, removeIssuer, updateIssuer } from '../../../domain/issuers/issuer-changes.ts';
-import { viewIssuers } from '../../../domain/issuers/issuer-views.ts';
+import { type IssuerView, viewIssuers } from '../../../domain/issuers/issuer-views.ts';
 import { type IssuerSecrets, knownDirectories } from '../../../domain/issuers/issuers.ts';
 import { localCaName } from '../../../domain/private-ca/local-ca.ts';
-import { OutboundError } from '../../../net/outbound-http.ts';
+import {
+  addIssuerThere,
+  issuerPath,
+  issuersThere,
+  issuerThere,
+  updateIssuerThere,
+} from '../../remote/issuers.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
 import { profileCommands } from '../issuer-profile/issuer-profile.ts';
-import { readEabKey, readTrust } from './issuer-files.ts';
+import { secretsFrom } from './issuer-files.ts';
 import { caOptions, nameOption } from './issuer-options.ts';
 import {
   addPrivate,
@@ -67,20 +73,23 @@ const add = command({
         `Only the names ${Object.keys(knownDirectories).join(' and ')} have a built-in directory URL.`,
       );
     }
-    const input = parseInput(createIssuerInput, {
-      name: args.name,
-      directory_url: directory,
-      ...given(args),
-    });
+    const wanted = { name: args.name, directory_url: directory, ...given(args) };
+    const input = parseInput(createIssuerInput, wanted);
     const secrets = await secretsFrom(args, terminal);
-    await withVault(args, terminal, 'create', async (vault) => {
-      const adding = () => addIssuer(vault, localCli, input, secrets, stopSignal());
-      await withDirectoryHint(adding, secrets.ca !== undefined);
-      terminal.stderr.write(
-        `Added issuer ${input.name}. The first certificate registers its account.\n` +
-          `  Try: vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
-      );
-    });
+    await onVault(
+      args,
+      terminal,
+      'create',
+      (vault) => {
+        const adding = () => addIssuer(vault, localCli, input, secrets, stopSignal());
+        return withDirectoryHint(adding, secrets.ca !== undefined);
+      },
+      (remote) => addIssuerThere(remote, wanted, secrets),
+    );
+    terminal.stderr.write(
+      `Added issuer ${input.name}. The first certificate registers its account.\n` +
+        `  Try: vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
+    );
   },
 });
 
@@ -102,10 +111,11 @@ const update = command({
   run: async (args, terminal) => {
     if (changesPrivate(args)) return updatePrivate(args, terminal);
     const named = Object.entries(given(args)).map(([key, value]) => [key, value === 'none' ? null : value]);
-    const changes = parseInput(updateIssuerInput, {
+    const wanted = {
       ...Object.fromEntries(named),
       ...(args.directory !== undefined && { directory_url: args.directory }),
-    });
+    };
+    const changes = parseInput(updateIssuerInput, wanted);
     const { 'ca-file': caFile, ...others } = args;
     const secrets: IssuerSecrets =
       caFile === 'none'
@@ -115,11 +125,17 @@ const update = command({
     if (Object.keys(changes).length === 0 && eabKey === undefined && ca === undefined && !acceptsTerms) {
       throw new Misuse('nothing to change', 'Try: vault issuer update --help');
     }
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const changing = () => updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
-      await withDirectoryHint(changing, typeof ca === 'string');
-      terminal.stderr.write(`Updated issuer ${args.name}.\n`);
-    });
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => {
+        const changing = () => updateIssuer(vault, localCli, args.name, changes, secrets, stopSignal());
+        return withDirectoryHint(changing, typeof ca === 'string');
+      },
+      (remote) => updateIssuerThere(remote, args.name, wanted, secrets),
+    );
+    terminal.stderr.write(`Updated issuer ${args.name}.\n`);
   },
 });
 
@@ -128,42 +144,42 @@ const list = command({
   description: 'List issuers',
   examples: [{ does: 'List all issuers', line: 'vault issuer list' }],
   options: jsonOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const issuers = (await viewIssuers(vault)).map((issuer) => ({
-        name: issuer.name,
-        type: issuer.type,
-        directory_url: issuer.directory_url,
-        email: issuer.email,
-        profile: issuer.profile,
-        preferred_chain: issuer.preferred_chain,
-        account: issuer.account,
-        paused_until: issuer.paused_until,
-        private_ca: issuer.private_ca,
-        created_at: issuer.created_at,
-      }));
-      printList(terminal, args, issuers, {
-        none: 'No issuers.',
-        columns: [
-          { title: 'NAME', holds: 'name' },
-          'TYPE',
-          { title: 'DIRECTORY', holds: 'text' },
-          { title: 'PERMITS', holds: 'text' },
-          { title: 'CONTACT', holds: 'text' },
-          'ACCOUNT',
-          { title: 'PAUSED UNTIL', holds: 'time' },
-        ],
-        row: (issuer) => [
-          issuer.name,
-          issuer.type,
-          issuer.directory_url ?? '-',
-          permittedNames(issuer.private_ca),
-          issuer.email ?? '-',
-          issuer.account ?? '-',
-          issuer.paused_until ?? '-',
-        ],
-      });
-    }),
+  run: async (args, terminal) => {
+    const views = await onVault(args, terminal, 'refuse', viewIssuers, issuersThere);
+    const issuers = views.map((issuer) => ({
+      name: issuer.name,
+      type: issuer.type,
+      directory_url: issuer.directory_url,
+      email: issuer.email,
+      profile: issuer.profile,
+      preferred_chain: issuer.preferred_chain,
+      account: issuer.account,
+      paused_until: issuer.paused_until,
+      private_ca: issuer.private_ca,
+      created_at: issuer.created_at,
+    }));
+    printList(terminal, args, issuers, {
+      none: 'No issuers.',
+      columns: [
+        { title: 'NAME', holds: 'name' },
+        'TYPE',
+        { title: 'DIRECTORY', holds: 'text' },
+        { title: 'PERMITS', holds: 'text' },
+        { title: 'CONTACT', holds: 'text' },
+        'ACCOUNT',
+        { title: 'PAUSED UNTIL', holds: 'time' },
+      ],
+      row: (issuer) => [
+        issuer.name,
+        issuer.type,
+        issuer.directory_url ?? '-',
+        permittedNames(issuer.private_ca),
+        issuer.email ?? '-',
+        issuer.account ?? '-',
+        issuer.paused_until ?? '-',
+      ],
+    });
+  },
 });
 
 const remove = command({
@@ -173,20 +189,31 @@ const remove = command({
     { does: 'Remove an issuer that no certificate uses', line: 'vault issuer remove --name inside' },
   ],
   options: { ...nameOption, ...yesOption },
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      const issuer = (await viewIssuers(vault)).find(({ name }) => name === args.name);
+  run: async (args, terminal) => {
+    const confirm = async (issuer: IssuerView | undefined) => {
       // The built-in CA is never removed.
-      if (issuer !== undefined && args.name !== localCaName) {
-        await confirmLoss(terminal, args, {
-          question: `Remove issuer ${args.name}${lostWith(issuer)}?`,
-          // Everything else is configuration that "issuer add" takes again.
-          isPermanent: lostWith(issuer) !== '',
-        });
-      }
-      await removeIssuer(vault, localCli, args.name);
-      terminal.stderr.write(`Removed issuer ${args.name}.\n`);
-    }),
+      if (issuer === undefined || issuer.name === localCaName) return;
+      await confirmLoss(terminal, args, {
+        question: `Remove issuer ${issuer.name}${lostWith(issuer)}?`,
+        // Everything else is configuration that "issuer add" takes again.
+        isPermanent: lostWith(issuer) !== '',
+      });
+    };
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        await confirm((await viewIssuers(vault)).find(({ name }) => name === args.name));
+        await removeIssuer(vault, localCli, args.name);
+      },
+      async (remote) => {
+        await confirm(await issuerThere(remote, args.name));
+        await remote.send('DELETE', issuerPath(args.name));
+      },
+    );
+    terminal.stderr.write(`Removed issuer ${args.name}.\n`);
+  },
 });
 
 export const issuerCommands = commandGroup('issuer', 'Add, change, list and remove issuers (CAs)', {
@@ -206,37 +233,13 @@ function given(args: CaArguments) {
   };
 }
 
-async function secretsFrom(args: CaArguments, terminal: Terminal): Promise<IssuerSecrets> {
-  const { 'eab-hmac-key-file': keyFile, 'ca-file': caFile } = args;
-  return {
-    eabKey: keyFile === undefined ? undefined : await readEabKey(keyFile, terminal),
-    ca: caFile === undefined ? undefined : await readTrust(caFile, terminal),
-    acceptsTerms: args['accept-terms'],
-  };
-}
-
 /** Runs `work`; rethrows an AcmeError with a hint that names the option to check. */
 async function withDirectoryHint(work: () => Promise<void>, hasCaFile: boolean): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof AcmeError) || error.kind === 'aborted') throw error;
-    throw new OperatorError(error.message, { hint: hintFor(error, hasCaFile), cause: error });
+    const hint = error instanceof AcmeError ? directoryHint(error, hasCaFile) : undefined;
+    if (!(error instanceof AcmeError) || hint === undefined) throw error;
+    throw new OperatorError(error.message, { hint, cause: error });
   }
-}
-
-function hintFor({ kind, message, cause }: AcmeError, hasCaFile: boolean): string {
-  if (cause instanceof OutboundError && cause.reason === 'untrusted') {
-    return hasCaFile
-      ? 'No certificate in --ca-file issued it. Use the root of the chain that this server sends.'
-      : 'If the CA has its own root, pass it with --ca-file.';
-  }
-  if (cause instanceof OutboundError && cause.reason === 'refused') {
-    return 'If the CA is yours, add its address to allow_outbound in vault.yaml or to CERTVAULT_ALLOW_OUTBOUND, also for "vault serve".';
-  }
-  if (kind === 'network' || kind === 'timeout') {
-    return 'Check the address, the firewall and, behind a proxy, HTTPS_PROXY and NO_PROXY.';
-  }
-  if (/must use https/.test(message)) return 'Use an https:// URL in --directory.';
-  return 'Check --directory: use the full ACME directory URL from the documentation of the CA.';
 }

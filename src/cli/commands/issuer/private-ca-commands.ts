@@ -3,13 +3,13 @@
 import { keyTypes } from '../../../base/key-type.ts';
 import { OperatorError } from '../../../base/operator-error.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
-import type { DatabaseContext } from '../../../domain/contexts.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import type { IssuerView } from '../../../domain/issuers/issuer-views.ts';
 import { issuerNamed } from '../../../domain/issuers/issuers.ts';
 import { addPrivateCa, changePrivateCa } from '../../../domain/issuers/private-issuers.ts';
 import { createPrivateCaInput, updatePrivateCaInput } from '../../../domain/private-ca/private-ca-inputs.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { issuerPath, issuerThere } from '../../remote/issuers.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import type { commonOptions } from '../../settings/settings.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { Misuse } from '../../terminal/misuse.ts';
@@ -99,7 +99,7 @@ export function refuseOptionsBut(type: 'acme' | 'local-ca', args: Readonly<Recor
 export async function addPrivate(args: Addition, terminal: Terminal): Promise<void> {
   refuseOptionsBut('local-ca', args);
   const pathLength = args['path-length'];
-  const input = parseInput(createPrivateCaInput, {
+  const wanted = {
     type: 'local-ca',
     name: args.name,
     ...settingsIn(args),
@@ -108,14 +108,19 @@ export async function addPrivate(args: Addition, terminal: Terminal): Promise<vo
     ...(pathLength !== undefined && {
       path_length: /^\d{1,3}$/.test(pathLength) ? Number(pathLength) : pathLength,
     }),
-  });
-  await withVault(args, terminal, 'create', async (vault) => {
-    await addPrivateCa(vault, localCli, input);
-    terminal.stderr.write(
-      `Added private CA ${input.name}. Its root is at /client/cas/${input.name}/ca.crt of the running vault.\n` +
-        `  Try: vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
-    );
-  });
+  };
+  const input = parseInput(createPrivateCaInput, wanted);
+  await onVault(
+    args,
+    terminal,
+    'create',
+    (vault) => addPrivateCa(vault, localCli, input),
+    (remote) => remote.send<void>('POST', '/issuers', wanted),
+  );
+  terminal.stderr.write(
+    `Added private CA ${input.name}. Its root is at /client/cas/${input.name}/ca.crt of the running vault.\n` +
+      `  Try: vault certificate create --name NAME --domain DOMAIN --issuer ${input.name}\n`,
+  );
 }
 
 /** Whether `vault issuer update` is about a private CA. */
@@ -129,16 +134,27 @@ export async function updatePrivate(args: Change, terminal: Terminal): Promise<v
   const named = Object.entries(settingsIn(args));
   if (named.length === 0) throw new Misuse('nothing to change', 'Try: vault issuer update --help');
   const cleared = named.map(([key, value]) => [key, String(value) === 'none' ? null : value]);
-  const changes = parseInput(updatePrivateCaInput, Object.fromEntries(cleared));
-  await withVault(args, terminal, 'refuse', async (vault) => {
-    await refuseAcme(vault, args.name);
-    await changePrivateCa(vault, localCli, args.name, changes, { force: args.force });
-    terminal.stderr.write(`Updated issuer ${args.name}. Certificates that it issued stay as they are.\n`);
-  });
+  const wanted = Object.fromEntries(cleared);
+  const changes = parseInput(updatePrivateCaInput, wanted);
+  const { name, force } = args;
+  await onVault(
+    args,
+    terminal,
+    'refuse',
+    async (vault) => {
+      refuseAcme(name, await issuerNamed(vault, name));
+      await changePrivateCa(vault, localCli, name, changes, { force });
+    },
+    async (remote) => {
+      refuseAcme(name, await issuerThere(remote, name));
+      await remote.send('PATCH', issuerPath(name), { ...wanted, force });
+    },
+  );
+  terminal.stderr.write(`Updated issuer ${name}. Certificates that it issued stay as they are.\n`);
 }
 
-async function refuseAcme(vault: DatabaseContext, name: string): Promise<void> {
-  if ((await issuerNamed(vault, name))?.type !== 'acme') return;
+function refuseAcme(name: string, issuer: { readonly type: string } | undefined): void {
+  if (issuer?.type !== 'acme') return;
   throw new OperatorError(`issuer ${name} is an ACME CA and has no settings of a private CA`);
 }
 

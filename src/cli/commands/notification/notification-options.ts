@@ -11,7 +11,7 @@ import { mergedSettings } from '../../../domain/notifications/channel-settings.t
 import { addChannel } from '../../../domain/notifications/notification-channels.ts';
 import { channelEvents } from '../../../domain/notifications/notification-events.ts';
 import { createChannelInput } from '../../../domain/notifications/notification-inputs.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import { Misuse } from '../../terminal/misuse.ts';
@@ -70,20 +70,36 @@ export const addOptions = { ...channelOption, ...choiceOptions, ...secretFile } 
 /** Adds a channel; `open` are the settings given as options. */
 export async function addFromOptions(
   type: string,
-  args: Arguments<typeof addOptions> & Parameters<typeof withVault>[0],
+  args: Arguments<typeof addOptions> & Parameters<typeof onVault>[0],
   terminal: Terminal,
   open: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   const { channel: name } = args;
-  const input = parseInput(createChannelInput, { name, type, ...choices(args) });
+  const wanted = { name, type, ...choices(args) };
+  const input = parseInput(createChannelInput, wanted);
   const settings = await settingsFrom(type, args['secret-file'], terminal, open);
-  await withVault(args, terminal, 'create', async (vault) => {
-    const signingSecret = await addChannel(vault, localCli, input, settings);
-    terminal.stderr.write(`Added channel ${name}.\n  Try: vault notification test --channel ${name}\n`);
-    if (signingSecret === undefined) return;
-    terminal.stderr.write('Signing secret, not shown again:\n');
-    terminal.stdout.write(`${signingSecret.expose()}\n`);
-  });
+  const signingSecret = await onVault(
+    args,
+    terminal,
+    'create',
+    (vault) => addChannel(vault, localCli, input, settings),
+    async (remote) =>
+      secretOf(await remote.send('POST', '/notification-channels', { ...wanted, settings: sent(settings) })),
+  );
+  terminal.stderr.write(`Added channel ${name}.\n  Try: vault notification test --channel ${name}\n`);
+  if (signingSecret === undefined) return;
+  terminal.stderr.write('Signing secret, not shown again:\n');
+  terminal.stdout.write(`${signingSecret.expose()}\n`);
+}
+
+/** Merged settings as the member of a request. */
+export function sent(settings: Secret): unknown {
+  return JSON.parse(settings.expose().toString('utf8'));
+}
+
+/** The signing secret of a response, if the vault generated one. */
+export function secretOf({ secret }: { readonly secret: string | null }): Secret<string> | undefined {
+  return secret === null ? undefined : new Secret(secret);
 }
 
 /** The settings in a secret file, merged with `open`, those given as options. */

@@ -7,47 +7,61 @@ import {
   removeChannel,
   requireChannel,
   testChannel,
+  unknownChannel,
 } from '../../../domain/notifications/notification-channels.ts';
 import { updateChannelInput } from '../../../domain/notifications/notification-inputs.ts';
-import { viewChannels, viewDeliveries } from '../../../domain/notifications/notification-views.ts';
+import {
+  type ChannelView,
+  type DeliveryView,
+  viewChannels,
+  viewDeliveries,
+} from '../../../domain/notifications/notification-views.ts';
+import { inPath, type RemoteVault } from '../../remote/remote-vault.ts';
 import { command, commandGroup } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
-import { withVault } from '../../runtime/with-vault.ts';
+import { onVault } from '../../runtime/with-vault.ts';
 import { limitFrom, limitOption } from '../../terminal/count-option.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 import { notificationAddCommands } from './notification-add.ts';
-import { channelOption, choiceOptions, choices, settingsFrom } from './notification-options.ts';
+import {
+  channelOption,
+  choiceOptions,
+  choices,
+  secretOf,
+  sent,
+  settingsFrom,
+} from './notification-options.ts';
 
 const list = command({
   name: 'notification list',
   description: 'List channels with their events and last delivery',
   examples: [{ does: 'List all channels', line: 'vault notification list' }],
   options: jsonOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      printList(terminal, args, await viewChannels(vault), {
-        none: 'No notification channels yet.\n  Try: vault notification add --help',
-        columns: [
-          { title: 'CHANNEL', holds: 'name' },
-          'TYPE',
-          { title: 'TO', holds: 'text' },
-          { title: 'EVENTS', holds: 'list' },
-          { title: 'CERTIFICATES', holds: 'list' },
-          'DIGEST',
-          'LAST',
-        ],
-        row: (one) => [
-          one.name,
-          one.type,
-          one.target,
-          one.events.length === 0 ? '-' : one.events,
-          one.certificates.length === 0 ? '*' : one.certificates,
-          one.digest_at ?? '-',
-          one.disabled_at === null ? (one.last_delivery?.status ?? '-') : 'disabled',
-        ],
-      });
-    }),
+  run: async (args, terminal) => {
+    const channels = await onVault(args, terminal, 'refuse', viewChannels, channelsThere);
+    printList(terminal, args, channels, {
+      none: 'No notification channels yet.\n  Try: vault notification add --help',
+      columns: [
+        { title: 'CHANNEL', holds: 'name' },
+        'TYPE',
+        { title: 'TO', holds: 'text' },
+        { title: 'EVENTS', holds: 'list' },
+        { title: 'CERTIFICATES', holds: 'list' },
+        'DIGEST',
+        'LAST',
+      ],
+      row: (one) => [
+        one.name,
+        one.type,
+        one.target,
+        one.events.length === 0 ? '-' : one.events,
+        one.certificates.length === 0 ? '*' : one.certificates,
+        one.digest_at ?? '-',
+        one.disabled_at === null ? (one.last_delivery?.status ?? '-') : 'disabled',
+      ],
+    });
+  },
 });
 
 const update = command({
@@ -74,22 +88,31 @@ const update = command({
   run: async (args, terminal) => {
     const { channel, disable, enable, 'secret-file': file } = args;
     if (disable && enable) throw new Misuse('--disable and --enable exclude each other', 'Use one of them.');
-    const changes = parseInput(updateChannelInput, {
-      ...choices(args),
-      ...((disable || enable) && { disabled: disable }),
-    });
+    const wanted = { ...choices(args), ...((disable || enable) && { disabled: disable }) };
+    const changes = parseInput(updateChannelInput, wanted);
     if (Object.keys(changes).length === 0 && file === undefined) {
       throw new Misuse('nothing to change', 'Try: vault notification update --help');
     }
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const { type } = await requireChannel(vault.db.reader, channel);
-      const settings = file === undefined ? undefined : await settingsFrom(type, file, terminal);
-      const signingSecret = await changeChannel(vault, localCli, channel, changes, settings);
-      terminal.stderr.write(`Updated channel ${channel}.\n`);
-      if (signingSecret === undefined) return;
-      terminal.stderr.write('New signing secret, not shown again:\n');
-      terminal.stdout.write(`${signingSecret.expose()}\n`);
-    });
+    const settingsOf = async ({ type }: { readonly type: string }) =>
+      file === undefined ? undefined : await settingsFrom(type, file, terminal);
+    const signingSecret = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        const settings = await settingsOf(await requireChannel(vault.db.reader, channel));
+        return changeChannel(vault, localCli, channel, changes, settings);
+      },
+      async (remote) => {
+        const settings = await settingsOf(await channelThere(remote, channel));
+        const replaced = settings === undefined ? {} : { settings: sent(settings) };
+        return secretOf(await remote.send('PATCH', channelPath(channel), { ...wanted, ...replaced }));
+      },
+    );
+    terminal.stderr.write(`Updated channel ${channel}.\n`);
+    if (signingSecret === undefined) return;
+    terminal.stderr.write('New signing secret, not shown again:\n');
+    terminal.stdout.write(`${signingSecret.expose()}\n`);
   },
 });
 
@@ -98,11 +121,16 @@ const remove = command({
   description: 'Remove a channel with its settings and log',
   examples: [{ does: 'Remove a channel', line: 'vault notification remove --channel pager' }],
   options: channelOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await removeChannel(vault, localCli, args.channel);
-      terminal.stderr.write(`Removed channel ${args.channel}.\n`);
-    }),
+  run: async (args, terminal) => {
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => removeChannel(vault, localCli, args.channel),
+      (remote) => remote.send<void>('DELETE', channelPath(args.channel)),
+    );
+    terminal.stderr.write(`Removed channel ${args.channel}.\n`);
+  },
 });
 
 const test = command({
@@ -110,11 +138,16 @@ const test = command({
   description: 'Send a test notification and report the result',
   examples: [{ does: 'Send a test notification', line: 'vault notification test --channel ops' }],
   options: channelOption,
-  run: (args, terminal) =>
-    withVault(args, terminal, 'refuse', async (vault) => {
-      await testChannel(vault, localCli, args.channel, stopSignal());
-      terminal.stdout.write(`${args.channel} accepted the test notification\n`);
-    }),
+  run: async (args, terminal) => {
+    await onVault(
+      args,
+      terminal,
+      'refuse',
+      (vault) => testChannel(vault, localCli, args.channel, stopSignal()),
+      (remote) => remote.send<void>('POST', `${channelPath(args.channel)}/test`),
+    );
+    terminal.stdout.write(`${args.channel} accepted the test notification\n`);
+  },
 });
 
 const log = command({
@@ -129,35 +162,61 @@ const log = command({
   },
   run: async (args, terminal) => {
     const limit = limitFrom(args.limit);
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const channelId =
-        args.channel === undefined ? undefined : (await requireChannel(vault.db.reader, args.channel)).id;
-      const status = args.failed ? ('failed' as const) : undefined;
-      const deliveries = await viewDeliveries(vault, { channelId, status, limit });
-      printList(terminal, args, deliveries, {
-        none: args.failed ? 'No failed deliveries.' : 'No deliveries yet.',
-        columns: [
-          { title: 'QUEUED', holds: 'time' },
-          { title: 'CHANNEL', holds: 'name' },
-          'EVENT',
-          { title: 'ABOUT', holds: 'name' },
-          'STATUS',
-          'ATTEMPTS',
-          { title: 'LAST ERROR', holds: 'text' },
-        ],
-        row: (one) => [
-          one.queued_at,
-          one.channel,
-          one.event,
-          one.about ?? '-',
-          one.status,
-          String(one.attempts),
-          one.error ?? '-',
-        ],
-      });
+    const { channel } = args;
+    const status = args.failed ? ('failed' as const) : undefined;
+    const deliveries = await onVault(
+      args,
+      terminal,
+      'refuse',
+      async (vault) => {
+        const channelId =
+          channel === undefined ? undefined : (await requireChannel(vault.db.reader, channel)).id;
+        return viewDeliveries(vault, { channelId, status, limit });
+      },
+      (remote) => remote.get<DeliveryView[]>('/notification-deliveries', { channel, status, limit }),
+    );
+    printList(terminal, args, deliveries, {
+      none: args.failed ? 'No failed deliveries.' : 'No deliveries yet.',
+      columns: [
+        { title: 'QUEUED', holds: 'time' },
+        { title: 'CHANNEL', holds: 'name' },
+        'EVENT',
+        { title: 'ABOUT', holds: 'name' },
+        'STATUS',
+        'ATTEMPTS',
+        { title: 'LAST ERROR', holds: 'text' },
+      ],
+      row: (one) => [
+        one.queued_at,
+        one.channel,
+        one.event,
+        one.about ?? '-',
+        one.status,
+        String(one.attempts),
+        one.error ?? '-',
+      ],
     });
   },
 });
+
+function channelPath(name: string): string {
+  return `/notification-channels/${inPath(name)}`;
+}
+
+function channelsThere(remote: RemoteVault): Promise<ChannelView[]> {
+  return remote.list<ChannelView>('/notification-channels');
+}
+
+/** The channel of this name at a server. Throws `not_found` that suggests similar names. */
+async function channelThere(remote: RemoteVault, name: string): Promise<ChannelView> {
+  const channels = await channelsThere(remote);
+  const found = channels.find((channel) => channel.name === name);
+  if (found !== undefined) return found;
+  throw unknownChannel(
+    name,
+    channels.map((channel) => channel.name),
+  );
+}
 
 export const notificationCommands = commandGroup(
   'notification',

@@ -162,3 +162,20 @@ export async function insertVersion(
 export async function setVersionRevoked(writer: Writer, id: number, at: number): Promise<void> {
   await writer.updateTable('certificate_versions').set({ revoked_at: at }).where('id', '=', id).execute();
 }
+
+/** The numbers of the revoked versions of a certificate, newest first, at most `limit`. */
+export async function listRevokedVersions(
+  reader: Reader,
+  certificateId: number,
+  limit: number,
+): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('certificate_versions')
+    .select('version')
+    .where('certificate_id', '=', certificateId)
+    .where('revoked_at', 'is not', null)
+    .orderBy('version', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(({ version }) => version);
+}

@@ -5,7 +5,6 @@ import { formatTimestamp, formatTimestampOrNull } from '../../../base/timestamp.
 import type { Reader } from '../../../db/database.ts';
 import {
   type AcmeClientRow,
-  findAcmeClientByName,
   findAcmeClientRow,
   type ListedAcmeClientRow,
   pageAcmeClientRows,
@@ -109,13 +108,21 @@ export async function requireAcmeClient(reader: Reader, id: number): Promise<Acm
   });
 }
 
-/** The id of the client that `text` means: an id or a name. Throws `acme_client_not_found` with the closest names. */
-export async function acmeClientIdFrom(vault: TimedContext, text: string): Promise<number> {
+/**
+ * The id of the client in a list that `text` means: an id or a name. Throws `acme_client_not_found` with the closest
+ * names.
+ */
+export async function acmeClientIdFrom(
+  pages: AsyncIterable<readonly AcmeClientView[]>,
+  text: string,
+): Promise<number> {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  const found = await findAcmeClientByName(vault.db.reader, text);
-  if (found !== undefined) return found.id;
   const names: string[] = [];
-  for await (const page of allAcmeClients(vault)) names.push(...page.map(({ name }) => name));
+  for await (const page of pages) {
+    const found = page.find(({ name }) => name === text);
+    if (found !== undefined) return found.id;
+    names.push(...page.map(({ name }) => name));
+  }
   throw new Problem('acme_client_not_found', {
     detail: `Unknown ACME client ${JSON.stringify(text)}.`,
     hint: didYouMean(text, names, 'Try: vault acme-client list'),

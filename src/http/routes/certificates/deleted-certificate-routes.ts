@@ -34,10 +34,10 @@ export const deletedCertificateRoutes: readonly Route[] = [
       200: { description: 'a page', schema: z.array(deletedCertificateSchema), headers: ['Link'] },
     },
     problems: [],
-    handle: ({ context: { vault }, ...call }) =>
+    handle: ({ context: { vault, keepDeleted }, ...call }) =>
       pageReply(
         inPortions<DeletedCertificateView>(vault, call.query.limit + 1, (limit, last) =>
-          listDeleted(vault, { after: last?.id ?? call.query.after, limit }),
+          listDeleted(vault, keepDeleted, { after: last?.id ?? call.query.after, limit }),
         ),
         call,
         (view) => view,

@@ -65,6 +65,7 @@ suite('creating a certificate', () => {
       failed_attempts: 0,
       retry_after: null,
       renewal_window: null,
+      revoked_versions: [],
     });
   });
 

@@ -1,0 +1,79 @@
+/** ACME clients and notification channels: the same commands on this machine and at a server. */
+import { test } from 'node:test';
+import { fakeChatApi } from '../../harness/notifications/fake-chat-api.ts';
+import { bothWays } from '../../harness/processes/both-ways.ts';
+
+const clients = [
+  'acme-client list',
+  'acme-client create --name caddy --domain *.example.test',
+  'acme-client create --name caddy --domain *.example.test',
+  'acme-client create --name www --domain www.example.test --allow-ip 192.0.2.0/24 --expires-at 90d --json',
+  'acme-client create --name bad --domain www.example.test --issuer nothing',
+  'acme-client list',
+  'acme-client list --json',
+  'acme-client show cady',
+  'acme-client show caddy',
+  'acme-client show 2 --json',
+  'acme-client show 9',
+  'acme-client update caddy --rate 20 --validate http-01,dns-01',
+  'acme-client update caddy --rate 20 --validate http-01,dns-01',
+  'acme-client update www --expires-at none --allow-ip * --json',
+  'acme-client update www --name caddy',
+  'acme-client update www --expires-at 2001-01-01',
+  'acme-client rotate caddy',
+  'acme-client delete caddy',
+  'acme-client revoke caddy',
+  'acme-client revoke caddy',
+  'acme-client rotate caddy',
+  'acme-client delete caddy --yes',
+  'acme-client delete caddy',
+];
+
+test('each command about ACME clients prints the same', (t) => bothWays(t, clients));
+
+test('each command about notifications prints the same', async (t) => {
+  const { origin } = await fakeChatApi(t);
+  const files = {
+    'url.txt': `${origin}/services/s3cret\n`,
+    'bot.txt': '1:s3cret\n',
+    'token.txt': 's3cret\n',
+    'key.txt': `${'k3y'.padEnd(32, '0')}\n`,
+    'new.json': JSON.stringify({ url: `${origin}/other` }),
+  };
+  const secret = (name: string) => `--secret-file ${name}`;
+  await bothWays(
+    t,
+    [
+      'notification list',
+      `notification add webhook --channel hook --url ${origin}/hook --certificate web* --event all`,
+      `notification add webhook --channel hook --url ${origin}/hook`,
+      `notification add webhook --channel other --url ${origin}/hook --event nothing`,
+      'notification add webhook --channel other --url not-a-url',
+      `notification add slack --channel slack ${secret('url.txt')} --event none --digest 07:00`,
+      `notification add teams --channel teams ${secret('url.txt')}`,
+      `notification add discord --channel discord ${secret('url.txt')}`,
+      `notification add telegram --channel telegram --url ${origin} --chat=-1001 --thread 4 ${secret('bot.txt')}`,
+      `notification add ntfy --channel ntfy --url ${origin} --topic vault ${secret('token.txt')}`,
+      `notification add gotify --channel gotify --url ${origin} ${secret('token.txt')}`,
+      `notification add pagerduty --channel pagerduty --url ${origin} ${secret('key.txt')}`,
+      `notification add opsgenie --channel opsgenie --url ${origin} ${secret('token.txt')}`,
+      'notification add email --channel mail --server mail.example.test:587 --from vault@example.test --to ops@example.test',
+      'notification add email --channel mail2 --server mail.example.test',
+      'notification test --channel hook',
+      'notification test --channel hok',
+      'notification list',
+      'notification list --json',
+      'notification update --channel hook --disable',
+      'notification update --channel hook --enable --secret-file new.json',
+      'notification update --channel hok --disable',
+      'notification update --channel slack --secret-file token.txt',
+      'notification log',
+      'notification log --channel hook --json',
+      'notification log --channel hok',
+      'notification log --failed',
+      'notification remove --channel ntfy',
+      'notification remove --channel ntfy',
+    ],
+    files,
+  );
+});
