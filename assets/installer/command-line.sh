@@ -34,7 +34,7 @@ read_options() {
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
-      --listener-user | --key-file | --keystore-password-file | --ca-file | --pin | --owner | --group | --mode | --verify | --local-key-type) ;;
+      --listener-user | --key-file | --keystore-password-file | --ca-file | --pin | --client-cert | --client-key | --owner | --group | --mode | --verify | --local-key-type) ;;
       *) usage_error "unknown option \"$1\"; see --help" ;;
     esac
     case $1 in
@@ -58,6 +58,8 @@ read_options() {
       --keystore-password-file) keystore_file=$value ;;
       --ca-file) ca_file=$value ;;
       --pin) add_pins "$value" ;;
+      --client-cert) client_cert=$(absolute_path "$value") ;;
+      --client-key) client_key=$(absolute_path "$value") ;;
       --owner) owner=$value ;;
       --group) group=$value ;;
       --mode) mode=$value ;;

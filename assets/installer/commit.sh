@@ -167,6 +167,7 @@ run_job() {
   ca_path=$job_directory/ca.pem
   [ "$ca" = no ] || [ -s "$ca_path" ] || fail 1 "$ca_path is missing or empty; create the job again with --ca-file"
   check_keystore_password
+  check_client_certificate
   use_proxies
   make_staging
   if [ -e "$run_state/pending" ]; then cp "$run_state/pending" "$scratch/pending.before" || scratch_full; fi

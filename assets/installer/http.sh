@@ -191,6 +191,7 @@ EOF
     ${3:+--header} ${3:+"If-None-Match: $3"}
   [ -z "$upload" ] || set -- "$@" --data-binary "@$upload" --header 'Content-Type: application/x-pem-file'
   [ "$ca" = no ] || set -- "$@" --cacert "$ca_path"
+  [ -z "$client_cert" ] || set -- "$@" --cert "$client_cert" --key "$client_key"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey "$pin"
   # With a pin and no CA file, the pinned key alone is trusted.
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --insecure
@@ -214,6 +215,7 @@ EOF
     --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
   [ -z "$upload" ] || set -- "$@" --post-file="$upload" --header='Content-Type: application/x-pem-file'
   [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
+  [ -z "$client_cert" ] || set -- "$@" --certificate="$client_cert" --private-key="$client_key"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
   [ -z "$pin" ] || [ "$ca" = yes ] || set -- "$@" --no-check-certificate
   ! is_loopback "$server_host" || set -- "$@" --no-proxy
@@ -288,6 +290,7 @@ get_openssl() {
     *) set -- -connect "$server_host:$server_port" -verify_ip "$server_host" ;;
   esac
   [ "$ca" = no ] || set -- "$@" -CAfile "$ca_path"
+  [ -z "$client_cert" ] || set -- "$@" -cert "$client_cert" -key "$client_key"
   limited_download "$fetch_seconds" openssl s_client -quiet -verify 10 -verify_return_error "$@" \
     <"$scratch/request" >"$scratch/answer" 2>"$scratch/error"
   # The exit code also depends on how the server closed the connection, so the length of the body decides instead.

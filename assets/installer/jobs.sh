@@ -45,6 +45,10 @@ EOF
   [ -z "$local_key" ] || cat <<EOF || return 1
 local_key=$local_key
 EOF
+  [ -z "$client_cert" ] || cat <<EOF || return 1
+client_cert=$client_cert
+client_key=$client_key
+EOF
   [ -z "$listener_user" ] || cat <<EOF || return 1
 listener_user=$listener_user
 EOF
@@ -64,7 +68,7 @@ EOF
 # Parses values; the file is never evaluated as code.
 read_job() {
   [ -r "$jobs_root/$1/job" ] || fail 1 "job \"$1\" not found in $jobs_root"
-  job_id=$1 files='' proxies='' local_key='' listener_user='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
+  job_id=$1 files='' proxies='' local_key='' listener_user='' client_cert='' client_key='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
     case ${job_line%%=*} in
@@ -72,6 +76,8 @@ read_job() {
       end) job_end=$job_text ;;
       local_key) local_key=$job_text ;;
       listener_user) listener_user=$job_text ;;
+      client_cert) client_cert=$job_text ;;
+      client_key) client_key=$job_text ;;
       proxy) proxies=$proxies${proxies:+$newline}$job_text ;;
       state) state_root=$job_text ;;
       server) server=$job_text ;;

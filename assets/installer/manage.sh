@@ -128,6 +128,9 @@ find_problems() {
     problem "$job_directory/api-key is missing or empty; create the job again"
   [ "$ca" = no ] || { [ -s "$job_directory/ca.pem" ] && [ -f "$job_directory/ca.pem" ]; } ||
     problem "$job_directory/ca.pem is missing or empty; create the job again"
+  for part in "$client_cert" "$client_key"; do
+    [ -z "$part" ] || [ -f "$part" ] || problem "$part, which the job presents, is missing"
+  done
   ! has_keystore || { [ -s "$job_directory/keystore-password" ] && [ -f "$job_directory/keystore-password" ]; } ||
     problem "$job_directory/keystore-password is missing or empty; create the job again"
   is_whole_script "$job_directory/install.sh" ||

@@ -88,7 +88,7 @@ initialize() {
   keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' walk_safe=$newline stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
-  listener_user='' local_key='' local_path='' chain_version='' upload='' late_failure=''
+  listener_user='' client_cert='' client_key='' local_key='' local_path='' chain_version='' upload='' late_failure=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps

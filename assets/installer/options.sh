@@ -176,6 +176,7 @@ check_options() {
     [ -z "$keystore_file" ] || usage_error "--keystore-password-file needs --file keystore.p12"
   fi
   check_local_key
+  check_client_certificate
   case $mode in
     '' | [0-7][0-7][0-7] | 0[0-7][0-7][0-7]) ;;
     *) usage_error "--mode: \"$mode\" is not an octal mode such as 0644" ;;
@@ -194,6 +195,31 @@ check_options() {
   esac
   [ "$has_openssl" = yes ] || fail 1 "--verify needs the openssl program, which is not installed"
   [ -n "$(first_leaf)" ] || usage_error "--verify needs --file certificate.crt, fullchain.crt or combined.pem"
+}
+
+absolute_path() {
+  case $1 in
+    '' | /*) printf '%s\n' "$1" ;;
+    *) printf '%s\n' "$(pwd)/$1" ;;
+  esac
+}
+
+# The files of --client-cert and --client-key are read where they are, because they are renewed there.
+check_client_certificate() {
+  if [ -z "$client_cert$client_key" ]; then return 0; fi
+  [ -n "$client_cert" ] || usage_error "--client-key needs --client-cert"
+  [ -n "$client_key" ] || usage_error "--client-cert needs --client-key"
+  [ "$server_scheme" = https ] || usage_error "--client-cert needs a --server that begins with https://"
+  # curl expects a password after a colon.
+  case $client_cert in *:*) usage_error "--client-cert: the path \"$client_cert\" must not contain a colon" ;; esac
+  refuse_unfit_pem --client-cert "$client_cert" CERTIFICATE
+  refuse_unfit_pem --client-key "$client_key" 'PRIVATE KEY'
+}
+
+# refuse_unfit_pem OPTION FILE LABEL
+refuse_unfit_pem() {
+  { [ -f "$2" ] && [ -r "$2" ]; } || fail 1 "$1: cannot read $2"
+  grep -e "^-----BEGIN .*$3-----" "$2" >/dev/null 2>&1 || fail 1 "$1: $2 has no $3 in PEM format"
 }
 
 check_local_key() {

@@ -45,6 +45,8 @@ Create or replace a job:
     --ca-file FILE           root certificate that signed the vault's own certificate
     --pin sha256//BASE64     public key of the vault's own certificate; without --ca-file, the only thing trusted.
                              Repeatable, for example with the current and the next key.
+    --client-cert FILE, --client-key FILE   certificate and private key that an API key is bound to, as PEM; the job
+                             presents these files at each run, so they may be its own
     --owner USER, --group GROUP   owner and group of the files
     --mode MODE              mode of the files (default 0644); files with a private key always get 0600
     --verify HOST:PORT       after a reload, check that this server presents the new certificate

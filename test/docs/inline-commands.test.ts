@@ -36,7 +36,15 @@ const others = new Set([
     '--random-seed',
   ],
   ...['--allow-ip', '--hold', '--program', '--certificates', '--days', '--jitless', '--target', '--enroll'],
-  ...['--allow-not-yet-valid', '--run', '--set-key', '--local-key', '--local-key-type'],
+  ...[
+    '--allow-not-yet-valid',
+    '--run',
+    '--set-key',
+    '--local-key',
+    '--local-key-type',
+    '--client-cert',
+    '--client-key',
+  ],
   ...['--ca', '--fingerprint', '--no-system', '--no-java', '--no-nss', '--java-store', '--root'],
 ]);
 

@@ -89,6 +89,7 @@ function turnOf(title: string): number {
   return Buffer.from(title).reduce((sum, byte) => sum + byte, 0);
 }
 
-function both(one: Needs, other: Needs): Needs {
+/** Skips if either is missing. */
+export function both(one: Needs, other: Needs): Needs {
   return one.skip === undefined ? other : one;
 }

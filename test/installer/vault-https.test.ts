@@ -2,15 +2,18 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Machine, machine } from '../harness/client/installer.ts';
 import { usual } from '../harness/client/vault.ts';
+import { eventually } from '../harness/eventually.ts';
+import { visit } from '../harness/http/https-client.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { serve, vault } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { both, everyTool } from './places.ts';
 
 const run = promisify(execFile);
 
@@ -128,3 +131,68 @@ test(
     assert(refused.stderr.includes(`\nTry: --server ${server.url}\n`), refused.stderr);
   },
 );
+
+for (const [tool, isThere] of everyTool().filter(([name]) => !name.startsWith('nc'))) {
+  test(
+    `a key that is bound to a client certificate works with its files where they are, with ${tool}`,
+    both(isThere, needs('curl')),
+    async (t) => {
+      const { server, done, pin, fetched } = await secureVault(t);
+      const client = machine(t, { tool });
+      const ca = join(client.home, 'ca.pem');
+      writeFileSync(ca, await fetched('/client/ca.crt', '-k', '--pinnedpubkey', pin));
+      await done(
+        'certificate',
+        'create',
+        '--name',
+        'host',
+        '--domain',
+        'host.example.test',
+        '--usage',
+        'client',
+      );
+      const words =
+        'api-key create --name bound --scope certificates:read --scope private_keys:read --certificate web';
+      const key = await done(...words.split(' '), '--client-certificate', 'host');
+      const files = join(client.home, 'host');
+      const exported = () => done('certificate', 'export', '--name', 'host', '--out', files, '--force');
+      await exported();
+      const trust = ['--server', server.url, '--ca-file', ca];
+      const environment = { SERVICE_API_KEY: key };
+      const alone = await client.run([...usual(client), ...trust], { environment });
+      assert.equal(alone.code, 10, alone.stderr);
+      assert.match(alone.stderr, /client certificate/);
+      const certificate = join(files, 'fullchain.crt');
+      const pair = {
+        cert: readFileSync(certificate, 'utf8'),
+        key: readFileSync(join(files, 'private.key'), 'utf8'),
+      };
+      const headers = { Authorization: `Bearer ${key}` };
+      await eventually('the vault requests certificates', async () => {
+        const { status } = await visit(`${server.url}/api/v1/certificates/web/private.key`, {
+          ...pair,
+          headers,
+        });
+        return status === 200;
+      });
+      const own = ['--client-cert', certificate, '--client-key', join(files, 'private.key')];
+      const installed = await client.run([...usual(client), ...trust, ...own], { environment });
+      assert.equal(installed.code, 0, installed.stderr);
+      const before = assertPair(client);
+      await done('certificate', 'renew', '--name', 'host', '--wait');
+      await done('certificate', 'renew', '--name', 'web', '--wait');
+      await exported();
+      const next = await client.run(['--run']);
+      assert.equal(next.code, 0, next.stderr);
+      assert.notEqual(assertPair(client).serialNumber, before.serialNumber);
+      rmSync(certificate);
+      const missing = await client.run(['--run']);
+      assert.equal(missing.code, 1);
+      assert.match(missing.stderr, /--client-cert: cannot read /);
+      assert.match(
+        (await client.run(['--status'])).stdout,
+        /fullchain\.crt, which the job presents, is missing/,
+      );
+    },
+  );
+}
