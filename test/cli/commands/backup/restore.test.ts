@@ -23,6 +23,7 @@ import { examineCopy } from '../../../../src/db/sqlite/backup-copy.ts';
 import { sealDraft } from '../../../../src/domain/backup/backup-file.ts';
 import type { Manifest } from '../../../../src/domain/backup/backup-manifest.ts';
 import { backupPassphrase, makeBackup } from '../../../harness/database/backup-fixtures.ts';
+import { visit } from '../../../harness/http/https-client.ts';
 import { commandLine } from '../../../harness/processes/command-line.ts';
 import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
@@ -97,6 +98,29 @@ test('a vault restored elsewhere serves the same files with the same ETags to th
     assert.equal(statSync(join(elsewhere, name)).mode & 0o777, 0o600);
   assert.deepEqual(readFileSync(join(elsewhere, 'master.key')), readFileSync(join(data, 'master.key')));
   assert.deepEqual(await served(t, elsewhere, key), before);
+});
+
+test('a key that is bound to a client certificate is bound in the restored vault, too', async (t) => {
+  const line = commandLine(t);
+  const dir = dirname(line.data);
+  await line.done('certificate', 'create', '--name=web', '--domain=127.0.0.1');
+  await line.done('certificate', 'create', '--name=host', '--domain=host.test', '--usage=client');
+  const scope = ['--scope=private_keys:read', '--certificate=web', '--client-certificate=host'];
+  const { stdout } = await line.done('api-key', 'create', '--name=bound', ...scope);
+  await line.done('certificate', 'export', '--name=host', '--out', join(dir, 'host'));
+  const phrase = ['--passphrase-file', line.file(`${backupPassphrase}\n`, 'phrase')];
+  await line.done('backup', join(dir, 'x.backup'), '--with-master-key', ...phrase);
+  const elsewhere = join(dir, 'elsewhere');
+  const restored = await vault(['restore', join(dir, 'x.backup'), '--data-dir', elsewhere, ...phrase]);
+  assert.equal(restored.code, 0, restored.stderr);
+  const server = await serve(t, elsewhere, { args: ['--tls-certificate', 'web'] });
+  const status = async (pair: { readonly cert?: string; readonly key?: string }) => {
+    const headers = { Authorization: `Bearer ${stdout.trim()}` };
+    return (await visit(`${server.url}/api/v1/certificates/web/private.key`, { ...pair, headers })).status;
+  };
+  const read = (file: string) => readFileSync(join(dir, 'host', file), 'utf8');
+  assert.equal(await status({}), 403);
+  assert.equal(await status({ cert: read('fullchain.crt'), key: read('private.key') }), 200);
 });
 
 test('a restored master key file is encrypted when --master-key-passphrase-file is set', async (t) => {
