@@ -14,6 +14,8 @@ export type TagPurpose =
   | 'administrator'
   | 'session'
   | 'pending change'
+  | 'recovery code'
+  | 'passkey user'
   | 'setup link'
   | 'outbound targets'
   | 'entity tag'

@@ -11,6 +11,10 @@ const table = {
     detail: 'A valid API key is required. Send it as "Authorization: Bearer <API_KEY>".',
   },
   forbidden: { status: 403, detail: 'The credentials do not permit this request.' },
+  second_factor_required: {
+    status: 403,
+    detail: 'This vault requires a second factor; set up a passkey or an authenticator app first.',
+  },
   approval_required: { status: 403, detail: 'This change needs the approval of a second administrator.' },
   not_found: { status: 404, detail: 'Nothing found at this path.' },
   certificate_not_found: { status: 404, detail: 'Certificate not found.' },
@@ -25,6 +29,7 @@ const table = {
   administrator_not_found: { status: 404, detail: 'Administrator not found.' },
   pending_change_not_found: { status: 404, detail: 'Pending change not found.' },
   session_not_found: { status: 404, detail: 'Session not found or expired.' },
+  second_factor_not_found: { status: 404, detail: 'Second factor not found.' },
   method_not_allowed: { status: 405, detail: 'Method not allowed; see the Allow header.' },
   certificate_exists: { status: 409, detail: 'A certificate with this name already exists.' },
   certificate_in_use: {
@@ -56,6 +61,12 @@ const table = {
     status: 409,
     detail: 'The last administrator cannot be deleted: signing in would be impossible.',
   },
+  last_second_factor: {
+    status: 409,
+    detail: 'This vault requires a second factor, and this is your last one.',
+  },
+  sign_in_expired: { status: 409, detail: 'This step has expired or was used; begin again.' },
+  passkey_exists: { status: 409, detail: 'This passkey is already registered.' },
   pending_change_closed: {
     status: 409,
     detail: 'The pending change was already decided or applied, or has expired.',

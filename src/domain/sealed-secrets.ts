@@ -90,6 +90,15 @@ export function channelSettingsOwner(channelId: number): BlobOwner {
   };
 }
 
+/** The secret of an authenticator app (RFC 6238), sealed as its bytes. */
+export function authenticatorSecretOwner(appId: number): BlobOwner {
+  return {
+    table: 'authenticator_apps',
+    record: `${appId}`,
+    purpose: 'seal: authenticator app secret',
+  };
+}
+
 /**
  * Seals with the current master key of the database. `writer` must be the transaction that stores the blob, so that a
  * rotation cannot replace the key in between.

@@ -53,6 +53,7 @@ export function settingsFor(dataDir: string): Settings {
     insecureHttp: false,
     sessionLimits: defaultSessionLimits,
     secondApproval: false,
+    requireSecondFactor: false,
     logLevel: 'info',
   };
 }

@@ -131,7 +131,7 @@ const update = command({
 
 const reset = command({
   name: 'admin reset-password',
-  description: "Set an administrator's password and sign them out",
+  description: "Set an administrator's password, remove their second factors and sign them out",
   examples: [
     {
       does: 'Set a new password and end all sessions of this administrator',
@@ -142,9 +142,19 @@ const reset = command({
   run: async (args, terminal) => {
     const input = await credentials(args, terminal, `New password for ${args.name}: `);
     await withVault(args, terminal, 'refuse', async (vault) => {
-      const ended = await resetPassword(vault, new Passwords(terminal.world), localCli, input);
-      const sessions = ended === 1 ? '1 session' : `${ended} sessions`;
+      const reset = await resetPassword(vault, new Passwords(terminal.world), localCli, input);
+      const sessions = counted(reset.sessions, 'session');
       terminal.stderr.write(`Changed the password of ${input.name}; ended ${sessions}.\n`);
+      const { passkeys, authenticator_apps, recovery_codes } = reset;
+      if (passkeys + authenticator_apps === 0) return;
+      const removed = [
+        counted(passkeys, 'passkey'),
+        counted(authenticator_apps, 'authenticator app'),
+        counted(recovery_codes, 'recovery code'),
+      ];
+      terminal.stderr.write(
+        `Removed their second factors: ${removed.join(', ')}. The audit log records this.\n`,
+      );
     });
   },
 });
@@ -187,6 +197,10 @@ export const adminCommands = commandGroup(
     delete: remove,
   },
 );
+
+function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
 
 /** Name and password, validated before the vault is opened. */
 async function credentials(

@@ -32,6 +32,7 @@ const reloadable = {
   session_lifetime: ({ sessionLimits }) => `${sessionLimits.lifetime / minute}m`,
   hide_private_keys: ({ sessionLimits }) => sessionLimits.hidesPrivateKeys,
   second_approval: ({ secondApproval }) => secondApproval,
+  require_second_factor: ({ requireSecondFactor }) => requireSecondFactor,
 } satisfies Values;
 
 type Fixed = Exclude<
@@ -129,9 +130,9 @@ export async function reload(
   const becomesQuieter = logLevels.indexOf(next.logLevel) > logLevels.indexOf(running.logLevel);
   if (becomesQuieter) tell();
   log.setLevel(next.logLevel);
-  const { logLevel, sessionLimits, secondApproval } = next;
+  const { logLevel, sessionLimits, secondApproval, requireSecondFactor } = next;
   const clients = { ...running.clients, trustedProxies: next.clients.trustedProxies };
-  adopt({ ...running, logLevel, sessionLimits, secondApproval, clients });
+  adopt({ ...running, logLevel, sessionLimits, secondApproval, requireSecondFactor, clients });
   if (!becomesQuieter) tell();
 }
 

@@ -109,7 +109,7 @@ export async function runServer(
 
 /** Starts all listeners in the settings. Throws OperatorError if one cannot start. */
 async function startServing(vault: Vault, settings: Settings, version: string): Promise<LiveServer> {
-  const { publicUrl, sessionLimits, secondApproval, clients, oidc } = settings;
+  const { publicUrl, sessionLimits, secondApproval, requireSecondFactor, clients, oidc } = settings;
   const metrics = await openMetrics(vault, settings);
   const tls = await openTls(vault, settings);
   const routes = routesWith({
@@ -126,6 +126,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
     sessionLimits,
     secondApproval,
     keepDeleted: settings.keepDeleted,
+    requireSecondFactor,
     oidc: oidc && readProviderSettings(oidc),
     tls: () => tls?.facts ?? null,
     metrics,

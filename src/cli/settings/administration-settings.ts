@@ -21,12 +21,18 @@ export const administrationOptions = {
     type: 'boolean',
     description: 'destructive changes over HTTP need the approval of a second administrator',
   },
+  'require-second-factor': {
+    type: 'boolean',
+    description: 'people with a password need a passkey or an authenticator app, too, before anything else',
+  },
 } as const;
 
 export type AdministrationSettings = {
   readonly sessionLimits: SessionLimits;
   /** Whether destructive changes over HTTP need the approval of a second administrator. */
   readonly secondApproval: boolean;
+  /** Whether people with a password can do nothing before they have set up a second factor. */
+  readonly requireSecondFactor: boolean;
 };
 
 /** Throws OperatorError that names the invalid setting. */
@@ -40,5 +46,6 @@ export function administrationSettings(
       hidesPrivateKeys: truth(setting('hide-private-keys')),
     },
     secondApproval: truth(setting('second-approval')),
+    requireSecondFactor: truth(setting('require-second-factor')),
   };
 }

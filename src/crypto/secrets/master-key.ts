@@ -17,6 +17,8 @@ export type KeyPurpose =
   | 'seal: audit key'
   | 'seal: notification channel settings'
   | 'seal: oidc sign-in'
+  | 'seal: authenticator app secret'
+  | 'seal: second factor'
   | 'entity tag'
   | 'sign: session'
   | 'authenticate: backup'

@@ -230,7 +230,7 @@ export function acmeClientText(row: TaggedAcmeClient): string {
 
 /** What the tag of an administrator is computed over. */
 export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
-  const { id, name, password_hash, role, oidc_issuer, oidc_subject } = row;
+  const { id, name, password_hash, role, oidc_issuer, oidc_subject, factors } = row;
   return (
     asciiNetstring(String(id)) +
     netstring(name) +
@@ -239,7 +239,9 @@ export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string
     // Empty for people with a password, so that their tags stay valid.
     (oidc_subject === null
       ? ''
-      : asciiNetstring('oidc') + optionalNetstring(oidc_issuer) + netstring(oidc_subject))
+      : asciiNetstring('oidc') + optionalNetstring(oidc_issuer) + netstring(oidc_subject)) +
+    // Empty for people without a second factor, so that their tags stay valid.
+    (factors === null ? '' : asciiNetstring('factors') + asciiNetstring(factors.toString('hex')))
   );
 }
 

@@ -47,6 +47,8 @@ export type AdministratorsTable = {
   /** Who signs in by OpenID Connect: the provider and its subject, both exact, and no password; else both null. */
   oidc_issuer: Generated<string | null>;
   oidc_subject: Generated<string | null>;
+  /** The digest of their second factors (audit/factor-digest.ts); null if they have none. */
+  factors: Generated<Buffer | null>;
   tag: Generated<Buffer | null>;
 };
 
@@ -94,4 +96,46 @@ export type OidcUsesTable = {
   expires_at: number;
   /** What a test sign-in found, sealed. */
   result: Generated<Buffer | null>;
+};
+
+/** Passkeys (WebAuthn credentials). */
+export type PasskeysTable = {
+  id: Generated<number>;
+  administrator_id: number;
+  name: string;
+  /** Unique; the authenticator chose it. */
+  credential_id: Buffer;
+  /** A COSE key (RFC 9052 §7). */
+  public_key: Buffer;
+  /** The signature counter at the last use; 0 for authenticators that do not count. */
+  sign_count: number;
+  /** How browsers reach the authenticator. */
+  transports: Json<string[]>;
+  created_at: number;
+  last_used_at: number | null;
+};
+
+/** Apps that show codes by time (RFC 6238), one per administrator. */
+export type AuthenticatorAppsTable = {
+  id: Generated<number>;
+  administrator_id: number;
+  sealed_secret: Buffer;
+  /** The newest time step whose code was accepted: neither its code nor an older one is accepted again. */
+  last_step: number;
+  created_at: number;
+  last_used_at: number | null;
+};
+
+/** Those that are not used yet. */
+export type RecoveryCodesTable = {
+  id: Generated<number>;
+  administrator_id: number;
+  /** An HMAC with a key that is not in the database. */
+  code_hash: Buffer;
+};
+
+export type FactorUsesTable = {
+  /** SHA-256 of a challenge or of a first step that was used. */
+  id_hash: Buffer;
+  expires_at: number;
 };

@@ -9,8 +9,12 @@ import type {
   AdministratorsTable,
   ApiKeyCertificatesTable,
   ApiKeysTable,
+  AuthenticatorAppsTable,
+  FactorUsesTable,
   OidcUsesTable,
+  PasskeysTable,
   PendingChangesTable,
+  RecoveryCodesTable,
   SessionsTable,
 } from './schema-access.ts';
 import type { AcmeServerTables } from './schema-acme-server.ts';
@@ -202,6 +206,10 @@ export type Schema = AcmeServerTables &
     sessions: SessionsTable;
     pending_changes: PendingChangesTable;
     oidc_uses: OidcUsesTable;
+    passkeys: PasskeysTable;
+    authenticator_apps: AuthenticatorAppsTable;
+    recovery_codes: RecoveryCodesTable;
+    factor_uses: FactorUsesTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

@@ -15,7 +15,7 @@ export type TableShape = {
 };
 
 /** About processes that run and requests of the last minutes, not about the vault: never copied. */
-export const passingTables = ['nodes', 'job_leases', 'acme_nonces', 'oidc_uses'] as const;
+export const passingTables = ['nodes', 'job_leases', 'acme_nonces', 'oidc_uses', 'factor_uses'] as const;
 
 /** A table that is copied. */
 export type KeptTable = Exclude<keyof Schema, (typeof passingTables)[number]>;
@@ -139,12 +139,25 @@ const shapes: Record<KeptTable, TableShape> = {
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
     text: 'name password_hash role oidc_issuer oidc_subject',
-    bytes: 'tag',
+    bytes: 'tag factors',
   }),
   sessions: table('id', {
     integer: 'id administrator_id created_at expires_at last_used_at',
     bytes: 'token_hash tag',
     text: 'ip user_agent oidc_sid',
+  }),
+  passkeys: table('id', {
+    integer: 'id administrator_id sign_count created_at last_used_at',
+    text: 'name transports',
+    bytes: 'credential_id public_key',
+  }),
+  authenticator_apps: table('id', {
+    integer: 'id administrator_id last_step created_at last_used_at',
+    bytes: 'sealed_secret',
+  }),
+  recovery_codes: table('id', {
+    integer: 'id administrator_id',
+    bytes: 'code_hash',
   }),
   pending_changes: table('id', {
     integer: 'id requested_at expires_at decided_at applied_at',

@@ -37,6 +37,7 @@ import { roles } from './migrations/migration-0023-roles.ts';
 import { pendingChanges } from './migrations/migration-0024-pending-changes.ts';
 import { oidc } from './migrations/migration-0025-oidc.ts';
 import { clientCertificates } from './migrations/migration-0026-client-certificates.ts';
+import { secondFactors } from './migrations/migration-0027-second-factors.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -72,6 +73,7 @@ export const migrations: Migrations = {
   '0024-pending-changes': pendingChanges,
   '0025-oidc': oidc,
   '0026-client-certificates': clientCertificates,
+  '0027-second-factors': secondFactors,
 };
 
 /** The name of the newest schema. */

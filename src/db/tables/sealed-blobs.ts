@@ -83,6 +83,12 @@ export const sealedPlaces = {
     column: 'sealed_settings',
     record: "id || ''",
   },
+  'authenticator_apps.sealed_secret': {
+    table: 'authenticator_apps',
+    id: 'id',
+    column: 'sealed_secret',
+    record: "id || ''",
+  },
   'audit_keys.sealed_private_key': {
     table: 'audit_keys',
     id: 'id',

@@ -7,6 +7,7 @@ import { Problem } from '../../base/problem.ts';
 import { type Role, roles } from '../../base/role.ts';
 import { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import { clearFactors, type FactorCounts, factorCounts } from '../../db/audit/factor-digest.ts';
 import type { Writer } from '../../db/database.ts';
 import {
   type AdministratorRow,
@@ -65,6 +66,8 @@ export type AdministratorView = {
   sign_in: SignInMethod;
   created_at: string;
   last_signed_in_at: string | null;
+  /** A passkey or an authenticator app. */
+  has_second_factor: boolean;
 };
 
 /** Creates an administrator. Throws `administrator_exists`, and `invalid_request` for a bad password. */
@@ -116,15 +119,20 @@ export async function resetPassword(
   passwords: Passwords,
   actor: Actor,
   { name, password }: Pick<CreateAdministratorInput, 'name' | 'password'>,
-): Promise<number> {
+): Promise<Reset> {
   refuseOidc(await requireAdministrator(db.reader, name));
   const hash = await passwords.choose(name, password);
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
     refuseOidc(row);
-    return replacePassword(writer, actor, row, { hash, keptSession: undefined, now: world.now() });
+    const cleared = factorCounts(await clearFactors(writer, row.id));
+    const change = { hash, keptSession: undefined, now: world.now(), cleared };
+    return { sessions: await replacePassword(writer, actor, row, change), ...cleared };
   });
 }
+
+/** What a reset of a password ended and removed. */
+export type Reset = FactorCounts & { readonly sessions: number };
 
 /**
  * Stores the hash, ends the other sessions and records it, in the caller's transaction. Returns how many sessions
@@ -134,7 +142,13 @@ export async function replacePassword(
   writer: Writer,
   actor: Actor,
   row: AdministratorRow,
-  change: { readonly hash: string; readonly keptSession: number | undefined; readonly now: number },
+  change: {
+    readonly hash: string;
+    readonly keptSession: number | undefined;
+    readonly now: number;
+    /** The second factors that went with it. */
+    readonly cleared?: FactorCounts;
+  },
 ): Promise<number> {
   await setPasswordHash(writer, row.id, change.hash);
   const ended = await deleteOtherSessions(writer, row.id, change.keptSession);
@@ -142,10 +156,16 @@ export async function replacePassword(
   const event = {
     actor,
     action: 'administrator.password',
-    detail: { sessions_ended: ended.length },
+    detail: { sessions_ended: ended.length, ...(change.cleared && clearedFactors(change.cleared)) },
   } as const;
   record(writer, { ...event, resource: subject(row).resource }, change.now);
   return ended.length;
+}
+
+/** Those that were there. */
+function clearedFactors(counts: FactorCounts) {
+  const found = Object.entries(counts).filter(([, count]) => count > 0);
+  return found.length === 0 ? {} : { second_factors_cleared: Object.fromEntries(found) };
 }
 
 /** Whether the last one with the role admin may go: the command line can make another, the console could not. */
@@ -219,6 +239,7 @@ export function administratorView(row: AdministratorRow): AdministratorView {
     sign_in: signInMethodOf(row),
     created_at: formatTimestamp(row.created_at),
     last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),
+    has_second_factor: row.factors !== null,
   };
 }
 

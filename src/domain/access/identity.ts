@@ -3,7 +3,9 @@
 import { Problem } from '../../base/problem.ts';
 import { includesRole, type Role } from '../../base/role.ts';
 import { type Scope, scopes } from '../../base/scope.ts';
+import type { Secret } from '../../base/secret.ts';
 import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
+import type { Actor } from '../audit/audit.ts';
 import type { BoundCertificate } from '../client-certificates/presented-certificates.ts';
 import type { Confinement } from './profile-confinement.ts';
 
@@ -48,6 +50,8 @@ export type AdministratorIdentity = {
   readonly scopes: ReadonlySet<Scope>;
   /** How they sign in. */
   readonly signIn: SignInMethod;
+  /** Whether they have one in the vault; always false for people of an identity provider. */
+  readonly hasSecondFactor: boolean;
   readonly session: SessionFacts;
 };
 
@@ -57,6 +61,19 @@ export type SessionFacts = {
   readonly administratorId: number;
   readonly createdAt: number;
   readonly expiresAt: number;
+};
+
+/** A new session; the token belongs only in the cookie. */
+export type SignedIn = { readonly identity: AdministratorIdentity; readonly token: Secret<string> };
+
+/** The client of a sign-in. */
+export type Visitor = {
+  readonly actor: Actor;
+  readonly userAgent: string | undefined;
+  /** The session at the OpenID Connect provider. */
+  readonly oidcSid?: string | undefined;
+  /** What the person used besides or instead of a password, for the audit log. */
+  readonly secondFactor?: 'totp' | 'recovery_code' | 'passkey' | undefined;
 };
 
 /** A caller with valid credentials. */

@@ -5,7 +5,6 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Role } from '../../base/role.ts';
 import type { Scope } from '../../base/scope.ts';
-import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { type CreateSessionToken, readSessionToken } from '../../crypto/secrets/session-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
@@ -30,8 +29,10 @@ import {
   type AdministratorIdentity,
   actorName,
   type SessionFacts,
+  type SignedIn,
   scopesOfRole,
   signInMethodOf,
+  type Visitor,
 } from './identity.ts';
 
 /** In milliseconds. */
@@ -61,17 +62,6 @@ export type SessionView = {
   current: boolean;
 };
 
-/** A new session; the token belongs only in the cookie. */
-export type SignedIn = { readonly identity: AdministratorIdentity; readonly token: Secret<string> };
-
-/** The client of a sign-in. */
-export type Visitor = {
-  readonly actor: Actor;
-  readonly userAgent: string | undefined;
-  /** The session at the OpenID Connect provider. */
-  readonly oidcSid?: string | undefined;
-};
-
 /** Sessions per administrator; the next sign-in ends the oldest. */
 const maxSessions = 20;
 
@@ -95,7 +85,7 @@ export class Sessions {
   async begin(
     writer: Writer,
     row: AdministratorRow,
-    { actor, userAgent, oidcSid }: Visitor,
+    { actor, userAgent, oidcSid, secondFactor }: Visitor,
     createToken: CreateSessionToken,
   ): Promise<SignedIn> {
     const { world } = this.#vault;
@@ -120,7 +110,8 @@ export class Sessions {
     const identity = this.#identityOf(row, { id, administratorId, ...times });
     const person = { ...actor, name: actorName(identity) };
     recordEndedSessions(writer, person, displaced, { how: 'too many sessions', now });
-    record(writer, { actor: person, action: 'session.create', resource: `session:${id}` }, now);
+    const detail = secondFactor === undefined ? {} : { detail: { second_factor: secondFactor } };
+    record(writer, { actor: person, action: 'session.create', resource: `session:${id}`, ...detail }, now);
     return { identity, token };
   }
 
@@ -147,7 +138,9 @@ export class Sessions {
   #identityOf(person: Omit<TaggedAdministrator, 'tag'>, session: SessionFacts): AdministratorIdentity {
     const { name, role } = person;
     const signIn = signInMethodOf(person);
-    return { kind: 'administrator', name, role, scopes: this.#scopesOf(role), signIn, session };
+    const hasSecondFactor = person.factors !== null;
+    const scopes = this.#scopesOf(role);
+    return { kind: 'administrator', name, role, scopes, signIn, hasSecondFactor, session };
   }
 
   /** The hash of the session id; undefined if the vault did not issue the token. */

@@ -1,4 +1,5 @@
 /** The setup link: a one-time link that creates the first administrator, shown at the start of a vault without any. */
+
 import { z } from 'zod';
 import { day } from '../../base/duration.ts';
 import { type Integrity, requireIntegrity } from '../../base/integrity.ts';
@@ -16,7 +17,7 @@ import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { addAdministrator, createAdministratorInput } from './administrators.ts';
-import type { SignedIn, Visitor } from './sessions.ts';
+import type { SignedIn, Visitor } from './identity.ts';
 import type { SignIn, SignInContext } from './sign-in.ts';
 
 /** How long a setup link is valid, in milliseconds. */

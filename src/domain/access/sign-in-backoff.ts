@@ -68,6 +68,8 @@ export class SignInBackoff {
     if (name !== undefined) keys.set(this.#nameKey(name, place), byName);
     const wait = Math.max(...[...keys].map(([key, limit]) => this.#wait(key, limit)));
     if (wait > 0) throw tooManyAttempts(Math.ceil(wait / second));
+    const before = new Map([...keys.keys()].map((key) => [key, this.#find(key).at]));
+    const begun = this.#world.now();
     for (const key of keys.keys()) this.#count(key, 1);
     return {
       succeeded: () => {
@@ -78,7 +80,7 @@ export class SignInBackoff {
         if (name !== undefined) this.#known.set(`${name.toLowerCase()} ${place}`, true);
       },
       withdrawn: () => {
-        for (const key of keys.keys()) this.#count(key, -1);
+        for (const [key, at] of before) this.#withdraw(key, begun, at);
       },
     };
   }
@@ -99,6 +101,13 @@ export class SignInBackoff {
     const { failures, at } = this.#find(key);
     if (failures + change <= 0) this.#counts.delete(key);
     else this.#counts.set(key, { failures: failures + change, at: change > 0 ? this.#world.now() : at });
+  }
+
+  /** The pause after earlier failures goes on as if the attempt that began at `begun` had not been made. */
+  #withdraw(key: string, begun: number, before: number): void {
+    this.#count(key, -1);
+    const count = this.#counts.get(key);
+    if (count?.at === begun) this.#counts.set(key, { ...count, at: before });
   }
 
   #find(key: string): Count {

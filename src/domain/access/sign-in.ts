@@ -5,26 +5,23 @@ import { requireIntegrity } from '../../base/integrity.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { sessionTokenCreator } from '../../crypto/secrets/session-token.ts';
-import { listEventsOfAction } from '../../db/audit/audit-events.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits } from '../../db/audit/row-tags.ts';
-import type { Reader } from '../../db/database.ts';
 import {
   type AdministratorRow,
   findAdministrator,
   setLastSignedIn,
   setPasswordHash,
 } from '../../db/tables/access/administrators.ts';
-import { neighborhood } from '../../net/ip-network.ts';
 import type { Actor } from '../audit/audit.ts';
-import { boundedCache } from '../cache/bounded-cache.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
 import { administratorNamePattern, replacePassword, typedPassword } from './administrators.ts';
-import type { AdministratorIdentity } from './identity.ts';
+import type { AdministratorIdentity, SignedIn, Visitor } from './identity.ts';
+import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';
 import type { RefusalCounts, Refusals } from './refusals.ts';
-import type { Sessions, SignedIn, Visitor } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 import { type AddressStanding, type Attempt, SignInBackoff } from './sign-in-backoff.ts';
 
 export const signInInput = z.strictObject({
@@ -43,6 +40,13 @@ export const changePasswordInput = z.strictObject({ current: typedPassword, new:
 export type ChangePasswordInput = z.output<typeof changePasswordInput>;
 
 type Checked = { readonly row: AdministratorRow; readonly attempt: Attempt };
+
+/** The password was right, and the person has a second factor (domain/second-factors/second-step.ts). */
+export type FirstStep = {
+  readonly row: AdministratorRow;
+  /** The hash of the password at today's cost, if the stored one is older. */
+  readonly rehashed: string | undefined;
+};
 
 /** Signs people in, records or counts refusals, and counts them for metrics. */
 export type SignInContext = LoggedContext & { readonly refusals: Refusals; readonly meter: Meter };
@@ -63,8 +67,11 @@ export class SignIn {
     this.backoff = new SignInBackoff(vault.world);
   }
 
-  /** Creates a session. Throws `unauthenticated`, the same for every failure, and `rate_limited`. */
-  async signIn({ name, password }: SignInInput, visitor: Visitor): Promise<SignedIn> {
+  /**
+   * Creates a session, or returns the first step of people with a second factor. Throws `unauthenticated`, the same for
+   * every failure, and `rate_limited`.
+   */
+  async signIn({ name, password }: SignInInput, visitor: Visitor): Promise<SignedIn | FirstStep> {
     const { db, world } = this.#vault;
     const { row, attempt } = await this.#check(
       name,
@@ -76,12 +83,17 @@ export class SignIn {
     try {
       const isOld = this.passwords.needsRehash(row.password_hash);
       const rehashed = isOld ? await this.passwords.hash(password) : undefined;
+      if (row.factors !== null) {
+        // Neither failed nor succeeded: a right password must not reset the count of wrong codes.
+        attempt.withdrawn();
+        return { row, rehashed };
+      }
       const createToken = await sessionTokenCreator();
       const signedIn = await db.write(async (writer) => {
         // The administrator may have been deleted, or the password changed, meanwhile.
         const now = await findAdministrator(writer, name);
         // biome-ignore lint/plugin/compared-secrets: two hashes from the database.
-        if (now?.password_hash !== row.password_hash) throw wrongCredentials();
+        if (now?.password_hash !== row.password_hash || now.factors !== null) throw wrongCredentials();
         if (rehashed !== undefined) await setPasswordHash(writer, row.id, rehashed);
         await setLastSignedIn(writer, row.id, world.now());
         return this.sessions.begin(writer, row, visitor, createToken);
@@ -114,6 +126,25 @@ export class SignIn {
       if (now?.password_hash !== row.password_hash) throw wrongCurrent();
       await replacePassword(writer, actor, row, { hash, keptSession: session.id, now: world.now() });
     });
+  }
+
+  /**
+   * Checks the password of someone who is signed in, for what a stolen session must not do. Throws `invalid_request` if
+   * it is wrong, `oidc_administrator` and `rate_limited`.
+   */
+  async confirmPassword(
+    actor: Actor,
+    { name, signIn }: AdministratorIdentity,
+    password: Secret<string>,
+  ): Promise<void> {
+    if (signIn === 'oidc') throw new Problem('oidc_administrator');
+    const wrong = () => wrongPassword('password', 'the password is wrong');
+    (await this.#check(name, password, actor, 'known', wrong)).attempt.succeeded();
+  }
+
+  /** Begins another attempt of this administrator, after a right password. Throws `rate_limited`. */
+  async beginAttempt(name: string, actor: Actor): Promise<Attempt> {
+    return this.backoff.begin(name, actor.ip, await this.#standing(name, actor));
   }
 
   async #standing(name: string, { ip }: Actor): Promise<AddressStanding> {
@@ -177,41 +208,15 @@ export class SignIn {
   }
 }
 
-/** Sign-ins read after a start. Only successful ones are recorded as such, so attackers cannot add any. */
-const maxRead = 1000;
-
-/**
- * The networks from which administrators have signed in before. They come from the audit log, so that they survive
- * restarts and are the same in all processes.
- */
-class KnownPlaces {
-  readonly #places = boundedCache<string, true>(maxRead);
-  #readTo = 0;
-
-  /** Whether this administrator has signed in from the network of this address before. */
-  async has(reader: Reader, name: string, address: string | undefined): Promise<boolean> {
-    const signIns = await listEventsOfAction(reader, 'session.create', this.#readTo, maxRead);
-    for (const { id, actor, ip } of signIns.toReversed()) {
-      this.#readTo = Math.max(this.#readTo, id);
-      if (ip !== null) this.#places.set(placeOf(actor, ip), true);
-    }
-    return address !== undefined && this.#places.get(placeOf(`admin:${name}`, address)) === true;
-  }
-}
-
-/** Names are compared without case. */
-function placeOf(actor: string, address: string): string {
-  return `${actor.toLowerCase()} ${neighborhood(address)}`;
-}
-
-function wrongCredentials(): Problem {
+/** The error for every wrong name or password. */
+export function wrongCredentials(): Problem {
   return new Problem('unauthenticated', { detail: 'Wrong name or password.' });
 }
 
 function wrongCurrent(): Problem {
-  const message = 'the current password is wrong';
-  return new Problem('invalid_request', {
-    detail: `current: ${message}.`,
-    errors: [{ path: 'current', message }],
-  });
+  return wrongPassword('current', 'the current password is wrong');
+}
+
+function wrongPassword(path: string, message: string): Problem {
+  return new Problem('invalid_request', { detail: `${path}: ${message}.`, errors: [{ path, message }] });
 }

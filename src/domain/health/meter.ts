@@ -18,6 +18,8 @@ const authenticationFailures = [
   'key_network',
   'key_certificate',
   'password',
+  'second_factor',
+  'passkey',
   'setup_link',
 ] as const;
 

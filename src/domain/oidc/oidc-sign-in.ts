@@ -20,7 +20,8 @@ import {
 } from '../../db/tables/access/administrators.ts';
 import { insertOidcUse } from '../../db/tables/access/oidc-uses.ts';
 import { deleteOtherSessions } from '../../db/tables/access/sessions.ts';
-import { recordEndedSessions, type SignedIn, type Visitor } from '../access/sessions.ts';
+import type { SignedIn, Visitor } from '../access/identity.ts';
+import { recordEndedSessions } from '../access/sessions.ts';
 import type { SignIn } from '../access/sign-in.ts';
 import type { Attempt } from '../access/sign-in-backoff.ts';
 import { type Actor, record } from '../audit/audit.ts';

@@ -20,6 +20,7 @@ import type { Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import { certificateRefusal } from './client-certificate.ts';
+import { requireEnrolled } from './enrolment.ts';
 import { detailOf, type Guarded, requireAccess, takesKeys } from './operation-roles.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
@@ -115,6 +116,7 @@ export async function authorizeRequest(
     vault.keyUse.note(identity.id, actor.ip);
   }
   try {
+    if (identity.kind === 'administrator') requireEnrolled(context, access, identity);
     requireAccess(route, access, identity, found.params.name);
   } catch (error) {
     await recordRefusal(context, identity, actor, origin, detailOf(route, access, identity, state));

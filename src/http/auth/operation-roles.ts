@@ -19,8 +19,10 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['listNotificationChannels', 'listNotificationChannelTypes', 'listNotificationDeliveries'],
     ...['listAuditEvents', 'exportAuditEvents', 'listen', 'getAbout', 'listAdministrators'],
     'listPendingChanges',
-    // One's own session and password.
+    // One's own session, password and second factors.
     ...['getSession', 'signOut', 'changePassword', 'listSessions', 'endSession'],
+    ...['getSecondFactors', 'beginAuthenticatorApp', 'confirmAuthenticatorApp', 'removeAuthenticatorApp'],
+    'renewRecoveryCodes',
   ]),
   ...all('operator', [
     ...['createCertificate', 'ensureCertificate', 'changeCertificate', 'deleteCertificate'],
@@ -41,7 +43,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['deleteAcmeAccount', 'rolloverAcmeAccount', 'deactivateAcmeAccount'],
     ...['addNotificationChannel', 'changeNotificationChannel', 'removeNotificationChannel'],
     'testNotificationChannel',
-    ...['createAdministrator', 'updateAdministrator', 'deleteAdministrator'],
+    ...['createAdministrator', 'updateAdministrator', 'deleteAdministrator', 'clearSecondFactors'],
   ]),
 };
 

@@ -1,12 +1,15 @@
 /**
- * The cookies of an administrator's session, and of a sign-in by OpenID Connect that has begun (RFC 6265 §5.4): how
- * they are read, set and cleared.
+ * The cookies of an administrator's session, and of a sign-in that has begun (RFC 6265 §5.4): how they are read, set
+ * and cleared.
  */
 import type { Secret } from '../../base/secret.ts';
 
 export const sessionCookie = 'vault_session';
 
 const oidcCookie = 'vault_oidc';
+
+/** The first step of a sign-in, and the challenge of one by passkey. */
+export type StepCookie = 'vault_second_step' | 'vault_passkey';
 
 /**
  * The name of the cookie for this URL of the vault. Over HTTPS, its prefix makes browsers accept it only from this host
@@ -19,6 +22,11 @@ export function sessionCookieName(baseUrl: string): string {
 /** Likewise, for a sign-in by OpenID Connect that has begun. */
 export function oidcCookieName(baseUrl: string): string {
   return isHttps(baseUrl) ? `__Host-${oidcCookie}` : oidcCookie;
+}
+
+/** Likewise, for a sign-in that has begun here. */
+export function stepCookieName(baseUrl: string, cookie: StepCookie): string {
+  return isHttps(baseUrl) ? `__Host-${cookie}` : cookie;
 }
 
 /**
@@ -51,6 +59,16 @@ export function sessionClearCookie(baseUrl: string): string {
 export function oidcSetCookie(baseUrl: string, sealed: Secret<string>, seconds: number): string {
   const value = `${oidcCookieName(baseUrl)}=${sealed.expose()}; Max-Age=${seconds}`;
   return value + attributes(baseUrl, 'Lax');
+}
+
+/** `Set-Cookie` for a sign-in that has begun here; other sites cannot send it. */
+export function stepSetCookie(
+  baseUrl: string,
+  cookie: StepCookie,
+  sealed: Secret<string>,
+  seconds: number,
+): string {
+  return `${stepCookieName(baseUrl, cookie)}=${sealed.expose()}; Max-Age=${seconds}${attributes(baseUrl)}`;
 }
 
 /** `Set-Cookie` that deletes it. */

@@ -29,6 +29,8 @@ export type Access =
       readonly kind: 'administrator';
       /** Whether it is about the session or the person, so that it takes no key. */
       readonly isPersonal?: true;
+      /** Whether it is open to people who must set up a second factor first (auth/enrolment.ts). */
+      readonly isEnrolment?: true;
     }
   /**
    * Like `administrator`, for routes about the session itself: without a session the response is 401 and does not

@@ -8,6 +8,7 @@ import type { AcmeServer } from '../../domain/acme-server/acme-server.ts';
 import type { PresentedCertificates } from '../../domain/client-certificates/presented-certificates.ts';
 import type { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { Crls } from '../../domain/private-ca/crls.ts';
+import type { SecondStep } from '../../domain/second-factors/second-step.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Downloads } from '../../domain/versions/downloads.ts';
 import type { FormatDownloads } from '../../domain/versions/format-downloads.ts';
@@ -25,6 +26,7 @@ export type ServerContext = {
   readonly acme: AcmeServer;
   readonly formats: FormatDownloads;
   readonly signIn: SignIn;
+  readonly secondStep: SecondStep;
   /** Undefined if no provider is set up. */
   readonly oidc: OidcSignIn | undefined;
   /** The session with this token. */
@@ -37,6 +39,8 @@ export type ServerContext = {
   readonly publicUrl: string | undefined;
   /** Proxies that are trusted to report the client. */
   readonly trustedProxies: readonly IpNetwork[];
+  /** Whether people with a password can do nothing before they have set up a second factor. */
+  readonly requireSecondFactor: boolean;
   /** Whether destructive changes need the approval of a second administrator. */
   readonly secondApproval: boolean;
   /** How long deleted certificates are kept, in milliseconds. */

@@ -13,6 +13,7 @@ import { PresentedCertificates } from '../../domain/client-certificates/presente
 import { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { ProviderSettings } from '../../domain/oidc/provider-settings.ts';
 import { Crls } from '../../domain/private-ca/crls.ts';
+import { SecondStep } from '../../domain/second-factors/second-step.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { Downloads } from '../../domain/versions/downloads.ts';
 import { FormatDownloads } from '../../domain/versions/format-downloads.ts';
@@ -31,6 +32,7 @@ export type LiveSettings = {
   readonly sessionLimits: SessionLimits;
   readonly secondApproval: boolean;
   readonly keepDeleted: number;
+  readonly requireSecondFactor: boolean;
 };
 
 /** A context whose settings can be replaced. */
@@ -51,13 +53,19 @@ export function serverContext(
     readonly sessionLimits?: SessionLimits;
     readonly secondApproval?: boolean;
     readonly keepDeleted?: number;
+    readonly requireSecondFactor?: boolean;
     readonly hashCost?: HashCost;
     readonly tls?: () => TlsFacts | null;
     readonly metrics?: Metrics | undefined;
     readonly oidc?: ProviderSettings | undefined;
   },
 ): LiveContext {
-  let { trustedProxies = [], secondApproval = false, keepDeleted = defaultKeepDays * day } = options;
+  let {
+    trustedProxies = [],
+    secondApproval = false,
+    requireSecondFactor = false,
+    keepDeleted = defaultKeepDays * day,
+  } = options;
   const downloads = new Downloads(vault);
   const sessions = new Sessions(vault, options.sessionLimits);
   const keyLimits = new KeyLimits(vault.world, options.apiKeyRate);
@@ -73,6 +81,7 @@ export function serverContext(
     acme: acmeServer(vault, options.termsOfService),
     formats: new FormatDownloads(vault, downloads),
     signIn,
+    secondStep: new SecondStep(vault, signIn),
     oidc: options.oidc && new OidcSignIn(vault, signIn, options.oidc),
     findSession: (token) => sessions.find(token),
     isSessionLive: (id) => sessions.isLive(id),
@@ -80,6 +89,9 @@ export function serverContext(
     publicUrl: options.publicUrl,
     get trustedProxies() {
       return trustedProxies;
+    },
+    get requireSecondFactor() {
+      return requireSecondFactor;
     },
     get secondApproval() {
       return secondApproval;
@@ -94,6 +106,7 @@ export function serverContext(
       trustedProxies = settings.trustedProxies;
       secondApproval = settings.secondApproval;
       keepDeleted = settings.keepDeleted;
+      requireSecondFactor = settings.requireSecondFactor;
       sessions.limits = settings.sessionLimits;
     },
   };

@@ -9,6 +9,7 @@ import type { Route } from '../request/route.ts';
 import { aboutRoutes } from '../routes/about-routes.ts';
 import { administratorRoutes } from '../routes/access/administrator-routes.ts';
 import { apiKeyRoutes } from '../routes/access/api-key-routes.ts';
+import { factorRoutes } from '../routes/access/factor-routes.ts';
 import { oidcRoutes } from '../routes/access/oidc-routes.ts';
 import { pendingChangeRoutes } from '../routes/access/pending-change-routes.ts';
 import { sessionRoutes } from '../routes/access/session-routes.ts';
@@ -73,6 +74,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...aboutRoutes,
     ...setupRoutes,
     ...sessionRoutes,
+    ...factorRoutes,
     ...oidcRoutes,
     ...whoamiRoutes,
     ...administratorRoutes,

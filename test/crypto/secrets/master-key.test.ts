@@ -20,6 +20,8 @@ const frozen: Record<KeyPurpose, string> = {
   'seal: audit key': '12e2f64fd3fc8b8041bff451e70889398187b6eed2f4c3ddf0f47f35e8b25fb0',
   'seal: notification channel settings': '1cafe3b3bb55a3c7cb6a69ea69bded2f8105eb2213d1df6af12a1c1a30bd8943',
   'seal: oidc sign-in': '5ae57bfaa5ca5d258bb3d38037b0c261ef20be247f75111111af9dc6e9054043',
+  'seal: authenticator app secret': 'fb92b1649a351d7c1b046c60d459c66d6896f68d75955ac8113d3213d7ef8706',
+  'seal: second factor': '314b0b03aa9c6e74a64afc2f5b019dbca1969c7f1aee0e4a4294dd960bf76617',
   'entity tag': 'd42744eac1990b03248bea9600cb2addede0fab4f80cfc9c626e38760db8aa53',
   'sign: session': 'd8a52d34f6e4ab9063360bd81f48baa13c19ffbfcb4dc19c75a6b9b8090efb6b',
   'authenticate: backup': 'de61fdc4608dce2de4065a632ecf46cede2b581dd3f4f04e8a3ed225ea798a5f',

@@ -99,6 +99,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0024-pending-changes',
     '0025-oidc',
     '0026-client-certificates',
+    '0027-second-factors',
   ]);
 });
 

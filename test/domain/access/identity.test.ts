@@ -35,6 +35,7 @@ const administrator = (role: Role) =>
     role,
     scopes: new Set(scopesOfRole(role)),
     signIn: 'password',
+    hasSecondFactor: false,
     session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
   }) as const;
 

@@ -14,6 +14,7 @@ const person = (role: Role): Identity => ({
   role,
   scopes: new Set(scopesOfRole(role)),
   signIn: 'password',
+  hasSecondFactor: false,
   session: { id: 1, administratorId: 1, createdAt: 0, expiresAt: 1 },
 });
 

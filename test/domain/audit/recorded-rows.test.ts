@@ -62,11 +62,12 @@ test('every change of a protected row is recorded, also without an audit event o
   // At sign-in, a hash with other parameters is replaced.
   const passwords = new Passwords(world, { ...cheapHash, passes: 2 });
   const signIn = new SignIn(vault, passwords, new Sessions(vault), { howToRecord: () => 'in full' });
-  const { token } = await signIn.signIn(
+  const signedIn = await signIn.signIn(
     { name: 'alice', password: new Secret(goodPassword) },
     { actor: { name: 'unknown' }, userAgent: undefined },
   );
-  assert.equal((await signIn.sessions.find(token.expose()))?.name, 'alice');
+  assert('token' in signedIn);
+  assert.equal((await signIn.sessions.find(signedIn.token.expose()))?.name, 'alice');
   assert.deepEqual(await faultsOf(vault), []);
   assert.deepEqual(await statesOf(vault), [
     `api-key:${key.id} current`,

@@ -20,6 +20,7 @@ import {
   accountKeyOwner,
   acmeClientKeyOwner,
   auditKeyOwner,
+  authenticatorSecretOwner,
   authorityKeyOwner,
   channelSettingsOwner,
   deletedKeyOwner,
@@ -117,6 +118,17 @@ export async function sealEverything(vault: Vault): Promise<void> {
         sealed_hmac_key: await sealFor(vault, writer, acmeClientKeyOwner(1), text('binding key')),
       })
       .execute();
+    await writer
+      .insertInto('administrators')
+      .values({ name: 'alice', password_hash: '', created_at: now, last_signed_in_at: null })
+      .execute();
+    await writer
+      .insertInto('authenticator_apps')
+      .values({
+        ...{ administrator_id: 1, last_step: 0, created_at: now, last_used_at: null },
+        sealed_secret: await sealFor(vault, writer, authenticatorSecretOwner(1), text('secret of an app')),
+      })
+      .execute();
     const gone = { name: 'gone', deleted_at: now, deleted_by: 'local-cli', facts: toJson({}) };
     await writer.insertInto('deleted_certificates').values(gone).execute();
     await writer
@@ -168,6 +180,8 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
     take(`issuer ${row.issuer_id}`, externalAccountKeyOwner(row.issuer_id), row.sealed_eab_key);
   for (const row of await reader.selectFrom('acme_clients').selectAll().execute())
     take(`client ${row.id}`, acmeClientKeyOwner(row.id), row.sealed_hmac_key);
+  for (const row of await reader.selectFrom('authenticator_apps').selectAll().execute())
+    take(`app ${row.id}`, authenticatorSecretOwner(row.id), row.sealed_secret);
   for (const row of await reader.selectFrom('audit_keys').selectAll().execute())
     take(`audit key ${row.id}`, auditKeyOwner(row.public_key), row.sealed_private_key);
   for (const row of await reader.selectFrom('notification_channels').selectAll().execute())
@@ -176,7 +190,7 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
   take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
   take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
   const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
-  assert.equal(places.size, 12, 'a sealed column is missing here');
+  assert.equal(places.size, 13, 'a sealed column is missing here');
   const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
   return { secrets: secrets.sort(), keys: [...keys].sort() };
 }

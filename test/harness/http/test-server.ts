@@ -48,6 +48,7 @@ export async function testServer(
     roles?: Readonly<Record<string, Role>>;
     sessionLimits?: SessionLimits;
     secondApproval?: boolean;
+    requireSecondFactor?: boolean;
     oidc?: ProviderSettings;
     /** Routes instead of those of `vault serve`. */
     routes?: readonly Route[];
@@ -120,6 +121,7 @@ function sessionsOf(
           role,
           scopes: new Set(scopesOfRole(role)),
           signIn: 'password',
+          hasSecondFactor: false,
           session,
         };
   };

@@ -19,6 +19,7 @@ import { roles } from './migration-0023-roles.ts';
 import { pendingChanges } from './migration-0024-pending-changes.ts';
 import { oidc } from './migration-0025-oidc.ts';
 import { clientCertificates } from './migration-0026-client-certificates.ts';
+import { secondFactors } from './migration-0027-second-factors.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -38,6 +39,7 @@ export const migrations: Migrations = {
   '0024-pending-changes': pendingChanges,
   '0025-oidc': oidc,
   '0026-client-certificates': clientCertificates,
+  '0027-second-factors': secondFactors,
 };
 
 /**

@@ -11,6 +11,8 @@ export type AdministratorRow = Selectable<AdministratorsTable>;
 
 type OidcColumn = 'oidc_issuer' | 'oidc_subject';
 
+type GivenLater = 'last_signed_in_at' | 'factors' | 'tag';
+
 const lowerName = sql<string>`lower(name)`;
 
 /** By name, ignoring case. */
@@ -58,8 +60,7 @@ export async function hasAdministrators(reader: Reader): Promise<boolean> {
 
 export async function insertAdministrator(
   writer: Writer,
-  row: Omit<AdministratorRow, 'id' | 'last_signed_in_at' | 'tag' | OidcColumn> &
-    Partial<Pick<AdministratorRow, OidcColumn>>,
+  row: Omit<AdministratorRow, 'id' | GivenLater | OidcColumn> & Partial<Pick<AdministratorRow, OidcColumn>>,
 ): Promise<AdministratorRow> {
   const made = await writer.insertInto('administrators').values(row).returningAll().executeTakeFirstOrThrow();
   await tagAdministrator(writer, made.id);
@@ -73,6 +74,12 @@ export async function setPasswordHash(writer: Writer, id: number, hash: string):
 
 export async function setRole(writer: Writer, id: number, role: Role): Promise<void> {
   await writer.updateTable('administrators').set({ role }).where('id', '=', id).execute();
+  await tagAdministrator(writer, id);
+}
+
+/** Stores the digest of their second factors (audit/factor-digest.ts). */
+export async function setFactors(writer: Writer, id: number, factors: Buffer | null): Promise<void> {
+  await writer.updateTable('administrators').set({ factors }).where('id', '=', id).execute();
   await tagAdministrator(writer, id);
 }
 

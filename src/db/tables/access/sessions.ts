@@ -22,6 +22,7 @@ export async function findSessionByToken(
       'administrators.role as person_role',
       'administrators.oidc_issuer as person_oidc_issuer',
       'administrators.oidc_subject as person_oidc_subject',
+      'administrators.factors as person_factors',
       'administrators.tag as person_tag',
       recordedLink('administrator', 'administrators.name', 'person_recorded'),
       recordedLink('session', 'sessions.id'),
@@ -30,7 +31,7 @@ export async function findSessionByToken(
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { person_name, person_password_hash, person_role, person_tag, person_recorded, ...rest } = row;
-  const { person_oidc_issuer, person_oidc_subject, ...session } = rest;
+  const { person_oidc_issuer, person_oidc_subject, person_factors, ...session } = rest;
   return {
     session,
     person: {
@@ -40,6 +41,7 @@ export async function findSessionByToken(
       role: person_role,
       oidc_issuer: person_oidc_issuer,
       oidc_subject: person_oidc_subject,
+      factors: person_factors,
       tag: person_tag,
       recorded: person_recorded,
     },

@@ -12,8 +12,9 @@ import {
   viewAdministrators,
 } from '../../../domain/access/administrators.ts';
 import { signInMethods } from '../../../domain/access/identity.ts';
+import { clearFactorsOf } from '../../../domain/second-factors/clearing.ts';
 import { noQuery } from '../../openapi/schemas.ts';
-import { json } from '../../request/reply.ts';
+import { json, noContent } from '../../request/reply.ts';
 import { type Call, type Route, route } from '../../request/route.ts';
 import { credentialsLimit } from './session-routes.ts';
 
@@ -26,6 +27,7 @@ const administratorSchema = z
     sign_in: z.enum(signInMethods).describe('oidc: the identity provider decides the role'),
     created_at: time,
     last_signed_in_at: time.nullable(),
+    has_second_factor: z.boolean().describe('a passkey or an authenticator app'),
   })
   .meta({ id: 'Administrator' }) satisfies z.ZodType<AdministratorView>;
 
@@ -85,7 +87,22 @@ export const administratorRoutes: readonly Route[] = [
     problems: ['administrator_not_found', 'last_administrator'],
     handle: async ({ context: { vault }, actor, params }) => {
       await deleteAdministrator(vault, actor, params.name ?? '', 'stays');
-      return { status: 204, headers: { 'Cache-Control': 'no-store' }, body: '' };
+      return noContent;
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/administrators/{name}/second-factors',
+    id: 'clearSecondFactors',
+    summary: 'Remove all second factors of another administrator, and end their sessions',
+    access,
+    query: noQuery,
+    approval: async (call) => `Remove the second factors of the administrator ${await knownName(call)}`,
+    replies: { 204: { description: 'removed; recorded in the audit log', contentType: 'none' } },
+    problems: ['administrator_not_found', 'oidc_administrator', 'second_factor_not_found'],
+    handle: async ({ context: { vault }, actor, identity, params }) => {
+      await clearFactorsOf(vault, actor, identity, params.name ?? '');
+      return noContent;
     },
   }),
 ];

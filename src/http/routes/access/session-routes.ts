@@ -1,12 +1,28 @@
 /** Signing in and out, and managing one's own sessions and password. */
 import { z } from 'zod';
+import { second } from '../../../base/duration.ts';
 import { roles } from '../../../base/role.ts';
 import { scopes } from '../../../base/scope.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
-import { type AdministratorIdentity, sessionNeeded, signInMethods } from '../../../domain/access/identity.ts';
-import type { SessionView, SignedIn } from '../../../domain/access/sessions.ts';
+import {
+  type AdministratorIdentity,
+  type SignedIn,
+  sessionNeeded,
+  signInMethods,
+} from '../../../domain/access/identity.ts';
+import type { SessionView } from '../../../domain/access/sessions.ts';
 import { changePasswordInput, signInInput } from '../../../domain/access/sign-in.ts';
-import { sessionClearCookie, sessionSetCookie } from '../../auth/session-cookie.ts';
+import { secondStepInput } from '../../../domain/second-factors/factor-inputs.ts';
+import { stateLifetime } from '../../../domain/second-factors/sealed-state.ts';
+import { secondSteps } from '../../../domain/second-factors/second-step.ts';
+import { mustEnroll } from '../../auth/enrolment.ts';
+import {
+  readSession,
+  sessionClearCookie,
+  sessionSetCookie,
+  stepCookieName,
+  stepSetCookie,
+} from '../../auth/session-cookie.ts';
 import { noQuery } from '../../openapi/schemas.ts';
 import { json, type Reply } from '../../request/reply.ts';
 import { type Call, type Route, route } from '../../request/route.ts';
@@ -26,10 +42,20 @@ export const signedInSchema = z
       .boolean()
       .describe('whether destructive changes need the approval of a second administrator'),
     sign_in: z.enum(signInMethods),
+    second_factor_needed: z
+      .boolean()
+      .describe('whether the person must set up a second factor before anything else'),
     created_at: time,
     expires_at: time.describe('latest expiry, even if the session is used'),
   })
   .meta({ id: 'SignedIn' });
+
+const nextStepSchema = z
+  .strictObject({
+    methods: z.array(z.enum(secondSteps)).describe('what the person can use'),
+    expires_at: time,
+  })
+  .meta({ id: 'NextSignInStep' });
 
 const sessionSchema = z
   .strictObject({
@@ -62,15 +88,45 @@ export const sessionRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/session',
     id: 'signIn',
-    summary: 'Sign in as an administrator',
+    summary: 'Sign in as an administrator; people with a second factor continue with finishSignIn',
     access: { kind: 'public' },
     query: noQuery,
     body: signInInput,
     bodyLimit: credentialsLimit,
-    replies: { 201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
+    replies: {
+      201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] },
+      202: {
+        description: 'the password is right; a second step is needed, in this browser',
+        schema: nextStepSchema,
+        headers: ['Set-Cookie'],
+      },
+    },
     problems: ['unauthenticated', 'forbidden', 'rate_limited'],
-    handle: async ({ context, baseUrl, body, actor, userAgent }) =>
-      signedInReply(context, baseUrl, await context.signIn.signIn(body, { actor, userAgent })),
+    handle: async ({ context, baseUrl, body, actor, userAgent }) => {
+      const first = await context.signIn.signIn(body, { actor, userAgent });
+      if ('token' in first) return signedInReply(context, baseUrl, first);
+      const { sealed, methods, expiresAt } = await context.secondStep.begin(first);
+      const cookie = stepSetCookie(baseUrl, 'vault_second_step', sealed, stateLifetime / second);
+      return json(202, { methods, expires_at: expiresAt }, { 'Set-Cookie': cookie });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/session/second-step',
+    id: 'finishSignIn',
+    summary: 'Finish signing in with a code of the authenticator app, or a recovery code',
+    access: { kind: 'public' },
+    query: noQuery,
+    body: secondStepInput,
+    bodyLimit: credentialsLimit,
+    replies: { 201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] } },
+    problems: ['unauthenticated', 'sign_in_expired', 'forbidden', 'rate_limited'],
+    handle: async ({ context, baseUrl, body, actor, userAgent, headerLines }) => {
+      const cookie = stepCookieName(baseUrl, 'vault_second_step');
+      const sealed = readSession(headerLines('cookie').join('; '), cookie);
+      const signedIn = await context.secondStep.finish(body.code, sealed, { actor, userAgent });
+      return signedInReply(context, baseUrl, signedIn);
+    },
   }),
   route({
     method: 'DELETE',
@@ -144,21 +200,22 @@ export function sessionCookieOf(baseUrl: string, { identity, token }: SignedIn):
   return sessionSetCookie(baseUrl, token, Math.floor((expiresAt - createdAt) / 1000));
 }
 
-function signedInView({ secondApproval }: ServerContext, identity: AdministratorIdentity) {
+function signedInView(context: ServerContext, identity: AdministratorIdentity) {
   const { name, role, scopes: own, signIn, session } = identity;
   return {
     name,
     role,
     scopes: scopes.filter((scope) => own.has(scope)),
-    second_approval: secondApproval,
+    second_approval: context.secondApproval,
     sign_in: signIn,
+    second_factor_needed: mustEnroll(context, identity),
     created_at: formatTimestamp(session.createdAt),
     expires_at: formatTimestamp(session.expiresAt),
   };
 }
 
 /** The administrator of the session; access.ts rejects all other callers. */
-function personOf({ identity }: Pick<Call, 'identity'>): AdministratorIdentity {
+export function personOf({ identity }: Pick<Call, 'identity'>): AdministratorIdentity {
   if (identity?.kind !== 'administrator') throw sessionNeeded();
   return identity;
 }

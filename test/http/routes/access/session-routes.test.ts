@@ -153,7 +153,16 @@ suite('a session', () => {
     const body = await (await send('GET', '/api/v1/session')).json();
     const now = server.world.now();
     const expires_at = new Date(now + 12 * 60 * minute).toISOString().replace('.000', '');
-    const fields = ['name', 'role', 'scopes', 'second_approval', 'sign_in', 'created_at', 'expires_at'];
+    const fields = [
+      'name',
+      'role',
+      'scopes',
+      'second_approval',
+      'sign_in',
+      'second_factor_needed',
+      'created_at',
+      'expires_at',
+    ];
     assert.deepEqual(Object.keys(body as object), fields);
     assert.equal((body as { name: string }).name, 'alice');
     assert.equal(Date.parse((body as { expires_at: string }).expires_at), Date.parse(expires_at));
@@ -299,7 +308,7 @@ suite('a session ends immediately', () => {
     await deleteAdministrator(vault, localCli, 'alice', 'goes');
     assert.equal(await stateOf(alice), 401);
     const password = new Secret(otherPassword);
-    assert.equal(await resetPassword(vault, passwords, localCli, { name: 'bob', password }), 1);
+    assert.equal((await resetPassword(vault, passwords, localCli, { name: 'bob', password })).sessions, 1);
     assert.equal(await stateOf(bob), 401);
     assert.equal((await post(server, { name: 'alice', password: goodPassword })).status, 401);
     assert.equal((await post(server, { name: 'bob', password: goodPassword })).status, 401);
