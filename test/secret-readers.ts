@@ -149,6 +149,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'shows the secret of a new authenticator app and recovery codes once, to their owner',
   },
   {
+    file: 'src/http/routes/access/passkey-routes.ts',
+    calls: 1,
+    why: 'hands the sealed state of a registration to the browser that continues it',
+  },
+  {
     file: 'src/domain/second-factors/authenticator-apps.ts',
     calls: 4,
     why: 'draws the secret of an authenticator app, and reads typed codes',

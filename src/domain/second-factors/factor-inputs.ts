@@ -12,7 +12,8 @@ const typedCode = z
   .regex(/^[A-Za-z0-9 -]+$/, 'a code has digits and letters')
   .transform((text) => new Secret(text));
 
-const pending = z
+/** The sealed state of a set-up. */
+export const pendingText = z
   .string()
   .max(maxStateLength)
   .regex(/^[\w-]+$/, 'pending is the text from the beginning of the set-up')
@@ -24,6 +25,6 @@ export const secondStepInput = z.strictObject({ code: typedCode });
 /** A stolen session must not change how its person signs in. */
 export const passwordInput = z.strictObject({ password: typedPassword });
 
-export const confirmAppInput = z.strictObject({ pending, code: typedCode });
+export const confirmAppInput = z.strictObject({ pending: pendingText, code: typedCode });
 
 export type ConfirmAppInput = z.output<typeof confirmAppInput>;

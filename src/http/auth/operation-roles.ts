@@ -22,7 +22,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     // One's own session, password and second factors.
     ...['getSession', 'signOut', 'changePassword', 'listSessions', 'endSession'],
     ...['getSecondFactors', 'beginAuthenticatorApp', 'confirmAuthenticatorApp', 'removeAuthenticatorApp'],
-    'renewRecoveryCodes',
+    ...['renewRecoveryCodes', 'beginPasskey', 'createPasskey', 'renamePasskey', 'removePasskey'],
   ]),
   ...all('operator', [
     ...['createCertificate', 'ensureCertificate', 'changeCertificate', 'deleteCertificate'],

@@ -11,6 +11,7 @@ import { administratorRoutes } from '../routes/access/administrator-routes.ts';
 import { apiKeyRoutes } from '../routes/access/api-key-routes.ts';
 import { factorRoutes } from '../routes/access/factor-routes.ts';
 import { oidcRoutes } from '../routes/access/oidc-routes.ts';
+import { passkeyRoutes } from '../routes/access/passkey-routes.ts';
 import { pendingChangeRoutes } from '../routes/access/pending-change-routes.ts';
 import { sessionRoutes } from '../routes/access/session-routes.ts';
 import { setupRoutes } from '../routes/access/setup-routes.ts';
@@ -75,6 +76,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...setupRoutes,
     ...sessionRoutes,
     ...factorRoutes,
+    ...passkeyRoutes,
     ...oidcRoutes,
     ...whoamiRoutes,
     ...administratorRoutes,

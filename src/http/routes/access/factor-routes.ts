@@ -5,12 +5,13 @@ import { beginApp, confirmApp, removeApp } from '../../../domain/second-factors/
 import { confirmAppInput, passwordInput } from '../../../domain/second-factors/factor-inputs.ts';
 import { type FactorsView, viewFactors } from '../../../domain/second-factors/own-factors.ts';
 import { renewRecoveryCodes } from '../../../domain/second-factors/recovery-codes.ts';
+import { relyingParty } from '../../../domain/second-factors/relying-party.ts';
 import { noQuery, time } from '../../openapi/schemas.ts';
 import { json, noContent } from '../../request/reply.ts';
 import { type Route, route } from '../../request/route.ts';
 import { credentialsLimit, personOf } from './session-routes.ts';
 
-const passkeySchema = z
+export const passkeySchema = z
   .strictObject({
     id: z.int(),
     name: z.string(),
@@ -27,6 +28,10 @@ const factorsSchema = z
       .nullable()
       .describe('the authenticator app; null without one'),
     recovery_codes: z.int().describe('how many are left'),
+    passkeys_at: z
+      .string()
+      .nullable()
+      .describe('the address at which passkeys work; null if the public URL of the vault permits none'),
     required: z.boolean().describe('whether the vault requires a second factor'),
   })
   .meta({ id: 'SecondFactors' }) satisfies z.ZodType<FactorsView>;
@@ -64,8 +69,10 @@ export const factorRoutes: readonly Route[] = [
     },
     problems: ['oidc_administrator', 'administrator_not_found'],
     handle: async (call) => {
-      const { vault, requireSecondFactor } = call.context;
-      return json(200, { ...(await viewFactors(vault, personOf(call))), required: requireSecondFactor });
+      const { vault, requireSecondFactor, publicUrl } = call.context;
+      const passkeys_at = relyingParty(publicUrl)?.origin ?? null;
+      const view = await viewFactors(vault, personOf(call));
+      return json(200, { ...view, passkeys_at, required: requireSecondFactor });
     },
   }),
   route({

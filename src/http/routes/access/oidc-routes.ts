@@ -7,6 +7,8 @@ import type { OidcSignIn } from '../../../domain/oidc/oidc-sign-in.ts';
 import { pendingLifetime } from '../../../domain/oidc/pending-sign-in.ts';
 import { callbackPath } from '../../../domain/oidc/provider-settings.ts';
 import { OidcRefusal } from '../../../domain/oidc/refusal.ts';
+import { anyoneHasPasskeys } from '../../../domain/second-factors/passkeys.ts';
+import { relyingParty } from '../../../domain/second-factors/relying-party.ts';
 import { oidcClearCookie, oidcCookieName, oidcSetCookie, readSession } from '../../auth/session-cookie.ts';
 import { noQuery } from '../../openapi/schemas.ts';
 import { json, type Reply } from '../../request/reply.ts';
@@ -25,6 +27,10 @@ const signInMethodsSchema = z
       })
       .nullable()
       .describe('null if no OpenID Connect provider is set up'),
+    passkeys: z
+      .strictObject({ public_url: z.string().describe('the address at which signing in works') })
+      .nullable()
+      .describe('null if no one has a passkey'),
   })
   .meta({ id: 'SignInMethods' });
 
@@ -46,10 +52,13 @@ export const oidcRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'the ways', schema: signInMethodsSchema } },
     problems: [],
-    handle: ({ context: { oidc } }) => {
+    handle: async ({ context: { vault, oidc, publicUrl } }) => {
       const settings = oidc?.provider.settings;
+      const origin = relyingParty(publicUrl)?.origin;
+      const hasAny = origin !== undefined && (await anyoneHasPasskeys(vault));
       return json(200, {
         oidc: settings ? { provider: new URL(settings.issuer).host, public_url: settings.publicUrl } : null,
+        passkeys: hasAny ? { public_url: origin } : null,
       });
     },
   }),

@@ -256,7 +256,7 @@ suite('an authenticator app', () => {
   test('is set up with its first code, ends other sessions, and asks for a code at sign-in', async (t) => {
     const { server, alice, post } = await withPeople(t);
     const other = await signIn(server, 'alice');
-    const none = { passkeys: [], totp: null, recovery_codes: 0, required: false };
+    const none = { passkeys: [], totp: null, recovery_codes: 0, passkeys_at: null, required: false };
     assert.deepEqual(await (await alice.send('GET', factors)).json(), none);
     const app = await setUpApp(server, alice);
     assert.equal((await other.send('GET', '/api/v1/session')).status, 401);
