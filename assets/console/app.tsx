@@ -7,6 +7,7 @@ import { Page } from './components/page.tsx';
 import { ApiError, get } from './data/api.ts';
 import { mayBeSignedIn, type Person, setTabSession, useSession } from './data/session.ts';
 import { pages } from './page-table.tsx';
+import { EnrolmentPage } from './pages/account/enrolment.tsx';
 import { SetupPage } from './pages/account/setup.tsx';
 import { SignInPage } from './pages/account/sign-in.tsx';
 import { matchPath } from './path-pattern.ts';
@@ -54,6 +55,7 @@ export function App() {
     );
   }
   if (path === '/sign-in' && session === null) return <SignInPage />;
+  if (session?.second_factor_needed) return <EnrolmentPage person={session} />;
   if (!session) return <main class="outside" aria-busy="true" />;
   return (
     <Shell person={session} path={path}>

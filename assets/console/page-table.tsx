@@ -4,6 +4,7 @@ import type { Person } from './data/session.ts';
 import { AboutPage } from './pages/about.tsx';
 import { PasswordPage } from './pages/account/password.tsx';
 import { SessionsPage } from './pages/account/sessions.tsx';
+import { SignInMethodsPage } from './pages/account/sign-in-methods.tsx';
 import { AcmeAccountsPage } from './pages/acme-accounts.tsx';
 import { AcmeClientSetupPage } from './pages/acme-client-setup.tsx';
 import { AcmeClientsPage } from './pages/acme-clients.tsx';
@@ -66,4 +67,5 @@ export const pages: readonly PageEntry[] = [
   { path: '/about', page: AboutPage, label: 'About', group: 'people' },
   { path: '/account/sessions', page: SessionsPage },
   { path: '/account/password', page: PasswordPage },
+  { path: '/account/sign-in-methods', page: SignInMethodsPage },
 ];

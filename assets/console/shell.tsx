@@ -73,7 +73,10 @@ export function Shell({
             items={[
               { label: 'Your sessions', href: '/account/sessions' },
               ...(person.sign_in === 'password'
-                ? [{ label: 'Change password', href: '/account/password' }]
+                ? [
+                    { label: 'Sign-in methods', href: '/account/sign-in-methods' },
+                    { label: 'Change password', href: '/account/password' },
+                  ]
                 : []),
               { label: 'Sign out', onSelect: () => void signOut() },
             ]}

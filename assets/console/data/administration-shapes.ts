@@ -135,6 +135,24 @@ export type Administrator = {
   readonly sign_in: 'password' | 'oidc';
   readonly created_at: string;
   readonly last_signed_in_at: string | null;
+  readonly has_second_factor: boolean;
+};
+
+export type Passkey = {
+  readonly id: number;
+  readonly name: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+};
+
+/** Those of the signed-in person. */
+export type SecondFactors = {
+  readonly passkeys: readonly Passkey[];
+  readonly totp: { readonly created_at: string; readonly last_used_at: string | null } | null;
+  readonly recovery_codes: number;
+  /** The address at which passkeys work. */
+  readonly passkeys_at: string | null;
+  readonly required: boolean;
 };
 
 /** A change that waits for the approval of a second administrator, or did. */

@@ -98,7 +98,7 @@ async function request(
   });
   if (response.ok) return response;
   const error = await errorOf(response);
-  const isSignIn = method === 'POST' && /\/(session|setup)$/.test(path);
+  const isSignIn = method === 'POST' && /\/(session|setup|second-step|passkey)$/.test(path);
   if (!isSignIn && (await isSignedOut(error, path))) sessionLost();
   throw error;
 }

@@ -10,6 +10,8 @@ export type Person = {
   /** Whether destructive changes need the approval of a second administrator. */
   readonly second_approval: boolean;
   readonly sign_in: 'password' | 'oidc';
+  /** Whether they must set up a second factor before anything else. */
+  readonly second_factor_needed: boolean;
   readonly created_at: string;
   readonly expires_at: string;
 };

@@ -18,7 +18,7 @@ import { useSession } from '../data/session.ts';
 
 type Opened =
   | { readonly kind: 'add' }
-  | { readonly kind: 'role' | 'remove'; readonly administrator: Administrator };
+  | { readonly kind: 'role' | 'factors' | 'remove'; readonly administrator: Administrator };
 
 export function AdministratorsPage() {
   const { data, error, reload } = useList<Administrator>('/administrators');
@@ -55,12 +55,14 @@ export function AdministratorsPage() {
             { title: 'Role', cell: ({ role }) => role },
             {
               title: 'Signs in with',
-              cell: ({ sign_in }) =>
+              cell: ({ sign_in, has_second_factor }) =>
                 sign_in === 'oidc' ? (
                   <>
                     OpenID Connect
                     <div class="quiet small">The provider decides the role</div>
                   </>
+                ) : has_second_factor ? (
+                  'password and second factor'
                 ) : (
                   'password'
                 ),
@@ -72,30 +74,42 @@ export function AdministratorsPage() {
             },
             {
               title: 'Actions',
-              cell: (administrator) =>
-                isLastAdmin(administrator, data) ? (
-                  <span class="quiet">Last one with the role admin and a password</span>
-                ) : (
-                  <span class="pair">
-                    {administrator.sign_in === 'password' && (
-                      <Button
-                        needs="admin"
-                        aria-label={`Change role of ${administrator.name}`}
-                        onClick={() => setOpened({ kind: 'role', administrator })}
-                      >
-                        Change role
-                      </Button>
-                    )}
+              cell: (administrator) => (
+                <span class="pair">
+                  {administrator.has_second_factor && administrator.name !== self && (
                     <Button
-                      look="quiet"
                       needs="admin"
-                      aria-label={`Remove ${administrator.name}`}
-                      onClick={() => setOpened({ kind: 'remove', administrator })}
+                      aria-label={`Clear second factors of ${administrator.name}`}
+                      onClick={() => setOpened({ kind: 'factors', administrator })}
                     >
-                      Remove
+                      Clear second factors
                     </Button>
-                  </span>
-                ),
+                  )}
+                  {isLastAdmin(administrator, data) ? (
+                    <span class="quiet">Last one with the role admin and a password</span>
+                  ) : (
+                    <>
+                      {administrator.sign_in === 'password' && (
+                        <Button
+                          needs="admin"
+                          aria-label={`Change role of ${administrator.name}`}
+                          onClick={() => setOpened({ kind: 'role', administrator })}
+                        >
+                          Change role
+                        </Button>
+                      )}
+                      <Button
+                        look="quiet"
+                        needs="admin"
+                        aria-label={`Remove ${administrator.name}`}
+                        onClick={() => setOpened({ kind: 'remove', administrator })}
+                      >
+                        Remove
+                      </Button>
+                    </>
+                  )}
+                </span>
+              ),
             },
           ]}
         />
@@ -103,6 +117,22 @@ export function AdministratorsPage() {
       {opened?.kind === 'add' && <AddDialog onClose={close} onDone={reload} />}
       {opened?.kind === 'role' && (
         <RoleDialog administrator={opened.administrator} onClose={close} onDone={reload} />
+      )}
+      {opened?.kind === 'factors' && (
+        <ConfirmDialog
+          title={`Clear the second factors of ${opened.administrator.name}?`}
+          action="Clear second factors"
+          onClose={close}
+          onSubmit={async () => {
+            await remove(`${pathOf(opened.administrator)}/second-factors`);
+            await reload();
+          }}
+        >
+          <p>
+            For someone who has lost their passkeys, their app and their recovery codes. They are signed out
+            of all sessions, and their password is enough for the next sign-in.
+          </p>
+        </ConfirmDialog>
       )}
       {opened?.kind === 'remove' && (
         <ConfirmDialog

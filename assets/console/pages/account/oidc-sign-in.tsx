@@ -1,12 +1,9 @@
 /** Signing in by OpenID Connect: the button beside the password, and why the last attempt failed. */
-import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { Notice, Problem } from '../../components/notice.tsx';
 import { WebLink } from '../../components/web-link.tsx';
-import { ApiError, get, post } from '../../data/api.ts';
+import { post } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
-
-type SignInMethods = { readonly oidc: { readonly provider: string; readonly public_url: string } | null };
 
 /** By the code in the address, which only selects one of these texts. */
 const refusals: Readonly<Record<string, readonly [title: string, text: string]>> = {
@@ -47,22 +44,15 @@ export function OidcRefused() {
   );
 }
 
-/** Nothing if the vault has no provider. */
-export function OidcSignIn() {
-  const [data, setData] = useState<SignInMethods>();
-  // Once, and without the feed of changes, which needs a session.
-  useEffect(() => {
-    get<SignInMethods>('/sign-in-methods').then(setData, (thrown: unknown) => {
-      // The password form works without, and shows an error of its own if the vault is down.
-      if (!(thrown instanceof ApiError)) throw thrown;
-    });
-  }, []);
+export function OidcSignIn({
+  oidc,
+}: {
+  readonly oidc: { readonly provider: string; readonly public_url: string };
+}) {
   const { run, isBusy, error } = useAction(async () => {
     const { url } = await post<{ readonly url: string }>('/session/oidc');
     location.assign(url);
   });
-  const oidc = data?.oidc;
-  if (!oidc) return null;
   const label = `Sign in with ${oidc.provider}`;
   return (
     <div class="stack">

@@ -6,22 +6,28 @@ import { Problem } from '../../components/notice.tsx';
 import { post } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
 import { type Person, setSession } from '../../data/session.ts';
-import { OidcRefused, OidcSignIn } from './oidc-sign-in.tsx';
+import { OidcRefused } from './oidc-sign-in.tsx';
+import { OtherSignIns } from './other-sign-ins.tsx';
 import { Outside } from './outside.tsx';
+import { type NextStep, SecondStep } from './second-step.tsx';
 
 export function SignInPage() {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
+  const [next, setNext] = useState<NextStep>();
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector('input')?.focus(), []);
+  useEffect(() => form.current?.querySelector('input')?.focus(), [next]);
   const { run, isBusy, error } = useAction(async () => {
     try {
+      const answer = await post<Person | NextStep>('/session', { name, password });
       // app.tsx then returns to the page that the person asked for.
-      setSession(await post<Person>('/session', { name, password }));
+      if ('methods' in answer) setNext(answer);
+      else setSession(answer);
     } finally {
       setPassword('');
     }
   });
+  if (next !== undefined) return <SecondStep next={next} onBack={() => setNext(undefined)} />;
   return (
     <Outside title="Sign in">
       <div class="stack">
@@ -51,7 +57,7 @@ export function SignInPage() {
             Sign in
           </Button>
         </form>
-        <OidcSignIn />
+        <OtherSignIns />
       </div>
     </Outside>
   );
