@@ -12,8 +12,6 @@ import { tempDir } from '../harness/temp-dir.ts';
 
 const browser = needs('chromium');
 
-const now = { world: { now: Date.now } } as Parameters<typeof appOf>[0];
-
 async function opened(t: TestContext, more: readonly string[] = []) {
   const dataDir = tempDir(t);
   const port = await freePort();
@@ -64,7 +62,7 @@ async function setUpApp({ page }: Person): Promise<() => string> {
   await dialog.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
   assert.deepEqual(await violations(page), []);
   const secret = (await dialog.getByRole('region', { name: 'Secret' }).innerText()).replaceAll(/\s/g, '');
-  const code = appOf(now, secret);
+  const code = appOf(Date.now, secret);
   await dialog.getByLabel('Code', { exact: true }).fill(code());
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Your recovery codes' }).waitFor();

@@ -23,6 +23,7 @@ import { hookScript } from '../harness/dns/hook-script.ts';
 import { eventually } from '../harness/eventually.ts';
 import { routes } from '../harness/http/all-routes.ts';
 import { converse, requestText } from '../harness/http/raw.ts';
+import { appOf, factors } from '../harness/http/second-factors.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { serve } from '../harness/processes/vault-process.ts';
 import { tempDir } from '../harness/temp-dir.ts';
@@ -257,6 +258,22 @@ async function administration(walk: SecretWalk, password: string, echo: string):
   const changed = await walk.ask('PUT', '/api/v1/session/password', { body: change });
   assert.equal(changed.status, 204, changed.text);
   await walk.ask('PUT', '/api/v1/session/password', { body: { ...change, new: 'short' } });
+  const app = await walk.ask('POST', `${factors}/totp`, {
+    body: { password: next },
+    mayShow: ['secret of an authenticator app', 'set-up of an authenticator app'],
+  });
+  const { pending, secret } = JSON.parse(app.text) as { pending: string; secret: string };
+  search.add('secret of an authenticator app', secret);
+  search.add('set-up of an authenticator app', pending);
+  const code = appOf(Date.now, secret)();
+  const codes = await walk.ask('PUT', `${factors}/totp`, {
+    body: { pending, code },
+    mayShow: ['recovery code'],
+  });
+  for (const one of (JSON.parse(codes.text) as { recovery_codes: string[] }).recovery_codes)
+    search.add('recovery code', one);
+  const removed = await walk.ask('POST', `${factors}/totp/remove`, { body: { password: next } });
+  assert.equal(removed.status, 204, removed.text);
   const made = await post(
     '/api/v1/api-keys',
     { name: 'by http', scopes: ['certificates:read'], certificates: ['*'] },

@@ -7,7 +7,15 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { outside } from '../../harness/database/outside-database.ts';
 import { eventsOf } from '../../harness/http/fixtures.ts';
-import { goodPassword, otherPassword } from '../../harness/http/sign-in-fixtures.ts';
+import { secondStep, setUpApp } from '../../harness/http/second-factors.ts';
+import {
+  fromPage,
+  goodPassword,
+  makeAdministrator,
+  otherPassword,
+  signIn,
+} from '../../harness/http/sign-in-fixtures.ts';
+import { testServer } from '../../harness/http/test-server.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 import { fromExecutable, type Outcome, vault } from '../../harness/processes/vault-process.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -141,6 +149,32 @@ suite('other admin commands', () => {
       ],
     );
   });
+});
+
+test('admin reset-password removes the second factors, says so, and is recorded', async (t) => {
+  const data = join(tempDir(t), 'data');
+  const server = await testServer(t, { dataDir: data });
+  await makeAdministrator(server.vault, 'alice');
+  const app = await setUpApp(server, await signIn(server, 'alice'));
+  const reset = await admin(data, otherPassword, 'reset-password', '--name', 'alice', '--password-stdin');
+  assert.deepEqual(
+    [reset.code, reset.stderr],
+    [
+      0,
+      'Changed the password of alice; ended 1 session.\n' +
+        'Removed their second factors: 0 passkeys, 1 authenticator app, 10 recovery codes. The audit log records this.\n',
+    ],
+  );
+  const [event] = eventsOf(data, 'administrator.password');
+  assert.deepEqual(event?.detail, {
+    sessions_ended: 1,
+    second_factors_cleared: { authenticator_apps: 1, recovery_codes: 10 },
+  });
+  await signIn(server, 'alice', otherPassword);
+  const credentials = { name: 'alice', password: otherPassword };
+  const again = await server.get('/api/v1/session', undefined, fromPage('POST', credentials));
+  assert.equal(again.status, 201);
+  assert.equal((await secondStep(server, undefined, app.recoveryCodes[0] ?? '')).status, 409);
 });
 
 suite('the role of an administrator', () => {

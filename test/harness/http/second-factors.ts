@@ -15,11 +15,12 @@ export type App = {
   readonly recoveryCodes: readonly string[];
 };
 
-export function appOf({ world }: Pick<TestServer, 'world'>, secret: string) {
+/** What an app with this secret (Base32) shows at a time. */
+export function appOf(now: () => number, secret: string) {
   const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter));
   const text = bits.map((bit) => bit.toString(2).padStart(5, '0')).join('');
   const bytes = Buffer.from((text.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  return (away = 0) => totpCode(new Secret(bytes), totpStep(world.now()) + away);
+  return (away = 0) => totpCode(new Secret(bytes), totpStep(now()) + away);
 }
 
 /** Sets up an authenticator app over HTTP. The code of the current step is used up afterwards. */
@@ -27,7 +28,7 @@ export async function setUpApp(server: Server, page: Page, password = goodPasswo
   const begun = await page.send('POST', `${factors}/totp`, { password });
   assert.equal(begun.status, 201, await begun.clone().text());
   const { pending, secret } = (await begun.json()) as { pending: string; secret: string };
-  const code = appOf(server, secret);
+  const code = appOf(server.world.now, secret);
   const done = await page.send('PUT', `${factors}/totp`, { pending, code: code() });
   assert.equal(done.status, 200, await done.clone().text());
   const { recovery_codes } = (await done.json()) as { recovery_codes: string[] };

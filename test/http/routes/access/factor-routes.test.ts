@@ -225,7 +225,7 @@ suite('an attack on the set-up', () => {
     const other = await signIn(server, 'alice');
     const begun = await alice.send('POST', `${factors}/totp`, { password: goodPassword });
     const { pending, secret } = (await begun.json()) as { pending: string; secret: string };
-    const code = appOf(server, secret);
+    const code = appOf(server.world.now, secret);
     for (const page of [bob, other]) {
       const response = await page.send('PUT', `${factors}/totp`, { pending, code: code() });
       assert.equal(await codeOf(response), 'sign_in_expired');
