@@ -52,6 +52,11 @@ const notRun: readonly { readonly page: string; readonly command: RegExp; readon
     why: 'it needs the registry; the executable that it builds runs here',
   },
   {
+    page: 'docs/how-to/second-factors.md',
+    command: /^vault admin reset-password /,
+    why: 'it needs a passkey of a browser; test/cli/commands/admin has the output with an app',
+  },
+  {
     page: 'docs/how-to/roll-back.md',
     command: /^(systemctl|install) /,
     why: 'they change the machine; docs/production.md runs such commands',
