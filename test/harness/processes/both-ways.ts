@@ -41,8 +41,8 @@ function normal(text: string): string {
       )
       .replaceAll(/api-key:1:remote|local-cli/g, 'CALLER')
       .replaceAll(/(?<=-----\n)[\w+/=\n]+(?=\n-----)/g, 'PEM')
-      // Whether a renewal still waits is a matter of the moment.
-      .replaceAll(/^ *queued\n/gm, '')
+      // Whether a renewal still waits, and for which server, is a matter of the moment.
+      .replaceAll(/^ *(?:queued|no "vault serve" is running; renewing in this process)\n/gm, '')
       .replaceAll(/(CALLER +\S+ +\S+) +(?:-|127\.0\.0\.1) /g, '$1  IP ')
       .replaceAll(/^Created a new vault in .*\n/gm, '')
       .replaceAll(/\bmsg_[\w-]+/g, 'MESSAGE')
