@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { acmeVault, frontedVault, needsAcme } from '../harness/acme/vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { serve } from '../harness/processes/vault-process.ts';
 
 suite('listeners', needsAcme(), () => {
@@ -39,7 +40,9 @@ suite('listeners', needsAcme(), () => {
     });
     held.release();
     await issued;
-    assert.match(ordering.log(), /"msg":"certificate issued"/);
+    await eventually('the line of the server that ordered', () =>
+      ordering.log().includes('"msg":"certificate issued"'),
+    );
     assert.doesNotMatch(answering.log(), /"msg":"(certificate issued|renewal step)/);
     // The usual listeners of both answer as well; a challenge that has ended is gone from all.
     for (const url of [ordering.url, answering.url, `http://${where}`]) {

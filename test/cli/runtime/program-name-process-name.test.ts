@@ -13,11 +13,12 @@ test(
   linux,
   async (t) => {
     const data = join(tempDir(t), 'data');
-    const { pid, log } = await serve(t, data, { args: ['--workers', '4'] });
+    const { pid, log, end } = await serve(t, data, { args: ['--workers', '4'] });
     assert.equal(readFileSync(`/proc/${pid}/comm`, 'utf8'), 'vault\n');
     const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
     assert.ok(line.includes('serve') && line.includes(data));
     assert.equal(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'), '');
+    assert.equal((await end()).code, 0);
     const warnings = log().match(/^.*"level":"warn".*$/gm) ?? [];
     assert.equal(warnings.length, 1, log());
     assert.match(

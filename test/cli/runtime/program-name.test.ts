@@ -135,6 +135,6 @@ test('the systemd unit of certificate-vault starts the link, found by its path o
 test('the server process and its log use the name certificate-vault', async (t) => {
   const server = await serve(t, join(tempDir(t), 'data'), { program });
   assert.equal(readFileSync(`/proc/${server.pid}/comm`, 'utf8'), 'certificate-vau\n');
-  assert.match(server.log(), /^ {2}certificate-vault admin setup-link --data-dir /m);
   assert.equal((await server.end()).code, 0);
+  assert.match(server.log(), /^ {2}certificate-vault admin setup-link --data-dir /m);
 });

@@ -73,8 +73,8 @@ test('with a running server, --wait leaves the renewal to the server and prints 
   const { stdout, stderr } = await done(...create, '--wait');
   assert.match(stdout, /^web: version 1, valid until /);
   assert.doesNotMatch(stderr, /renewing in this process/);
-  assert.match(server.log(), /"msg":"certificate issued"/);
   await server.end();
+  assert.match(server.log(), /"msg":"certificate issued"/);
 });
 
 test('renew --wait follows a running renewal and does not request another', async (t) => {
