@@ -68,14 +68,22 @@ export function serverChoice(given: Given, environment: Environment): ServerChoi
   };
   // biome-ignore lint/plugin/refused-headers: an option, no header
   const server = of('server');
-  // What is exported for all servers does no harm where there is none.
+  // Variables that are exported for all servers do no harm without one.
   const [lonely] = Object.values(given);
   if (server === undefined) {
     if (lonely === undefined) return undefined;
-    throw new Misuse(`${lonely.from} is about a server, and none is given`, 'Add --server URL.');
+    throw new Misuse(`${lonely.from} needs a server`, 'Add --server URL.');
   }
-  const caFile = of('ca-file');
-  const pin = of('pin');
+  const url = serverUrl(server);
+  const [trust] = [given.pin, given['ca-file']].filter((option) => option !== undefined);
+  if (trust !== undefined && url.startsWith('http:')) {
+    throw new Misuse(`${trust.from} needs an https URL`, 'A server at an http URL presents no certificate.');
+  }
+  // An option overrides the variable of the other.
+  const chosen = (name: Name, other: Name) =>
+    given[name] ?? (given[other] === undefined ? of(name) : undefined);
+  const caFile = chosen('ca-file', 'pin');
+  const pin = chosen('pin', 'ca-file');
   if (caFile !== undefined && pin !== undefined) {
     throw new Misuse(
       `${caFile.from} and ${pin.from} exclude each other`,
@@ -88,7 +96,7 @@ export function serverChoice(given: Given, environment: Environment): ServerChoi
       'Use sha256// and the base64 SHA-256 of the public key. "vault inspect HOST" shows it.',
     );
   }
-  return { url: serverUrl(server), caFile: caFile?.value, pin: pin?.value };
+  return { url, caFile: caFile?.value, pin: pin?.value };
 }
 
 function serverUrl({ value, from }: { readonly value: string; readonly from: string }): string {

@@ -117,7 +117,11 @@ test('a server is trusted by its CA or by its key, which login stores, and sees 
   writeFileSync(rootFile, root?.pem ?? '');
   const run = (words: string, input?: string) =>
     vault(commandWords(`--server ${server.url} ${words}`), {
-      environment: { XDG_CONFIG_HOME: config },
+      environment: {
+        XDG_CONFIG_HOME: config,
+        // Overridden by the option.
+        ...(words.startsWith('--pin') && { CERTVAULT_SERVER_CA_FILE: join(config, 'none') }),
+      },
       ...(input !== undefined && { input }),
     });
   const other = pin.replace(/(?<=\/\/)./, (letter) => (letter === 'A' ? 'B' : 'A'));
@@ -216,7 +220,7 @@ const misuse: readonly (readonly [words: string, message: RegExp])[] = [
   ],
   ['--server https://a.test/path certificate list', /^vault: --server: .* is not the URL of a vault\n/],
   ['--server', /^vault: --server needs a value\n/],
-  ['--pin sha256//x certificate list', /^vault: --pin is about a server, and none is given\n/],
+  ['--pin sha256//x certificate list', /^vault: --pin needs a server\n {2}Add --server URL\.\n/],
   ['--server https://a.test --pin x certificate list', /^vault: --pin: "x" is not the pin of a public key\n/],
   [
     '--server https://a.test --ca-file a --pin b certificate list',
@@ -225,6 +229,10 @@ const misuse: readonly (readonly [words: string, message: RegExp])[] = [
   [
     '--server https://a.test certificate list --data-dir /x',
     /^vault: --data-dir and --server exclude each other\n/,
+  ],
+  [
+    '--server http://127.0.0.1:8080 --ca-file a certificate list',
+    /^vault: --ca-file needs an https URL\n {2}A server at an http URL presents no certificate\.\n/,
   ],
   ['--server https://a.test backup /x', /^vault: "backup" works only on the vault's machine: /],
   ['--server https://a.test --server https://b.test certificate list', /^vault: --server is given twice\n/],
