@@ -1,6 +1,6 @@
 /**
- * TLS connections to a server that is known by its public key, whichever CA has issued its certificate. Nothing is sent
- * before the key has been compared.
+ * TLS connections to a server that is known by its public key; the CA of its certificate does not matter. Nothing is
+ * sent before the key has been compared.
  */
 import { connect, type TLSSocket } from 'node:tls';
 import { publicKeyPin } from '../crypto/public-key-pin.ts';

@@ -57,8 +57,8 @@ export const loginCommand = commandWithoutVault({
 
 export const logoutCommand = commandWithoutVault({
   name: 'logout',
-  description: 'Forget the stored API key of a vault elsewhere',
-  examples: [{ does: 'Forget the key of a vault', line: 'vault logout https://vault.example.com' }],
+  description: 'Delete the stored API key of a vault elsewhere',
+  examples: [{ does: 'Delete the stored key of a vault', line: 'vault logout https://vault.example.com' }],
   options: { url },
   run: async (args, terminal) => {
     const { url: server } = chosen(args.url, terminal);
@@ -66,7 +66,7 @@ export const logoutCommand = commandWithoutVault({
       throw new OperatorError(`no API key is stored for ${server}`);
     }
     terminal.stderr.write(
-      `Forgot the API key for ${server}. It is valid until it is revoked in the vault.\n`,
+      `Deleted the stored API key for ${server}. The key stays valid until it is revoked in the vault.\n`,
     );
   },
 });

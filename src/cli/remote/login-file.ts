@@ -33,7 +33,7 @@ export function loginPath({ XDG_CONFIG_HOME, HOME }: Environment): string {
   return join(base, 'certificate-vault', 'login.json');
 }
 
-/** The key for this server. Throws OperatorError if there is none, or if others can read the file. */
+/** The key for this server. Throws OperatorError without one, and if others can read the file. */
 export function loginFor(environment: Environment, url: string): Login {
   const named = environment[fileVariable];
   if (named !== undefined && named !== '') {
@@ -43,7 +43,7 @@ export function loginFor(environment: Environment, url: string): Login {
   const stored = readLogins(loginPath(environment)).servers[url];
   if (stored !== undefined) return { ...stored, key: new Secret(stored.key) };
   throw new OperatorError(`no API key for ${url}`, {
-    hint: `Try: vault login ${url}\nOr name a file with one in ${fileVariable}.`,
+    hint: `Try: vault login ${url}\nOr set ${fileVariable} to the path of a file with one.`,
   });
 }
 

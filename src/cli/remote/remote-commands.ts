@@ -97,7 +97,7 @@ const files = "it works on the vault's files";
 const masterKey = 'the master key never leaves it';
 const chain = 'it reads the whole audit log with its hashes';
 const wayIn = 'it is the way in when nothing else works';
-const program = 'it names a program of that machine';
+const program = 'the channel runs a program of that machine';
 const state = "it reads and writes the vault's whole state";
 
 /** Why the others do not, as the end of a sentence. */

@@ -214,8 +214,8 @@ const hints: Readonly<Record<OutboundError['reason'], string>> = {
   unreachable: 'Check the URL, DNS and the firewall, and whether this machine needs a proxy (HTTPS_PROXY).',
   untrusted:
     'If its certificate is from a private CA, pass that with --ca-file, or the public key with --pin.',
-  timeout: 'Try again. The change may have been made: look before you repeat it.',
-  'cut-off': 'Try again. The change may have been made: look before you repeat it.',
+  timeout: 'The change may have taken effect: check that before you try again.',
+  'cut-off': 'The change may have taken effect: check that before you try again.',
   'too-large': 'Check that the URL is the one of a vault.',
   aborted: 'Try again.',
   refused: 'Check the URL.',

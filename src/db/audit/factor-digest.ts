@@ -55,7 +55,7 @@ export async function recordFactors(writer: Writer, administratorId: number): Pr
   return digest === null ? noFactors : found;
 }
 
-/** Removes all factors of an administrator, in whichever state they are, and returns them. */
+/** Removes all factors of an administrator, modified ones included, and returns them. */
 export async function clearFactors(writer: Writer, administratorId: number): Promise<Factors> {
   const found = await readFactors(writer, administratorId);
   for (const { id } of found.passkeys) await deletePasskey(writer, id);

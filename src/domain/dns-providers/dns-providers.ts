@@ -48,7 +48,7 @@ export async function requireDnsProvider(reader: Reader, name: string): Promise<
   );
 }
 
-/** For a name that is none of the `known` ones; suggests similar ones. */
+/** For a name that is not among the `known` ones; suggests similar ones. */
 export function unknownDnsProvider(name: string, known: readonly string[]): OperatorError {
   return new OperatorError(`unknown DNS provider "${name}"`, {
     hint: didYouMean(name, known, 'Try: vault dns-provider list'),

@@ -70,7 +70,7 @@ export async function requireIssuer(reader: Reader, name: string, path = 'name')
   throw unknownIssuer(name, known, path);
 }
 
-/** `invalid_request` at `path` for a name that is none of the `known` ones, of which it suggests some. */
+/** `invalid_request` at `path` for a name that is not among the `known` ones; suggests similar ones. */
 export function unknownIssuer(name: string, known: readonly string[], path = 'name'): Problem {
   return new Problem('invalid_request', {
     detail: `Unknown issuer ${JSON.stringify(name)}.`,

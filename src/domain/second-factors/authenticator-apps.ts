@@ -1,5 +1,5 @@
 /**
- * Sets up and removes the authenticator app of a person. The secret is stored only when the app has shown a right code,
+ * Sets up and removes the authenticator app of a person. The secret is stored only when the app has shown a valid code,
  * so that no one locks themselves out.
  */
 import { requireIntegrity } from '../../base/integrity.ts';
@@ -59,8 +59,9 @@ export async function beginApp(
 }
 
 /**
- * Stores the app that shows this code, in place of any before, and returns new recovery codes. Throws `sign_in_expired`
- * for a set-up of another session, or one that was used or has expired, and `invalid_request` for a wrong code.
+ * Stores the app that shows this code, replaces an earlier one, and returns new recovery codes. Throws
+ * `sign_in_expired` for a set-up of another session, or one that was used or has expired, and `invalid_request` for a
+ * wrong code.
  */
 export async function confirmApp(
   vault: FactorContext,

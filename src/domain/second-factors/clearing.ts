@@ -13,7 +13,7 @@ import type { TimedContext } from '../contexts.ts';
 
 /**
  * Removes all second factors of this administrator and ends their sessions: the password is enough for their next
- * sign-in. Throws `administrator_not_found`, `oidc_administrator`, `second_factor_not_found` if there are none, and
+ * sign-in. Throws `administrator_not_found`, `oidc_administrator`, `second_factor_not_found` without any, and
  * `forbidden` for one's own.
  */
 export async function clearFactorsOf(

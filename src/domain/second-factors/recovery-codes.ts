@@ -52,7 +52,7 @@ export async function renewRecoveryCodes(
   });
 }
 
-/** The id of the unused code that was typed; undefined if it is none. */
+/** The id of the unused code that was typed; undefined for any other text. */
 export function findRecoveryCode(
   integrity: Integrity,
   administratorId: number,

@@ -47,7 +47,7 @@ test('a key that is stored at login works for its server until logout, and the f
   assert.equal(early.code, 1);
   assert.match(
     early.stderr,
-    /^vault: no API key for \S+\n {2}Try: vault login \S+\n {2}Or name a file with one in CERTVAULT_TOKEN_FILE\.\n$/,
+    /^vault: no API key for \S+\n {2}Try: vault login \S+\n {2}Or set CERTVAULT_TOKEN_FILE to the path of a file with one\.\n$/,
   );
   const login = await run(`login ${url} --key-stdin`, key);
   assert.equal(login.code, 0, login.stderr);

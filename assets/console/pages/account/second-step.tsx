@@ -42,7 +42,10 @@ export function SecondStep({ next, onBack }: { readonly next: NextStep; readonly
       ? hints.recovery_code
       : undefined;
   return (
-    <Outside title="Confirm that it is you" lead="Your password is right. This account has a second factor.">
+    <Outside
+      title="Confirm that it is you"
+      lead="Your password is correct. This account has a second factor."
+    >
       <div class="stack">
         {hasPasskey && <PasskeyButton look="primary" />}
         {hint !== undefined && (

@@ -144,7 +144,9 @@ export function FactorSections({
           actions={<Button onClick={() => setOpened({ kind: 'codes' })}>Create new codes</Button>}
         >
           {recovery_codes === 0 ? (
-            <Notice tone="warning">You have none. Create some in case you lose your second factor.</Notice>
+            <Notice tone="warning">
+              You have no recovery codes. Create some in case you lose your second factor.
+            </Notice>
           ) : (
             <p class="quiet">
               {recovery_codes === 1 ? '1 code is' : `${recovery_codes} codes are`} left. Each replaces your

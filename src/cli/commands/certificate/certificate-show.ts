@@ -31,7 +31,7 @@ const shownVersions = 20;
 type Shown = {
   readonly view: CertificateView;
   readonly settings: CertificateSettingsView;
-  /** What the renewal that is queued or runs has done last; undefined if there is none. */
+  /** What the renewal that is queued or runs has done last; undefined without one. */
   readonly renewing: string | undefined;
   readonly versions: readonly VersionView[];
 };

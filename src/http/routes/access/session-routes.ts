@@ -96,7 +96,7 @@ export const sessionRoutes: readonly Route[] = [
     replies: {
       201: { description: 'signed in', schema: signedInSchema, headers: ['Set-Cookie'] },
       202: {
-        description: 'the password is right; a second step is needed, in this browser',
+        description: 'the password is correct; a second step is needed, in this browser',
         schema: nextStepSchema,
         headers: ['Set-Cookie'],
       },
