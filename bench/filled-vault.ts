@@ -11,7 +11,7 @@ import { realWorld } from '../src/base/world.ts';
 import { openVault } from '../src/cli/runtime/open-vault.ts';
 import { createToken } from '../src/crypto/secrets/api-key-token.ts';
 import { seal } from '../src/crypto/secrets/sealing.ts';
-import { tagAllRows } from '../src/db/audit/row-tags.ts';
+import { tagAllRows } from '../src/db/audit/first-tags.ts';
 import { findVersion } from '../src/db/tables/certificates/certificate-versions.ts';
 import { createApiKey } from '../src/domain/access/api-keys.ts';
 import { localCli, record } from '../src/domain/audit/audit.ts';

@@ -52,15 +52,18 @@ const together: readonly (readonly Script[])[] = [
   ['Latin', 'Han', 'Hangul'],
 ];
 
-/** What is wrong with a new name, and what to do: part of a sentence. Undefined for a valid one. */
-export function labelFault(text: string): string | undefined {
+/**
+ * What is wrong with a new name, or with another text that people compare by eye (`subject`), and what to do: part of a
+ * sentence. Undefined for a valid one.
+ */
+export function labelFault(text: string, subject = 'a name'): string | undefined {
   const characters = [...text];
   const hidden = characters.find((character) => invisible.test(character));
   if (hidden !== undefined) {
-    return `a name must not contain the invisible or unassigned character ${codePoint(hidden)}; remove it`;
+    return `${subject} must not contain the invisible or unassigned character ${codePoint(hidden)}; remove it`;
   }
-  if (/\s\s/.test(text)) return 'a name must not contain two spaces in a row (U+0020); remove one';
-  return mixedScripts(characters);
+  if (/\s\s/.test(text)) return `${subject} must not contain two spaces in a row (U+0020); remove one`;
+  return mixedScripts(characters, subject);
 }
 
 /** The form by which names are compared: two names with the same one read alike. */
@@ -80,7 +83,7 @@ export function asciiRule(text: string, rule: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the first character of ASCII.
 const isAscii = /^[\u0000-\u007f]*$/;
 
-function mixedScripts(characters: readonly string[]): string | undefined {
+function mixedScripts(characters: readonly string[], subject: string): string | undefined {
   const firstOf = new Map<Script, string>();
   for (const character of characters) {
     const script = scriptOf(character);
@@ -96,7 +99,7 @@ function mixedScripts(characters: readonly string[]): string | undefined {
     : found;
   const letter = `${codePoint(firstOf.get(odd ?? 'other') ?? '')}${odd === 'other' ? '' : ` (${odd})`}`;
   const others = main === 'other' ? 'letters of another script' : `${main} letters`;
-  return `a name must not mix ${letter} with ${others}; write it in one script`;
+  return `${subject} must not mix ${letter} with ${others}; write it in one script`;
 }
 
 function scriptOf(character: string): Script | undefined {

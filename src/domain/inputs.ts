@@ -29,6 +29,7 @@ import {
   usage,
   zone,
 } from './input-strings.ts';
+import { anyLabels, objectLabels } from './labels/label-inputs.ts';
 
 const domains = z
   .array(identifier)
@@ -72,6 +73,7 @@ export const createCertificateInput = z.strictObject({
   emails: emails.optional(),
   subject: subject.optional(),
   csr: csr.optional(),
+  labels: objectLabels.optional().describe('labels such as team=web, by which keys and people get access'),
 });
 
 export const newCertificateName = createCertificateInput.pick({ name: true });
@@ -102,6 +104,9 @@ export const updateCertificateInput = z.strictObject({
   emails: emails.nullable().optional(),
   subject: subject.nullable().optional(),
   csr: csr.nullable().optional(),
+  labels: objectLabels
+    .optional()
+    .describe('replace the labels, by which keys and people get access; needs the role admin'),
   rotate_key: z.boolean().optional(),
   auto_renew: z.boolean().optional(),
   disabled: z.boolean().optional(),
@@ -148,16 +153,16 @@ const allowlisted = (names: Names) => (names.includes('*') ? ('any' as const) : 
 /** An allowlist that may be empty, as after all its certificates were deleted. */
 export const anyAllowlist = z.array(allowed).transform(allowlisted);
 
-export const createApiKeyInput = z.strictObject({
+const apiKeySettings = z.strictObject({
   name: label,
   scopes: z
     .array(scope)
     .min(1, `at least one scope is required: ${scopes.join(', ')}`)
     .transform((list) => scopes.filter((known) => list.includes(known))),
-  certificates: z
-    .array(allowed)
-    .min(1, 'at least one certificate name is required, or "*" for any certificate')
-    .transform(allowlisted),
+  certificates: anyAllowlist.default([]),
+  certificate_labels: anyLabels
+    .default([])
+    .describe('labels such as team=web: the key may access certificates with any of them, also later ones'),
   /** The networks the key works from; empty, or with "*", for any. */
   allowed_networks: z
     .array(network)
@@ -177,6 +182,10 @@ export const createApiKeyInput = z.strictObject({
     .nullable()
     .default(null)
     .describe('what the key may administer, as an administrator with this role may; null for nothing'),
+  reach: anyLabels
+    .default([])
+    .describe('labels that confine what a key with the role viewer or operator may do; empty for everything'),
+  labels: objectLabels.default([]).describe('labels of the key, such as team=web'),
   client_certificate: certName
     .nullable()
     .default(null)
@@ -184,6 +193,15 @@ export const createApiKeyInput = z.strictObject({
       'a certificate that a private CA of the vault issues: the key works only over TLS connections with it; null for none',
     ),
   expires_at: timestamp.optional(),
+});
+
+const noAllowlist = z.object({ certificates: z.tuple([]), certificate_labels: z.tuple([]) });
+
+export const createApiKeyInput = apiKeySettings.refine(() => false, {
+  path: ['certificates'],
+  error: 'at least one certificate name or label is required, or "*" for any certificate',
+  // Beside errors of other fields, too.
+  when: ({ value }) => noAllowlist.safeParse(value).success,
 });
 
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;

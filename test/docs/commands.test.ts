@@ -513,6 +513,14 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/labels.md',
+    prepare: async (_t, box) => {
+      await web(box);
+      writeFileSync(join(box.root, 'password.txt'), 'a long enough passphrase\n');
+      return {};
+    },
+  },
+  {
     page: 'docs/how-to/rotate-api-key.md',
     needs: needs('curl'),
     prepare: async (t, box) => {

@@ -134,7 +134,11 @@ const refusedKeys: readonly (readonly [what: string, change: object, refusal: st
   ['no scope', { scopes: [] }, 'scopes: at least one scope is required'],
   ['an unknown scope', { scopes: ['admin'] }, `scopes.0: "admin" is not a scope: ${scopeRule}`],
   ['a capitalized scope', { scopes: ['Certificates:Read'] }, 'scopes.0: "Certificates:Read" is not a scope'],
-  ['no certificate', { certificates: [] }, 'certificates: at least one certificate name is required, or "*"'],
+  [
+    'no certificate',
+    { certificates: [] },
+    'certificates: at least one certificate name or label is required',
+  ],
   ['an invalid certificate name', { certificates: ['a/b'] }, `certificates.0: "a/b" ${certificateRule}`],
   [
     'an invalid expiry',

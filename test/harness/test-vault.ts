@@ -45,6 +45,7 @@ export function settingsFor(dataDir: string): Settings {
     tls: undefined,
     metricsListen: undefined,
     metricsTokenFile: undefined,
+    metricsLabel: undefined,
     database: databaseOf(dataDir),
     databaseConnections: 8,
     databaseSurroundings: { environment: {}, home: undefined },

@@ -14,7 +14,7 @@ import { findCertificate } from '../../src/db/tables/certificates/certificates.t
 import { updateAcmeAccount } from '../../src/db/tables/issuance/acme-accounts.ts';
 import { findDnsProvider } from '../../src/db/tables/issuance/dns-providers.ts';
 import { findIssuer } from '../../src/db/tables/issuance/issuers.ts';
-import { changeRole } from '../../src/domain/access/administrators.ts';
+import { changeRights } from '../../src/domain/access/administrators.ts';
 import { deleteApiKey, revokeApiKey } from '../../src/domain/access/api-keys.ts';
 import { Sessions } from '../../src/domain/access/sessions.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
@@ -123,7 +123,7 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
     if (await lacks('pending')) await makePending(vault, 'pending');
     const alice = await findAdministrator(reader, 'alice');
     if (alice === undefined) await makeAdministrator(vault, 'alice', password);
-    else await changeRole(vault, localCli, { name: 'alice', role: 'admin', theLast: 'goes' });
+    else await changeRights(vault, localCli, { name: 'alice', role: 'admin', reach: [], theLast: 'goes' });
     for (const [name, type, config] of [
       [
         'hook',

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { second } from '../../src/base/duration.ts';
-import { createApiKey, pageOfApiKeys } from '../../src/domain/access/api-keys.ts';
+import { pageOfApiKeys } from '../../src/domain/access/api-key-views.ts';
+import { createApiKey } from '../../src/domain/access/api-keys.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../src/domain/inputs.ts';
 import { runKeyUseWriter } from '../../src/jobs/periodic-jobs.ts';

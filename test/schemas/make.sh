@@ -22,6 +22,7 @@ openssl x509 -req -in "$work/leaf.csr" -CA "$work/ca.pem" -CAkey "$work/ca.key" 
 
 vault certificate import --name imported --fullchain "$work/leaf.pem" --private-key "$work/leaf.key"
 vault certificate create --name issued --domain issued.test
+if vault certificate update --help | grep -q -e --label; then vault certificate update --name issued --label team=web; fi
 key=$(vault api-key create --name reader --scope certificates:read --scope private_keys:read --certificate '*')
 revoked=$(vault api-key create --name revoked --scope private_keys:read --certificate '*')
 id=$(vault api-key list | sed -n '/"revoked"/!s/.*"id": *"\{0,1\}\([0-9]*\).*/\1/p' | sort -n | tail -1)

@@ -1,14 +1,11 @@
 /** `vault admin …`: manages administrators without signing in; shell access to the data directory is enough. */
 import { roles } from '../../base/role.ts';
-import type { Secret } from '../../base/secret.ts';
+import { updateAdministratorInput } from '../../domain/access/administrator-inputs.ts';
 import {
   type AdministratorView,
-  changeRole,
+  changeRights,
   createAdministrator,
-  createAdministratorInput,
   deleteAdministrator,
-  resetPassword,
-  updateAdministratorInput,
   viewAdministrators,
 } from '../../domain/access/administrators.ts';
 import { Passwords } from '../../domain/access/passwords.ts';
@@ -16,36 +13,25 @@ import { localCli } from '../../domain/audit/audit.ts';
 import { parseInput } from '../../domain/inputs.ts';
 import { inPath } from '../remote/remote-vault.ts';
 import { command, commandGroup } from '../runtime/command.ts';
-import { onVault, withVault } from '../runtime/with-vault.ts';
+import { onVault } from '../runtime/with-vault.ts';
 import { setupLinkCommand } from '../serving/setup-link.ts';
-import { readInput } from '../terminal/input-file.ts';
 import { Misuse } from '../terminal/misuse.ts';
-import { askNewPassword } from '../terminal/prompt.ts';
-import { secretText } from '../terminal/secret-text.ts';
 import { jsonOption, printList } from '../terminal/table.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-
-const name = {
-  type: 'string',
-  valueHint: 'NAME',
-  required: true,
-  positional: 'or-flag',
-  description: 'the name to sign in with',
-} as const;
-
-const passwordOptions = {
-  name,
-  'password-stdin': {
-    type: 'boolean',
-    description: 'read the password from standard input instead of prompting for it',
-  },
-} as const;
+import { credentials, nameOption, passwordOptions, resetCommand } from './admin-password.ts';
+import { labelsFrom } from './label-options.ts';
 
 const roleOption = {
   type: 'string',
   valueHint: 'ROLE',
   values: roles,
   description: 'viewer reads all but private keys, operator also manages certificates, admin does everything',
+} as const;
+
+const reachOption = {
+  type: 'string',
+  valueHint: 'KEY=VALUE',
+  multiple: true,
+  description: 'a label that confines what a viewer or operator sees and changes (default: everything)',
 } as const;
 
 const create = command({
@@ -57,22 +43,31 @@ const create = command({
       does: 'Do the same in a script',
       line: 'vault admin create --name alice --password-stdin < password.txt',
     },
+    {
+      does: 'Create an administrator who manages the certificates with one label',
+      line: 'vault admin create --name bob --role operator --reach team=web --password-stdin < password.txt',
+    },
   ],
   options: {
     ...passwordOptions,
     role: { ...roleOption, description: `${roleOption.description} (default: admin)` },
+    reach: reachOption,
   },
   run: async (args, terminal) => {
-    const { role } = parseInput(updateAdministratorInput, { role: args.role ?? 'admin' });
+    const { role = 'admin', reach = [] } = parseInput(updateAdministratorInput, {
+      role: args.role ?? 'admin',
+      reach: args.reach,
+    });
     const input = await credentials(args, terminal, `Password for ${args.name}: `);
     const { name: made } = await onVault(
       args,
       terminal,
       'create',
-      (vault) => createAdministrator(vault, new Passwords(terminal.world), localCli, { ...input, role }),
+      (vault) =>
+        createAdministrator(vault, new Passwords(terminal.world), localCli, { ...input, role, reach }),
       (remote) =>
         remote.send<AdministratorView>('POST', '/administrators', {
-          ...{ name: input.name, role },
+          ...{ name: input.name, role, reach },
           password: input.password.expose(),
         }),
     );
@@ -89,17 +84,21 @@ const list = command({
     const people = await onVault(args, terminal, 'refuse', viewAdministrators, (remote) =>
       remote.get<AdministratorView[]>('/administrators'),
     );
+    const hasReach = people.some(({ reach }) => reach.length > 0);
     printList(terminal, args, people, {
       none: 'No administrators yet.\n  Try: vault admin create --name NAME',
       columns: [
         { title: 'NAME', holds: 'name' },
         'ROLE',
+        ...(hasReach ? [{ title: 'REACH', holds: 'list' } as const] : []),
         'SIGN-IN',
         { title: 'CREATED', holds: 'time' },
         { title: 'LAST SIGNED IN', holds: 'time' },
       ],
-      row: ({ name, role, sign_in, created_at, last_signed_in_at }) => [
-        ...[name, role, sign_in, created_at],
+      row: ({ name, role, reach, sign_in, created_at, last_signed_in_at }) => [
+        ...[name, role],
+        ...(hasReach ? [reach.length === 0 ? 'everything' : reach] : []),
+        ...[sign_in, created_at],
         last_signed_in_at ?? 'never',
       ],
     });
@@ -108,54 +107,43 @@ const list = command({
 
 const update = command({
   name: 'admin update',
-  description: 'Give an administrator another role, which counts immediately',
+  description: 'Give an administrator another role or reach, effective immediately',
   examples: [
     {
       does: 'Let someone read everything but private keys, and change nothing',
       line: 'vault admin update --name alice --role viewer',
     },
+    {
+      does: 'Let someone see and change only what has a label',
+      line: 'vault admin update --name alice --reach team=web',
+    },
   ],
-  options: { name, role: { ...roleOption, required: true } },
+  options: {
+    name: nameOption,
+    role: roleOption,
+    reach: {
+      ...reachOption,
+      description: `${reachOption.description.replace(' (default: everything)', '')}, or none; replaces the current ones`,
+    },
+  },
   run: async (args, terminal) => {
-    const { role } = parseInput(updateAdministratorInput, { role: args.role });
-    const { name: changed } = await onVault(
+    if (args.role === undefined && args.reach.length === 0) {
+      throw new Misuse('nothing to change', 'Try: vault admin update --help');
+    }
+    const { role, reach } = parseInput(updateAdministratorInput, {
+      role: args.role,
+      reach: labelsFrom(args.reach),
+    });
+    const changed = await onVault(
       args,
       terminal,
       'refuse',
-      (vault) => changeRole(vault, localCli, { name: args.name, role, theLast: 'goes' }),
-      (remote) => remote.send<AdministratorView>('PATCH', `/administrators/${inPath(args.name)}`, { role }),
+      (vault) => changeRights(vault, localCli, { name: args.name, role, reach, theLast: 'goes' }),
+      (remote) =>
+        remote.send<AdministratorView>('PATCH', `/administrators/${inPath(args.name)}`, { role, reach }),
     );
-    terminal.stderr.write(`Administrator ${changed} has the role ${role}.\n`);
-  },
-});
-
-const reset = command({
-  name: 'admin reset-password',
-  description: "Set an administrator's password, remove their second factors and sign them out",
-  examples: [
-    {
-      does: 'Set a new password and end all sessions of this administrator',
-      line: 'vault admin reset-password --name alice',
-    },
-  ],
-  options: passwordOptions,
-  run: async (args, terminal) => {
-    const input = await credentials(args, terminal, `New password for ${args.name}: `);
-    await withVault(args, terminal, 'refuse', async (vault) => {
-      const reset = await resetPassword(vault, new Passwords(terminal.world), localCli, input);
-      const sessions = counted(reset.sessions, 'session');
-      terminal.stderr.write(`Changed the password of ${input.name}; ended ${sessions}.\n`);
-      const { passkeys, authenticator_apps, recovery_codes } = reset;
-      if (passkeys + authenticator_apps === 0) return;
-      const removed = [
-        counted(passkeys, 'passkey'),
-        counted(authenticator_apps, 'authenticator app'),
-        counted(recovery_codes, 'recovery code'),
-      ];
-      terminal.stderr.write(
-        `Removed their second factors: ${removed.join(', ')}. The audit log records this.\n`,
-      );
-    });
+    const confined = changed.reach.length === 0 ? '' : ` and the reach ${changed.reach.join(', ')}`;
+    terminal.stderr.write(`Administrator ${changed.name} has the role ${changed.role}${confined}.\n`);
   },
 });
 
@@ -163,7 +151,7 @@ const remove = command({
   name: 'admin delete',
   description: 'Delete an administrator and end their sessions',
   examples: [{ does: 'Delete an administrator', line: 'vault admin delete --name alice' }],
-  options: { name },
+  options: { name: nameOption },
   run: async (args, terminal) => {
     const { wasLast } = await onVault(
       args,
@@ -193,35 +181,7 @@ export const adminCommands = commandGroup(
     'setup-link': setupLinkCommand,
     list,
     update,
-    'reset-password': reset,
+    'reset-password': resetCommand,
     delete: remove,
   },
 );
-
-function counted(count: number, noun: string): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
-}
-
-/** Name and password, validated before the vault is opened. */
-async function credentials(
-  args: { readonly name: string; readonly 'password-stdin': boolean },
-  terminal: Terminal,
-  question: string,
-): Promise<{ readonly name: string; readonly password: Secret<string> }> {
-  parseInput(createAdministratorInput.pick({ name: true }), { name: args.name });
-  const password = args['password-stdin']
-    ? secretText(await readInput('-', terminal))
-    : await promptForPassword(terminal, question);
-  return parseInput(createAdministratorInput.omit({ role: true }), {
-    name: args.name,
-    password: password.expose(),
-  });
-}
-
-async function promptForPassword(terminal: Terminal, question: string): Promise<Secret<string>> {
-  if (terminal.stdin.isTTY) return askNewPassword(terminal, question);
-  throw new Misuse(
-    'cannot prompt for a password without a terminal',
-    'Pipe the password to standard input and add --password-stdin.',
-  );
-}

@@ -46,8 +46,8 @@ const test = command({
         const facts = Object.entries(result.facts).map(([name, value]) => ` (${name}: ${printable(value)})`);
         throw new OperatorError(`the sign-in failed: ${printable(result.reason)}${facts.join('')}`);
       }
-      const { claims, role, name, account } = result;
-      if (args.json) terminal.stdout.write(jsonText({ claims, role, name, account }));
+      const { claims, role, reach, name, account } = result;
+      if (args.json) terminal.stdout.write(jsonText({ claims, role, reach, name, account }));
       else terminal.stdout.write(described(result, provider));
       refuseAsServer(result, provider);
     }),
@@ -85,7 +85,7 @@ async function waitFor(vault: Vault, begun: BegunTest): Promise<TestResult> {
 }
 
 function described(
-  { claims, values, role, name, account }: Authenticated,
+  { claims, values, role, reach, name, account }: Authenticated,
   provider: ProviderSettings,
 ): string {
   const { claim } = provider.roles;
@@ -97,16 +97,25 @@ function described(
     'claims',
     ...Object.entries(claims).map(([key, value]) => `  ${printable(key).padEnd(width)}  ${shown(value)}`),
     `role     ${role ?? 'none'} (${why})`,
+    ...(reach === null ? ['reach    none'] : reach.length > 0 ? [`reach    ${reach.join(', ')}`] : []),
     `account  ${name === null ? account : `${name} (${account})`}`,
     '',
   ].join('\n');
 }
 
 /** Throws OperatorError with what to change, if the person could not sign in. */
-function refuseAsServer({ role, account }: Authenticated, { roles: { claim } }: ProviderSettings): void {
+function refuseAsServer(
+  { role, reach, account }: Authenticated,
+  { roles: { claim } }: ProviderSettings,
+): void {
   if (role === null) {
     throw new OperatorError('this person would be refused: no role', {
       hint: `List one of the values of ${claim} in oidc_admins, oidc_operators or oidc_viewers, or set oidc_role_claim or oidc_default_role.`,
+    });
+  }
+  if (reach === null) {
+    throw new OperatorError('this person would be refused: no reach', {
+      hint: `List one of the values of ${claim} in oidc_reach, with a label or * for everything.`,
     });
   }
   if (account === 'name taken') {

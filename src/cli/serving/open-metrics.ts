@@ -9,7 +9,7 @@ import type { Settings } from '../settings/settings.ts';
 /** The metrics; undefined if they are off. Throws OperatorError. */
 export async function openMetrics(
   { meter }: { readonly meter: Meter },
-  { metricsListen, metricsTokenFile, backups }: Settings,
+  { metricsListen, metricsTokenFile, metricsLabel, backups }: Settings,
 ): Promise<Metrics | undefined> {
   if (metricsListen === undefined && metricsTokenFile === undefined) return undefined;
   const token = metricsTokenFile === undefined ? undefined : readMetricsToken(metricsTokenFile);
@@ -23,5 +23,6 @@ export async function openMetrics(
     },
     families: process.families,
     backupEvery: backups?.every,
+    label: metricsLabel,
   };
 }

@@ -77,6 +77,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'tls-key-file': ({ tls }) => (tls?.kind === 'files' ? tls.keyFile : undefined),
   'metrics-listen': ({ metricsListen }) => metricsListen,
   'metrics-token-file': ({ metricsTokenFile }) => metricsTokenFile,
+  'metrics-label': ({ metricsLabel }) => metricsLabel,
   'oidc-issuer': ({ oidc }) => oidc?.issuer,
   'oidc-client-id': ({ oidc }) => oidc?.clientId,
   'oidc-client-secret-file': ({ oidc }) => oidc?.clientSecretFile,
@@ -87,6 +88,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'oidc-operators': ({ oidc }) => oidc?.roles.values.operator,
   'oidc-viewers': ({ oidc }) => oidc?.roles.values.viewer,
   'oidc-default-role': ({ oidc }) => oidc?.roles.byDefault,
+  'oidc-reach': ({ oidc }) => oidc?.reach,
   'insecure-http': ({ insecureHttp }) => insecureHttp,
 };
 

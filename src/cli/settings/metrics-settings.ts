@@ -1,6 +1,7 @@
 /** The settings of metrics: where they are served, and with which token. Off by default. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isLabelKey } from '../../base/object-label.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
 import { describeSystemError } from '../../base/system-error.ts';
@@ -18,12 +19,20 @@ export const metricsOptions = {
     valueHint: 'FILE',
     description: 'serve /metrics on the main address, too, with the bearer token in this file',
   },
+  'metrics-label': {
+    type: 'string',
+    valueHint: 'KEY',
+    description:
+      'label metrics of certificates with the value of this label, such as team: label_team="web" (default: none)',
+  },
 } as const;
 
-/** Both undefined if metrics are off. */
+/** Listener and token file are undefined if metrics are off. */
 export type MetricsSettings = {
   readonly metricsListen: ListenAddress | undefined;
   readonly metricsTokenFile: string | undefined;
+  /** The key of the label whose value metrics of certificates have; undefined for none. */
+  readonly metricsLabel: string | undefined;
 };
 
 /** Throws OperatorError that names the invalid setting. */
@@ -32,9 +41,16 @@ export function metricsSettings(
 ): MetricsSettings {
   const listen = setting('metrics-listen');
   const tokenFile = setting('metrics-token-file');
+  const label = setting('metrics-label');
+  if (label !== undefined && !isLabelKey(label.value)) {
+    throw new OperatorError(`${label.from}: "${label.value}" is not the key of a label`, {
+      hint: 'Write the part of a label before "=", such as team.',
+    });
+  }
   return {
     metricsListen: listen && listenAddress(listen),
     metricsTokenFile: tokenFile && resolve(tokenFile.value),
+    metricsLabel: label?.value,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The settings of sign-in by OpenID Connect: the provider, and which of its people get which role. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readObjectLabel } from '../../base/object-label.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type Role, roles } from '../../base/role.ts';
 import { Secret } from '../../base/secret.ts';
@@ -9,6 +10,7 @@ import { describeSystemError } from '../../base/system-error.ts';
 import {
   callbackPath,
   type ProviderSettings,
+  type ReachValue,
   type RoleMapping,
 } from '../../domain/oidc/provider-settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
@@ -67,6 +69,12 @@ export const oidcOptions = {
     values: ['none', ...roles],
     description: 'the role of everyone else at the provider; none refuses them (default: none)',
   },
+  'oidc-reach': {
+    type: 'string',
+    valueHint: 'VALUE:LABEL,...',
+    description:
+      'confine viewers and operators with this value in the claim to a label, such as web-team:team=web, or * for everything; others are refused (default: everything)',
+  },
 } as const;
 
 export type OidcSettings = Omit<ProviderSettings, 'clientSecret' | 'ca'> & {
@@ -114,6 +122,7 @@ export function oidcSettings(
     caFile: caFile && resolve(caFile.value),
     publicUrl,
     roles: roleMapping(setting, issuer),
+    reach: listedReach(setting('oidc-reach')),
   };
 }
 
@@ -179,6 +188,20 @@ function roleMapping(setting: (name: Name) => Found | undefined, issuer: Found):
     });
   }
   return { claim: setting('oidc-role-claim')?.value ?? 'groups', values, byDefault };
+}
+
+/** A value ends at the last colon that a label, or * for everything, follows. */
+function listedReach(found: Found | undefined): readonly ReachValue[] {
+  if (found === undefined) return [];
+  return listed(found).map((entry) => {
+    const [, value, text] = /^(.+):(\*|[^:=]+=[^=]*)$/s.exec(entry) ?? [];
+    const read = text === undefined || text === '*' ? undefined : readObjectLabel(text);
+    if (value !== undefined && (read === undefined || 'label' in read)) return { value, label: read?.label };
+    const fault = read !== undefined && 'fault' in read ? `: ${read.fault}` : '';
+    throw new OperatorError(`${found.from}: "${entry}" is not a value and a label${fault}`, {
+      hint: 'Write the value of the claim, a colon and a label, such as web-team:team=web, or * for everything.',
+    });
+  });
 }
 
 function defaultRole(found: Found | undefined): Role | undefined {

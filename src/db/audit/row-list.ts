@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { Reader } from '../database.ts';
 import { clientAccountText } from './account-tags.ts';
+import { certificateLabelsText } from './label-tags.ts';
 import { pendingChangeText } from './pending-change-tags.ts';
 import { type Recorded, recordedLink, recordState } from './row-records.ts';
 import {
@@ -83,6 +84,13 @@ export async function listTaggedRows(reader: Reader, integrity: Integrity): Prom
     .select([recordedLink('pending-change', 'pending_changes.id'), seen])
     .orderBy('id')
     .execute();
+  const labelled = await reader
+    .selectFrom('certificates')
+    .select(['id', 'name', 'labels', 'labels_tag', 'labels_tag as tag'])
+    .select([recordedLink('certificate', 'certificates.name'), seen])
+    .where('labels', 'is not', null)
+    .orderBy('id')
+    .execute();
   return [
     ...keys.map((row): ListedRow => {
       const allowed = (allowlists.get(row.id) ?? []).map(({ id, name }): Allowed => [id, name]);
@@ -111,6 +119,11 @@ export async function listTaggedRows(reader: Reader, integrity: Integrity): Prom
         resource: `acme-client-account:${row.id}`,
         label: `account ${row.id} of an ACME client`,
       };
+      return { ...names, ...stateOf(row, fits), isLive: true };
+    }),
+    ...labelled.map((row): ListedRow => {
+      const fits = integrity.fits('certificate labels', certificateLabelsText(row), row.tag);
+      const names = { resource: `certificate:${row.name}`, label: `the labels of certificate ${row.name}` };
       return { ...names, ...stateOf(row, fits), isLive: true };
     }),
     ...changes.map((row): ListedRow => {

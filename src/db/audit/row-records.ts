@@ -20,7 +20,8 @@ export type RowKind =
   | 'acme-client-account'
   | 'administrator'
   | 'session'
-  | 'pending-change';
+  | 'pending-change'
+  | 'certificate';
 
 /** The link of the newest event that records a row; null if there is none. */
 export type Recorded = { readonly recorded: Buffer | null };

@@ -126,19 +126,6 @@ export async function tagSession(writer: Writer, row: Omit<SessionRow, 'tag'>): 
   await writer.updateTable('sessions').set({ tag }).where('id', '=', row.id).execute();
 }
 
-/** Tags all existing rows and returns their number: for a vault from before tags existed. */
-export async function tagAllRows(
-  writer: Writer,
-): Promise<{ api_keys: number; administrators: number; sessions: number }> {
-  const keys = await writer.selectFrom('api_keys').select('id').execute();
-  for (const { id } of keys) await tagApiKey(writer, id);
-  const administrators = await writer.selectFrom('administrators').select('id').execute();
-  for (const { id } of administrators) await tagAdministrator(writer, id);
-  const sessions = await writer.selectFrom('sessions').selectAll().execute();
-  for (const row of sessions) await tagSession(writer, row);
-  return { api_keys: keys.length, administrators: administrators.length, sessions: sessions.length };
-}
-
 async function readApiKey(reader: Kysely<Schema>, id: number) {
   const row = await reader
     .selectFrom('api_keys')
@@ -176,7 +163,10 @@ export function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): st
     previousText(row) +
     profilesText(row) +
     roleText(row.role) +
-    bindingText(row)
+    bindingText(row) +
+    labelsText('labels', row.labels) +
+    labelsText('certificate labels', row.certificate_labels) +
+    labelsText('reach', row.reach)
   );
 }
 
@@ -211,6 +201,11 @@ function bindingText({ client_certificate_id: id, client_certificate: name }: Ta
   return asciiNetstring('client certificate') + optionalNetstring(id) + optionalNetstring(name);
 }
 
+/** Empty for rows without labels, so that tags from before these existed stay valid. */
+function labelsText(name: string, labels: Json<string[]> | null): string {
+  return labels === null ? '' : asciiNetstring(name) + netstring(labels);
+}
+
 /** What the tag of an ACME client is computed over. */
 export function acmeClientText(row: TaggedAcmeClient): string {
   return (
@@ -224,13 +219,14 @@ export function acmeClientText(row: TaggedAcmeClient): string {
     netstring(row.validation) +
     optionalNetstring(row.rate) +
     optionalNetstring(row.expires_at) +
-    optionalNetstring(row.revoked_at)
+    optionalNetstring(row.revoked_at) +
+    labelsText('labels', row.labels)
   );
 }
 
 /** What the tag of an administrator is computed over. */
 export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string {
-  const { id, name, password_hash, role, oidc_issuer, oidc_subject, factors } = row;
+  const { id, name, password_hash, role, oidc_issuer, oidc_subject, factors, reach } = row;
   return (
     asciiNetstring(String(id)) +
     netstring(name) +
@@ -241,7 +237,8 @@ export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string
       ? ''
       : asciiNetstring('oidc') + optionalNetstring(oidc_issuer) + netstring(oidc_subject)) +
     // Empty for people without a second factor, so that their tags stay valid.
-    (factors === null ? '' : asciiNetstring('factors') + asciiNetstring(factors.toString('hex')))
+    (factors === null ? '' : asciiNetstring('factors') + asciiNetstring(factors.toString('hex'))) +
+    labelsText('reach', reach)
   );
 }
 

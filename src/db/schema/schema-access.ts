@@ -29,6 +29,10 @@ export type ApiKeysTable = {
   /** The certificate (its id and name, also after its deletion) without which it does not work; null for none. */
   client_certificate_id: Generated<number | null>;
   client_certificate: Generated<string | null>;
+  /** Labels of the key, of certificates that it may access, and of its reach; null for none. */
+  labels: Generated<Json<string[]> | null>;
+  certificate_labels: Generated<Json<string[]> | null>;
+  reach: Generated<Json<string[]> | null>;
   /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };
@@ -49,6 +53,8 @@ export type AdministratorsTable = {
   oidc_subject: Generated<string | null>;
   /** The digest of their second factors (audit/factor-digest.ts); null if they have none. */
   factors: Generated<Buffer | null>;
+  /** The labels that confine what they may see and change; null for everything. */
+  reach: Generated<Json<string[]> | null>;
   tag: Generated<Buffer | null>;
 };
 

@@ -28,6 +28,8 @@ export type AcmeClientsTable = {
   revoked_at: number | null;
   last_used_at: number | null;
   last_used_ip: string | null;
+  /** Sorted; null for none. */
+  labels: Generated<Json<string[]> | null>;
   /** Covers all other columns except usage (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };

@@ -22,6 +22,10 @@ export type NotificationChannelsTable = {
   created_at: number;
   disabled_at: number | null;
   disabled_reason: string | null;
+  /** Labels of the channel; null for none. */
+  labels: Generated<Json<string[]> | null>;
+  /** Labels of the certificates that it is about, each or all; null for all certificates. */
+  certificate_labels: Generated<Json<string[]> | null>;
 };
 
 export type NotificationsTable = {

@@ -20,6 +20,7 @@ import type {
 import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
+import type { ObjectLabelsTable } from './schema-labels.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
 import type { JobLeasesTable, NodesTable } from './schema-nodes.ts';
 import type { NotificationTables } from './schema-notifications.ts';
@@ -84,6 +85,9 @@ export type CertificatesTable = {
   /** The ACME client that orders its versions, and its names in one fixed form for finding it; null for none. */
   acme_client_id: Generated<number | null>;
   owned_names: Generated<string | null>;
+  /** Sorted; null for none. The tag covers them with id and name (label-tags.ts). */
+  labels: Generated<Json<string[]> | null>;
+  labels_tag: Generated<Buffer | null>;
 };
 
 export type CertificateVersionsTable = {
@@ -210,6 +214,7 @@ export type Schema = AcmeServerTables &
     authenticator_apps: AuthenticatorAppsTable;
     recovery_codes: RecoveryCodesTable;
     factor_uses: FactorUsesTable;
+    object_labels: ObjectLabelsTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

@@ -70,13 +70,14 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   acme_clients: table('id', {
     integer: 'id rate created_at expires_at revoked_at last_used_at',
-    text: 'name kid domains issuers profiles allowed_networks validation last_used_ip',
+    text: 'name kid domains issuers profiles allowed_networks validation last_used_ip labels',
     bytes: 'sealed_hmac_key tag',
   }),
   certificates: table('id', {
     integer:
       'id issuer_id auto_renew reuse_key lifetime current_version next_renewal_at last_attempt_at failed_attempts created_at disabled_at changed_at fallback_issuer_id retry_after ari_window_start ari_window_end ari_renew_at ari_check_at fallback_retry_after acme_client_id',
-    text: 'name domains key_type last_error profile challenge usage uris emails subject csr owned_names',
+    text: 'name domains key_type last_error profile challenge usage uris emails subject csr owned_names labels',
+    bytes: 'labels_tag',
   }),
   certificate_versions: table('id', {
     integer: 'id certificate_id version not_before not_after created_at acme_account_id revoked_at',
@@ -130,7 +131,7 @@ const shapes: Record<KeptTable, TableShape> = {
   api_keys: table('id', {
     integer:
       'id any_certificate created_at expires_at revoked_at last_used_at previous_expires_at client_certificate_id',
-    text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles role client_certificate',
+    text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles role client_certificate labels certificate_labels reach',
     bytes: 'hash tag previous_hash',
   }),
   api_key_certificates: table('api_key_id certificate_id', {
@@ -138,7 +139,7 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
-    text: 'name password_hash role oidc_issuer oidc_subject',
+    text: 'name password_hash role oidc_issuer oidc_subject reach',
     bytes: 'tag factors',
   }),
   sessions: table('id', {
@@ -166,8 +167,12 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   notification_channels: table('id', {
     integer: 'id digest_days next_digest_at last_digest_at created_at disabled_at',
-    text: 'name type target events certificates digest_at disabled_reason',
+    text: 'name type target events certificates digest_at disabled_reason labels certificate_labels',
     bytes: 'sealed_settings',
+  }),
+  object_labels: table('kind label object_id', {
+    text: 'kind label',
+    integer: 'object_id',
   }),
   notifications: table('id', {
     integer: 'id at',

@@ -38,6 +38,7 @@ import { pendingChanges } from './migrations/migration-0024-pending-changes.ts';
 import { oidc } from './migrations/migration-0025-oidc.ts';
 import { clientCertificates } from './migrations/migration-0026-client-certificates.ts';
 import { secondFactors } from './migrations/migration-0027-second-factors.ts';
+import { labels } from './migrations/migration-0028-labels.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -74,6 +75,7 @@ export const migrations: Migrations = {
   '0025-oidc': oidc,
   '0026-client-certificates': clientCertificates,
   '0027-second-factors': secondFactors,
+  '0028-labels': labels,
 };
 
 /** The name of the newest schema. */

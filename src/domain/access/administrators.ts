@@ -2,10 +2,9 @@
  * Creates, lists and deletes administrators, and resets passwords. Every change shares a transaction with its audit
  * event.
  */
-import { z } from 'zod';
+import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
-import { type Role, roles } from '../../base/role.ts';
-import { Secret } from '../../base/secret.ts';
+import type { Role } from '../../base/role.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { clearFactors, type FactorCounts, factorCounts } from '../../db/audit/factor-digest.ts';
 import type { Writer } from '../../db/database.ts';
@@ -16,53 +15,25 @@ import {
   insertAdministrator,
   listAdministrators,
   setPasswordHash,
-  setRole,
+  setRights,
 } from '../../db/tables/access/administrators.ts';
 import { deleteOtherSessions } from '../../db/tables/access/sessions.ts';
+import { labelsText } from '../../db/tables/certificates/certificate-labels.ts';
 import { deleteSettings } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
-import { asciiName } from '../input-strings.ts';
+import { refuseUnfitReach } from '../labels/reach.ts';
+import type { CreateAdministratorInput, UpdateAdministratorInput } from './administrator-inputs.ts';
 import { type SignInMethod, signInMethodOf } from './identity.ts';
-import { maxPasswordLength } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 import { recordEndedSessions } from './sessions.ts';
-
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
-
-/** As JSON Schema says it. */
-export const administratorNamePattern = namePattern.source;
-
-export const administratorName = asciiName(
-  namePattern,
-  'a name has up to 64 letters, digits and . _ @ + -, and starts with a letter or digit',
-);
-
-/** A password as typed. `Passwords.choose` checks a new one against the policy, which depends on the name too. */
-export const typedPassword = z
-  .string()
-  .min(1, 'password is missing')
-  .max(maxPasswordLength, `a password has at most ${maxPasswordLength} bytes`)
-  .transform((text) => new Secret(text));
-
-export const createAdministratorInput = z.strictObject({
-  name: administratorName,
-  password: typedPassword,
-  role: z
-    .enum(roles)
-    .default('admin')
-    .describe('viewer reads, operator manages certificates, admin everything'),
-});
-
-/** Who an administrator is stays; what they may do changes. */
-export const updateAdministratorInput = z.strictObject({ role: z.enum(roles) });
-
-export type CreateAdministratorInput = z.output<typeof createAdministratorInput>;
 
 /** An administrator as lists show it; never the hash of the password. */
 export type AdministratorView = {
   name: string;
   role: Role;
+  /** The labels that confine what they see and change; empty for everything. */
+  reach: string[];
   sign_in: SignInMethod;
   created_at: string;
   last_signed_in_at: string | null;
@@ -75,12 +46,23 @@ export async function createAdministrator(
   { db, world }: TimedContext,
   passwords: Passwords,
   actor: Actor,
-  { name, password, role }: CreateAdministratorInput,
+  {
+    name,
+    password,
+    role,
+    reach = [],
+  }: Omit<CreateAdministratorInput, 'reach'> & Partial<CreateAdministratorInput>,
 ): Promise<AdministratorView> {
+  refuseUnfitReach(role, reach);
   const hash = await passwords.choose(name, password);
   return db.write(async (writer) =>
     administratorView(
-      await addAdministrator(writer, actor, { name, role, password_hash: hash }, world.now()),
+      await addAdministrator(
+        writer,
+        actor,
+        { name, role, reach: labelsText(reach), password_hash: hash },
+        world.now(),
+      ),
     ),
   );
 }
@@ -89,7 +71,8 @@ export async function createAdministrator(
 export async function addAdministrator(
   writer: Writer,
   actor: Actor,
-  person: Pick<AdministratorRow, 'name' | 'role' | 'password_hash'>,
+  person: Pick<AdministratorRow, 'name' | 'role' | 'password_hash'> &
+    Partial<Pick<AdministratorRow, 'reach'>>,
   now: number,
 ): Promise<AdministratorRow> {
   const existing = await findAdministrator(writer, person.name);
@@ -100,7 +83,8 @@ export async function addAdministrator(
   }
   const row = await insertAdministrator(writer, { ...person, created_at: now });
   await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at', 'setup-token-tag']);
-  const detail = row.role === 'admin' ? {} : { detail: { role: row.role } };
+  const reach = row.reach === null ? {} : { reach: parseJson(row.reach) };
+  const detail = row.role === 'admin' ? {} : { detail: { role: row.role, ...reach } };
   record(writer, { actor, action: 'administrator.create', ...subject(row), ...detail }, now);
   return row;
 }
@@ -172,23 +156,29 @@ function clearedFactors(counts: FactorCounts) {
 type Last = 'goes' | 'stays';
 
 /**
- * Gives an administrator another role, which counts at the next request; the same one changes nothing. Throws
- * `administrator_not_found`, `oidc_administrator` and `last_administrator`.
+ * Gives an administrator another role or reach, which counts at the next request; the same ones change nothing. Throws
+ * `administrator_not_found`, `oidc_administrator`, `last_administrator`, and `invalid_request` for a reach with the
+ * role admin.
  */
-export async function changeRole(
+export async function changeRights(
   { db, world }: TimedContext,
   actor: Actor,
-  { name, role, theLast }: { readonly name: string; readonly role: Role; readonly theLast: Last },
+  { name, theLast, ...change }: UpdateAdministratorInput & { readonly name: string; readonly theLast: Last },
 ): Promise<AdministratorView> {
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
-    if (row.role === role) return administratorView(row);
+    const before = { role: row.role, reach: parseJsonOr(row.reach, []) };
+    const { role = before.role, reach = before.reach } = change;
+    refuseUnfitReach(role, reach);
+    const hasOtherReach = reach.join() !== before.reach.join();
+    if (role === before.role && !hasOtherReach) return administratorView(row);
     refuseOidc(row);
-    if (theLast === 'stays') await refuseTheLast(writer, row);
-    await setRole(writer, row.id, role);
-    const detail = { role, before: { role: row.role } };
+    if (theLast === 'stays' && role !== before.role) await refuseTheLast(writer, row);
+    const rights = { role, reach: labelsText(reach) };
+    await setRights(writer, row.id, rights);
+    const detail = hasOtherReach ? { role, reach, before } : { role, before: { role: before.role } };
     record(writer, { actor, action: 'administrator.update', ...subject(row), detail }, world.now());
-    return administratorView({ ...row, role });
+    return administratorView({ ...row, ...rights });
   });
 }
 
@@ -236,6 +226,7 @@ export function administratorView(row: AdministratorRow): AdministratorView {
   return {
     name: row.name,
     role: row.role,
+    reach: parseJsonOr(row.reach, []),
     sign_in: signInMethodOf(row),
     created_at: formatTimestamp(row.created_at),
     last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),

@@ -15,10 +15,13 @@ import { type Actor, record } from '../audit/audit.ts';
 import { bindingTo } from '../client-certificates/key-binding.ts';
 import type { TimedContext, WorldContext } from '../contexts.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
+import { indexKey, labelColumns } from '../labels/key-labels.ts';
+import { refuseUnfitReach } from '../labels/reach.ts';
 import { allowlistIds } from '../versions/certificate-lookup.ts';
 import type { UpdateApiKeyInput } from './api-key-inputs.ts';
 import { refuseTakenName } from './api-key-uniqueness.ts';
-import { refusePast, requireApiKey } from './api-keys.ts';
+import { requireApiKey } from './api-key-views.ts';
+import { refusePast } from './api-keys.ts';
 import type { ApiKeyState } from './authentication.ts';
 import { confinementText, refuseUnfitProfiles } from './profile-confinement.ts';
 
@@ -38,7 +41,19 @@ export async function changeApiKey(
     const { expires_at: kept, ...current } = await settingsOf(writer, key);
     const end = expires_at === undefined ? kept : (expires_at ?? undefined);
     const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-    return storeApiKeyChange(vault, writer, actor, id, { ...current, ...set, expires_at: end });
+    const input = { ...current, ...set, expires_at: end };
+    if (set.certificates !== undefined || set.certificate_labels !== undefined) refuseNoCertificates(input);
+    return storeApiKeyChange(vault, writer, actor, id, input);
+  });
+}
+
+/** Throws `invalid_request` if the allowlist would be empty. */
+function refuseNoCertificates({ certificates, certificate_labels: labels }: CreateApiKeyInput): void {
+  if (certificates === 'any' || certificates.length > 0 || labels.length > 0) return;
+  const message = 'at least one certificate name or label is required, or "*" for any certificate';
+  throw new Problem('invalid_request', {
+    detail: `certificates: ${message}.`,
+    errors: [{ path: 'certificates', message }],
   });
 }
 
@@ -62,6 +77,7 @@ export async function storeApiKeyChange(
   const allowed = input.certificates === 'any' ? [] : await allowlistIds(writer, input.certificates);
   if (input.name !== key.name) await refuseTakenName(writer, input.name, id);
   if (input.profiles.length > 0) await refuseUnfitProfiles(writer, input);
+  refuseUnfitReach(input.role, input.reach);
   const binding = await bindingTo(writer, input.client_certificate, key);
   const after = shown(input);
   const before = differences(shown(await settingsOf(writer, key)), after);
@@ -75,25 +91,32 @@ export async function storeApiKeyChange(
     profiles: confinementText(input.profiles),
     role: input.role,
     ...binding,
+    ...labelColumns(input),
     expires_at: input.expires_at ?? null,
   });
   await clearAllowlist(writer, id);
   await insertAllowlist(writer, id, allowed);
+  await indexKey(writer, id, input);
   await tagApiKey(writer, id);
   const detail = { ...namedSettings(after, before), prefix: key.prefix, before };
   record(writer, { actor, action: 'api_key.update', resource: `api-key:${id}`, detail }, now);
   return true;
 }
 
+const rareSettings: readonly string[] = [
+  'role',
+  'client_certificate',
+  'certificate_labels',
+  'reach',
+  'labels',
+];
+
 /** Without settings that the key neither has nor had and that most keys never have. */
 function namedSettings(after: Shown, before: Partial<Shown>): Partial<Shown> {
-  const isNamed = (name: 'role' | 'client_certificate') => after[name] !== null || name in before;
-  const { role, client_certificate, ...others } = after;
-  return {
-    ...others,
-    ...(isNamed('role') && { role }),
-    ...(isNamed('client_certificate') && { client_certificate }),
-  };
+  const isUnset = (value: unknown) => value === null || (Array.isArray(value) && value.length === 0);
+  const isNamed = ([name, value]: [string, unknown]) =>
+    !rareSettings.includes(name) || !isUnset(value) || name in before;
+  return Object.fromEntries(Object.entries(after).filter(isNamed));
 }
 
 /** The settings of a key as an input that would leave them unchanged. */
@@ -107,6 +130,9 @@ async function settingsOf(reader: Reader, key: ApiKeyRow): Promise<CreateApiKeyI
     allowed_networks: parseJson(key.allowed_networks),
     profiles: parseJsonOr(key.profiles, []),
     role: key.role,
+    certificate_labels: parseJsonOr(key.certificate_labels, []),
+    reach: parseJsonOr(key.reach, []),
+    labels: parseJsonOr(key.labels, []),
     client_certificate: key.client_certificate as CertName | null,
     expires_at: key.expires_at ?? undefined,
   };

@@ -23,15 +23,19 @@ export const rotateApiKeyInput = z.strictObject({
 
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
-const { name, scopes, certificates, expires_at, ...withDefaults } = createApiKeyInput.shape;
-const { allowed_networks, profiles, role, client_certificate } = withDefaults;
+const { name, scopes, expires_at, ...withDefaults } = createApiKeyInput.shape;
+const { certificates, certificate_labels, reach, labels, ...others } = withDefaults;
+const { allowed_networks, profiles, role, client_certificate } = others;
 
 /** Changes to an API key; lists replace the current ones, and null clears a setting. */
 export const updateApiKeyInput = z.strictObject({
   name: name.optional(),
   scopes: scopes.optional(),
-  certificates: certificates.optional(),
   // Without their defaults, which would clear them at every change.
+  certificates: certificates.unwrap().optional(),
+  certificate_labels: certificate_labels.unwrap().optional(),
+  reach: reach.unwrap().optional(),
+  labels: labels.unwrap().optional(),
   allowed_networks: allowed_networks.unwrap().optional(),
   profiles: profiles.unwrap().optional(),
   role: role.unwrap().optional(),

@@ -1,7 +1,7 @@
 /** API keys by name, for people: revoked and older keys may share a name, which is refused with their ids. */
 import { Problem } from '../../base/problem.ts';
 import { didYouMean } from '../closest-names.ts';
-import type { ApiKeyView } from './api-keys.ts';
+import type { ApiKeyView } from './api-key-views.ts';
 
 /**
  * The id of the key in a list that `text` means: an id, or the name of exactly one key that is `revoked` or

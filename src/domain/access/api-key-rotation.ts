@@ -8,7 +8,7 @@ import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
 import { refuseAltered, refuseInactive } from './api-key-change.ts';
 import type { RotateApiKeyInput } from './api-key-inputs.ts';
-import { requireApiKey } from './api-keys.ts';
+import { requireApiKey } from './api-key-views.ts';
 import { apiKeyState } from './authentication.ts';
 
 export type Rotation = {

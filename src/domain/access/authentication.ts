@@ -1,7 +1,7 @@
 /** Authenticates raw API keys. Unknown, wrong, revoked and expired keys take the same path and get the same answer. */
 
 import { requireIntegrity } from '../../base/integrity.ts';
-import { parseJson, toJson } from '../../base/json.ts';
+import { parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { isScope, type Scope } from '../../base/scope.ts';
 import { type ApiKeyToken, readToken, tokenMatches } from '../../crypto/secrets/api-key-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
@@ -12,6 +12,7 @@ import { type IpNetwork, parseIpNetwork } from '../../net/ip-network.ts';
 import { boundedCache } from '../cache/bounded-cache.ts';
 import { FreshCache, type Freshness } from '../cache/freshness.ts';
 import type { DatabaseContext, LogContext, LoggedContext } from '../contexts.ts';
+import { reachIn } from '../labels/reach.ts';
 import type { ApiKeyIdentity } from './identity.ts';
 import { confinementIn } from './profile-confinement.ts';
 
@@ -115,6 +116,7 @@ const unknownKey: TaggedApiKey & Recorded = {
   recorded: Buffer.alloc(96),
   ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null, role: null },
   ...{ client_certificate_id: null, client_certificate: null },
+  ...{ labels: null, certificate_labels: null, reach: null },
 };
 
 /** Loads a key for the cache; a key without a valid tag counts as unknown. */
@@ -148,8 +150,10 @@ async function loadKey(
       prefix,
       scopes: scopesOf(row.scopes),
       certificates: row.any_certificate === 1 ? 'any' : new Set(allowlist.map(([, name]) => name)),
+      certificateLabels: parseJsonOr(row.certificate_labels, []),
       profiles: confinementIn(row.profiles),
       role: row.role,
+      reach: reachIn(row.reach),
       networks: networksOf(row),
       clientCertificate: boundCertificate(row),
       expiresAt: expires_at,

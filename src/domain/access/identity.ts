@@ -1,5 +1,6 @@
 /** The identity of a caller, and the one function that says what it may do. */
 
+import { hasAnyLabel } from '../../base/object-label.ts';
 import { Problem } from '../../base/problem.ts';
 import { includesRole, type Role } from '../../base/role.ts';
 import { type Scope, scopes } from '../../base/scope.ts';
@@ -7,6 +8,7 @@ import type { Secret } from '../../base/secret.ts';
 import { type IpNetwork, isInside, parseIpAddress } from '../../net/ip-network.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { BoundCertificate } from '../client-certificates/presented-certificates.ts';
+import { type Reach, requireReach } from '../labels/reach.ts';
 import type { Confinement } from './profile-confinement.ts';
 
 export type ApiKeyIdentity = {
@@ -17,10 +19,14 @@ export type ApiKeyIdentity = {
   readonly prefix: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly certificates: 'any' | ReadonlySet<string>;
+  /** It may access certificates with any of these labels, too. */
+  readonly certificateLabels: readonly string[];
   /** The profiles of private CAs that it may sign for. */
   readonly profiles: Confinement;
   /** What it may administer. */
   readonly role: Role | null;
+  /** What confines all of this. */
+  readonly reach: Reach;
   /** The networks it works from. */
   readonly networks: 'any' | readonly IpNetwork[];
   /** The certificate that its client presents in TLS; null if it needs none. */
@@ -46,6 +52,7 @@ export type AdministratorIdentity = {
   readonly kind: 'administrator';
   readonly name: string;
   readonly role: Role;
+  readonly reach: Reach;
   /** Those of the role, without private keys where sessions never get any. */
   readonly scopes: ReadonlySet<Scope>;
   /** How they sign in. */
@@ -110,12 +117,18 @@ export function forbiddenByNetwork(ip: string | undefined): Problem {
 /**
  * Throws `forbidden` unless the identity has this scope for the certificate `name`, or without a name, for any. The
  * name may be any text from a request: a certificate that does not exist is in no allowlist, and the error does not
- * reveal whether it exists.
+ * reveal whether it exists. `labels` are those of the certificate, needed if `dependsOnLabels`.
  */
-export function requireScope(identity: Identity, scope: Scope, name?: string): void {
+export function requireScope(
+  identity: Identity,
+  scope: Scope,
+  name?: string,
+  labels: readonly string[] = [],
+): void {
   if (identity.kind === 'administrator') {
     requireRole(identity, rolesOfScopes[scope]);
     if (!identity.scopes.has(scope)) throw keysHidden();
+    if (name !== undefined) requireReach(identity, labels);
     return;
   }
   if (!identity.scopes.has(scope)) {
@@ -124,11 +137,26 @@ export function requireScope(identity: Identity, scope: Scope, name?: string): v
       hint: 'Create a key with this scope: vault api-key create --scope',
     });
   }
-  if (name === undefined || identity.certificates === 'any' || identity.certificates.has(name)) return;
+  if (name === undefined) return;
+  if (isListed(identity, name) || hasAnyLabel(labels, identity.certificateLabels)) {
+    requireReach(identity, labels);
+    return;
+  }
   throw new Problem('forbidden', {
     detail: 'This certificate is not in the allowlist of the API key.',
     hint: 'Create a key for this certificate: vault api-key create --certificate',
   });
+}
+
+/** Whether the labels of the certificate `name` decide if the identity may access it. */
+export function dependsOnLabels(identity: Identity, name: string): boolean {
+  if (identity.reach !== 'any') return true;
+  if (identity.kind === 'administrator' || identity.certificateLabels.length === 0) return false;
+  return !isListed(identity, name);
+}
+
+function isListed({ certificates }: ApiKeyIdentity, name: string): boolean {
+  return certificates === 'any' || certificates.has(name);
 }
 
 /** Throws `forbidden` unless the identity has this role or one that includes it. */

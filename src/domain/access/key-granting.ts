@@ -1,13 +1,22 @@
 /** No one creates an API key with more rights than their own. */
+import { hasAnyLabel } from '../../base/object-label.ts';
 import { Problem } from '../../base/problem.ts';
 import { includesRole } from '../../base/role.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { isInside, parseIpNetwork } from '../../net/ip-network.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
+import { isWithinReach, requireLabelsOfReach, requireOwnLabel } from '../labels/reach.ts';
 import type { ApiKeyIdentity, Identity } from './identity.ts';
 
+/** The labels of the certificate of a name. */
+type Labels = { readonly of: (name: string) => readonly string[] | Promise<readonly string[]> };
+
 /** Throws `forbidden` if a key with these settings could do something that the identity may not. */
-export function requireGrantable(identity: Identity, input: CreateApiKeyInput): void {
+export async function requireGrantable(
+  labels: Labels,
+  identity: Identity,
+  input: CreateApiKeyInput,
+): Promise<void> {
   requireKeyless(identity, input);
   const { role, scopes } = identity;
   // Who may create administrators may do everything.
@@ -17,7 +26,30 @@ export function requireGrantable(identity: Identity, input: CreateApiKeyInput): 
   if (input.role !== null && (role === null || !includesRole(role, input.role))) {
     throw refusal(`the role ${input.role}`);
   }
-  if (identity.kind === 'api-key') requireWithinKey(identity, input);
+  if (identity.kind === 'api-key') await requireWithinKey(labels, identity, input);
+  await requireWithinReach(labels, identity, input);
+}
+
+/**
+ * Throws `forbidden` if a key with these settings reaches further than the identity: a key with a role needs a reach of
+ * its own, others get certificates within the reach. The key itself has a label of it, so that its creator sees it.
+ */
+async function requireWithinReach(
+  labels: Labels,
+  identity: Identity,
+  { certificates, certificate_labels, reach, role, labels: own }: CreateApiKeyInput,
+): Promise<void> {
+  if (identity.reach === 'any') return;
+  requireOwnLabel(identity, own);
+  if (role !== null) {
+    requireLabelsOfReach(identity, reach, 'the reach');
+    return;
+  }
+  if (certificates === 'any') throw refusal('the certificate *');
+  for (const name of certificates) {
+    if (!isWithinReach(identity, await labels.of(name))) throw refusal(`the certificate ${name}`);
+  }
+  if (certificate_labels.length > 0) requireLabelsOfReach(identity, certificate_labels, 'the label');
 }
 
 /** What a key may do with private keys: itself, or by a key that it creates. */
@@ -36,14 +68,19 @@ export function requireKeyless(identity: Identity, { scopes, role }: KeyRights):
 }
 
 /** Throws `forbidden` if a key with these settings is less confined than the one that creates it. */
-function requireWithinKey(
-  { certificates, networks, profiles, clientCertificate, expiresAt }: ApiKeyIdentity,
+async function requireWithinKey(
+  labels: Labels,
+  { certificates, certificateLabels, networks, profiles, clientCertificate, expiresAt }: ApiKeyIdentity,
   input: CreateApiKeyInput,
-): void {
+): Promise<void> {
   if (certificates !== 'any') {
-    const other =
-      input.certificates === 'any' ? '*' : input.certificates.find((name) => !certificates.has(name));
-    if (other !== undefined) throw refusal(`the certificate ${other}`);
+    if (input.certificates === 'any') throw refusal('the certificate *');
+    for (const name of input.certificates) {
+      const isAllowed = certificates.has(name) || hasAnyLabel(await labels.of(name), certificateLabels);
+      if (!isAllowed) throw refusal(`the certificate ${name}`);
+    }
+    const other = input.certificate_labels.find((label) => !certificateLabels.includes(label));
+    if (other !== undefined) throw refusal(`certificates with the label ${other}`);
   }
   if (networks !== 'any') {
     const isWithin = (text: string) => {

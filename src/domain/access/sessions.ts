@@ -24,6 +24,7 @@ import {
 import { currentMasterKey } from '../../db/tables/master-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
+import { reachIn } from '../labels/reach.ts';
 import { currentKey } from '../sealed-secrets.ts';
 import {
   type AdministratorIdentity,
@@ -137,10 +138,9 @@ export class Sessions {
 
   #identityOf(person: Omit<TaggedAdministrator, 'tag'>, session: SessionFacts): AdministratorIdentity {
     const { name, role } = person;
-    const signIn = signInMethodOf(person);
+    const rights = { name, role, reach: reachIn(person.reach), scopes: this.#scopesOf(role) };
     const hasSecondFactor = person.factors !== null;
-    const scopes = this.#scopesOf(role);
-    return { kind: 'administrator', name, role, scopes, signIn, hasSecondFactor, session };
+    return { kind: 'administrator', ...rights, signIn: signInMethodOf(person), hasSecondFactor, session };
   }
 
   /** The hash of the session id; undefined if the vault did not issue the token. */

@@ -16,7 +16,8 @@ import { hasAdministrators, setLastSignedIn } from '../../db/tables/access/admin
 import { putSetting, readSetting } from '../../db/tables/settings.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
-import { addAdministrator, createAdministratorInput } from './administrators.ts';
+import { createAdministratorInput } from './administrator-inputs.ts';
+import { addAdministrator } from './administrators.ts';
 import type { SignedIn, Visitor } from './identity.ts';
 import type { SignIn, SignInContext } from './sign-in.ts';
 

@@ -16,7 +16,8 @@ import {
 import type { Actor } from '../audit/audit.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { Meter } from '../health/meter.ts';
-import { administratorNamePattern, replacePassword, typedPassword } from './administrators.ts';
+import { administratorNamePattern, typedPassword } from './administrator-inputs.ts';
+import { replacePassword } from './administrators.ts';
 import type { AdministratorIdentity, SignedIn, Visitor } from './identity.ts';
 import { KnownPlaces } from './known-places.ts';
 import type { Passwords } from './passwords.ts';

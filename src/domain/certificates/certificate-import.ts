@@ -18,13 +18,19 @@ import { type ImportedFiles, readBundleApart } from '../../net/bundle-process.ts
 import { type Actor, record } from '../audit/audit.ts';
 import type { DatabaseContext, SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
 import { newCertificateName, parseInput } from '../inputs.ts';
+import { labelsOf, storeLabels } from '../labels/certificate-labelling.ts';
 import { notifyRecovered } from '../notifications/certificate-notices.ts';
 import { neverRenewed } from '../schedule/renewal-plan.ts';
 import { refuseOwned } from '../versions/certificate-owners.ts';
 import { addVersion } from '../versions/versions.ts';
 
 /** The files to import, with their names for error messages. `force` adds a version that equals the current one. */
-export type ImportRequest = ImportedFiles & { readonly name: CertName; readonly force?: boolean | undefined };
+export type ImportRequest = ImportedFiles & {
+  readonly name: CertName;
+  readonly force?: boolean | undefined;
+  /** Of a new certificate; an existing one must have them already. */
+  readonly labels?: readonly string[] | undefined;
+};
 
 /** What the files contain. */
 export type ImportPreview = {
@@ -75,13 +81,26 @@ export type ImportResult = {
 export async function importCertificate(
   vault: SecretsContext,
   actor: Actor,
-  { name, force, ...files }: ImportRequest,
+  { name, force, labels, ...files }: ImportRequest,
 ): Promise<ImportResult> {
   const bundle = await readBundleApart(vault.world, files);
   return vault.db.write(async (writer) => {
+    if (labels !== undefined) await refuseOtherLabels(writer, name, labels);
     const same = force === true ? undefined : await versionHolding(writer, name, bundle);
-    const version = same ?? (await storeImport(vault, writer, actor, { name, bundle }));
+    const version = same ?? (await storeImport(vault, writer, actor, { name, bundle, labels }));
     return { version, changed: same === undefined, warnings: bundle.warnings };
+  });
+}
+
+/** Throws `invalid_request` if the certificate exists and has other labels. */
+async function refuseOtherLabels(reader: Reader, name: CertName, labels: readonly string[]): Promise<void> {
+  const existing = await findCertificate(reader, name);
+  if (existing === undefined || labelsOf(existing).join() === labels.join()) return;
+  const message = `certificate "${name}" exists and has other labels`;
+  throw new Problem('invalid_request', {
+    detail: `labels: ${message}.`,
+    errors: [{ path: 'labels', message }],
+    hint: `Leave them out, and change them with "vault certificate update --name ${name} --label".`,
   });
 }
 
@@ -104,7 +123,11 @@ export async function storeImport(
   vault: SealingContext,
   writer: Writer,
   actor: Actor,
-  { name, bundle }: { readonly name: CertName; readonly bundle: CertificateBundle },
+  {
+    name,
+    bundle,
+    labels = [],
+  }: Pick<ImportRequest, 'name' | 'labels'> & { readonly bundle: CertificateBundle },
 ): Promise<number> {
   const now = vault.world.now();
   const facts = certificateFacts(bundle.leaf);
@@ -128,12 +151,15 @@ export async function storeImport(
       reuse_key: 0,
       created_at: now,
     }));
+  const labelled =
+    existing === undefined && labels.length > 0 ? await storeLabels(writer, { id, name }, labels) : {};
   const added = await addVersion(vault, writer, { id, ...neverRenewed }, { source: 'import', ...bundle });
   await updateCertificate(writer, id, { ...described, csr: null });
   const detail = {
     version: added,
     fingerprint_sha256: facts.fingerprintSha256,
     new: existing === undefined,
+    ...labelled,
   };
   record(writer, { actor, action: 'certificate.import', resource: `certificate:${name}`, detail }, now);
   const imported = { id, name, domains: described.domains, issuer_id: null };

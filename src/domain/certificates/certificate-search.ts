@@ -1,4 +1,7 @@
 /** Certificates as people look through them: filtered, sorted, counted, and all of them page by page. */
+import { requireIntegrity } from '../../base/integrity.ts';
+import { hasAnyLabel } from '../../base/object-label.ts';
+import { findLabelsNamed } from '../../db/tables/certificates/certificate-labels.ts';
 import {
   type CertificateMatch,
   type CertificateSearch,
@@ -16,7 +19,8 @@ import {
   statusOrder,
   type WatchedRow,
 } from '../../db/tables/certificates/certificate-statuses.ts';
-import type { TimedContext } from '../contexts.ts';
+import type { LoggedContext, TimedContext } from '../contexts.ts';
+import { authenticLabels } from '../labels/known-labels.ts';
 import { inMatchedPortions, inPortions, rangesOf } from '../portions.ts';
 import type { CertificateStatus } from './certificate-status.ts';
 
@@ -33,7 +37,10 @@ export type CertificateOnPage = FoundCertificate;
 export type CertificateCursor = NonNullable<CertificateSearch['after']>;
 
 /** Which certificates; what is undefined does not matter. */
-export type CertificateFilter = Pick<CertificateSearch, 'search' | 'status' | 'issuer' | 'expiresBy'>;
+export type CertificateFilter = Pick<
+  CertificateSearch,
+  'search' | 'status' | 'issuer' | 'expiresBy' | 'labels'
+>;
 
 /** What monitoring watches of a certificate. */
 export type WatchedCertificate = WatchedRow;
@@ -47,12 +54,12 @@ const scannedAtOnce = 2000;
 
 /** A page of the certificates that fit, in the order of the search, in portions. */
 export async function* findCertificates(
-  vault: TimedContext,
+  vault: LoggedContext,
   search: CertificateSearch,
 ): AsyncGenerator<readonly CertificateOnPage[]> {
   const { reader } = vault.db;
   const { sort = 'name', limit, after, allowlistOf, search: text, status, issuer, expiresBy } = search;
-  const filters = [allowlistOf, text, status, issuer, expiresBy];
+  const filters = [allowlistOf, search.reach, search.labels, text, status, issuer, expiresBy];
   if (sort === 'name' && filters.every((filter) => filter === undefined)) {
     yield* inPortions<CertificateOnPage>(vault, limit, (count, last) =>
       pageCertificates(reader, last?.name ?? after?.name ?? '', count),
@@ -66,8 +73,30 @@ export async function* findCertificates(
       const start = last === undefined ? after : { name: last.name, key: last.sort_key };
       return firstMatches(vault, { ...search, sort, limit: count, after: start });
     },
-    (matches) => certificatesMatched(reader, matches),
+    async (matches) => certificatesMatched(reader, await accessible(vault, search, matches)),
   );
+}
+
+/**
+ * The matches that the caller may access. The query found them by labels; whether the vault wrote these, only their
+ * tags say.
+ */
+async function accessible(
+  { db, log }: LoggedContext,
+  { allowlistOf, allowedLabels = [], reach }: CertificateSearch,
+  matches: readonly CertificateMatch[],
+): Promise<readonly CertificateMatch[]> {
+  if (matches.length === 0 || (allowedLabels.length === 0 && reach === undefined)) return matches;
+  const integrity = requireIntegrity(db);
+  const names = matches.map(({ name }) => name);
+  const rows = await findLabelsNamed(db.reader, names, allowlistOf);
+  const permitted = rows.filter((row) => {
+    const labels = authenticLabels(integrity, log, row);
+    const isAllowed = allowlistOf === undefined || row.isListed || hasAnyLabel(labels, allowedLabels);
+    return isAllowed && (reach === undefined || hasAnyLabel(labels, reach));
+  });
+  const known = new Set(permitted.map(({ name }) => name));
+  return matches.filter(({ name }) => known.has(name));
 }
 
 /** The first matches of a search, in its order. */
@@ -95,7 +124,7 @@ function inOrder(one: CertificateMatch, other: CertificateMatch): number {
 
 /** All certificates that fit, page by page in the order of the search; the last page may be empty. */
 export async function* pagesOfCertificates(
-  vault: TimedContext,
+  vault: LoggedContext,
   search: CertificateFilter & Pick<CertificateSearch, 'sort'> = {},
 ): AsyncGenerator<CertificateOnPage[]> {
   const now = vault.world.now();
@@ -119,11 +148,14 @@ export async function countCertificates(vault: TimedContext): Promise<Record<Cer
   return counts;
 }
 
-/** All certificates by name, as monitoring watches them. */
-export async function watchedCertificates({ db, world }: TimedContext): Promise<WatchedCertificate[]> {
+/** All certificates by name, as monitoring watches them; with their labels only if it shows them. */
+export async function watchedCertificates(
+  { db, world }: TimedContext,
+  columns: Parameters<typeof pageWatched>[3],
+): Promise<WatchedCertificate[]> {
   const all: WatchedCertificate[] = [];
   for (;;) {
-    const page = await pageWatched(db.reader, all.at(-1)?.name ?? '', watchedAtOnce);
+    const page = await pageWatched(db.reader, all.at(-1)?.name ?? '', watchedAtOnce, columns);
     all.push(...page);
     if (page.length < watchedAtOnce) return all;
     await world.turn();

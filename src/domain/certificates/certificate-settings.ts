@@ -6,6 +6,7 @@ import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts'
 import { listRevokedVersions } from '../../db/tables/certificates/certificate-versions.ts';
 import { findIssuerById } from '../../db/tables/issuance/issuers.ts';
 import type { DatabaseContext } from '../contexts.ts';
+import { labelsOf } from '../labels/certificate-labelling.ts';
 import { leafInProfile } from '../private-ca/profile-rules.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { keyPins } from '../versions/next-key.ts';
@@ -29,6 +30,8 @@ export type CertificateSettingsView = {
   emails: readonly string[];
   /** Fields such as `CN=alice`; empty if the subject is the first domain. */
   subject: readonly string[];
+  /** Such as `team=web`, sorted. */
+  labels: readonly string[];
   /** `sha256//…` of the current public key; null if nothing is issued yet. */
   public_key_pin: string | null;
   /** The pin after the next renewal, if a key rotation is scheduled. */
@@ -73,6 +76,7 @@ export async function certificateSettings(
     uris: leaf.uris ?? [],
     emails: leaf.emails ?? [],
     subject: leaf.subject ?? [],
+    labels: labelsOf(row),
     public_key_pin: pins.current,
     next_public_key_pin: pins.next,
     auto_renew: row.auto_renew === 1,

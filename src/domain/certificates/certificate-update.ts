@@ -25,6 +25,7 @@ import {
   refuseUnsuitable,
   requireIssuer,
 } from '../issuers/issuers.ts';
+import { changeLabels } from '../labels/certificate-labelling.ts';
 import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';
 import { supersedeRunning } from '../renewals/renewal-outcome.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
@@ -113,10 +114,14 @@ export async function storeCertificateChange(
   writer: Writer,
   actor: Actor,
   name: string,
-  input: UpdateCertificateInput,
+  { labels, ...input }: UpdateCertificateInput,
 ): Promise<number | undefined> {
   const now = vault.world.now();
   const before = await requireCertificate(writer, name, { suggest: true });
+  if (labels !== undefined) await changeLabels(vault, writer, actor, before, labels);
+  // Also certificates that are not renewed have labels.
+  const isOnlyLabelled = labels !== undefined && Object.values(input).every((value) => value === undefined);
+  if (isOnlyLabelled) return undefined;
   await refuseOwned(writer, before);
   refuseContradictions(before, input);
   const issuer =

@@ -46,6 +46,8 @@ export type CertificateView = {
   /** Like the domains, those of the next version. */
   uris: string[];
   emails: string[];
+  /** Such as `team=web`, sorted. */
+  labels: string[];
   key_type: string;
   /** The name of the issuer that renews it; null for imported certificates. */
   issuer: string | null;
@@ -130,6 +132,7 @@ function viewAs(row: ShownCertificateRow, status: CertificateStatus, base: strin
     domains,
     uris: parseJsonOr(row.uris, []),
     emails: parseJsonOr(row.emails, []),
+    labels: parseJsonOr(row.labels, []),
     key_type: row.key_type,
     issuer: row.issuer_name,
     owner: ownerOf(row),

@@ -7,6 +7,7 @@ import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../cry
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { apiKeysNaming, removeFromAllowlists } from '../../db/tables/access/api-key-certificates.ts';
+import { setCertificateLabels } from '../../db/tables/certificates/certificate-labels.ts';
 import { findOwner } from '../../db/tables/certificates/certificate-owners.ts';
 import {
   deleteCertificateRow,
@@ -33,6 +34,7 @@ import {
   requireIssuer,
   sentence,
 } from '../issuers/issuers.ts';
+import { labelsOf, storeLabels } from '../labels/certificate-labelling.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
 import { type LeafSettings, leafColumns } from '../private-ca/leaf-settings.ts';
@@ -101,6 +103,8 @@ export async function storeCertificate(
     next_renewal_at: isRenewed ? now : null,
     created_at: now,
   });
+  const labels = input.labels ?? [];
+  const labelled = labels.length === 0 ? {} : await storeLabels(writer, { id, name: input.name }, labels);
   const resource = `certificate:${input.name}`;
   const { usage, uris, emails, subject } = input;
   const leaf = { usage, uris, emails, subject };
@@ -108,6 +112,7 @@ export async function storeCertificate(
     ...{ domains: input.domains, ...leaf, key_type: keyType, issuer: issuer.name },
     ...(input.profile !== undefined && { profile: input.profile }),
     ...(input.request && { csr: input.request.pin }),
+    ...labelled,
   };
   record(writer, { actor, action: 'certificate.create', resource, detail }, now);
   if (input.disabled === true) return undefined;
@@ -242,10 +247,13 @@ export async function eraseCertificate(
     certificate,
     active.map(({ id, name }) => ({ id, name })),
   );
+  const labels = labelsOf(certificate);
+  if (labels.length > 0) await setCertificateLabels(writer, certificate, []);
   await deleteCertificateRow(writer, certificate.id);
   const detail = {
     versions: certificate.current_version ?? 0,
     removed_from_api_keys: naming.map(({ id }) => id),
+    ...(labels.length > 0 && { labels }),
   };
   record(
     writer,

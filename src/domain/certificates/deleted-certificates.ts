@@ -5,7 +5,7 @@
  * are free.
  */
 import { parseNewCertName } from '../../base/cert-name.ts';
-import { parseJson, toJson } from '../../base/json.ts';
+import { parseJson, parseJsonOr, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
@@ -47,15 +47,22 @@ export type Restored = {
   readonly lostIssuer: string | undefined;
   /** The API keys whose allowlists named it; they do not any more. */
   readonly apiKeys: readonly { readonly id: number; readonly name: string }[];
+  /** The labels that it had: by them, it would be readable by surprise. */
+  readonly labels: readonly string[];
 };
 
 /** What is kept of a certificate, as JSON. */
 export type DeletedFacts = {
-  readonly settings: Omit<CertificateRow, 'id' | 'issuer_id' | 'fallback_issuer_id'>;
+  readonly settings: Omit<
+    CertificateRow,
+    'id' | 'issuer_id' | 'fallback_issuer_id' | 'labels' | 'labels_tag'
+  >;
   /** Names, because an issuer can be removed and added again. */
   readonly issuer: string | null;
   readonly fallback: string | null;
   readonly api_keys: readonly { readonly id: number; readonly name: string }[];
+  /** For people: they are not restored. Missing in what older vaults kept. */
+  readonly labels?: readonly string[];
 };
 
 /** Keeps a certificate that the caller's transaction is about to delete. */
@@ -66,12 +73,20 @@ export async function keepDeleted(
   certificate: CertificateRow,
   apiKeys: DeletedFacts['api_keys'],
 ): Promise<void> {
-  const { id: certificateId, issuer_id, fallback_issuer_id, ...settings } = certificate;
+  const {
+    id: certificateId,
+    issuer_id,
+    fallback_issuer_id,
+    labels,
+    labels_tag: _,
+    ...settings
+  } = certificate;
   const facts: DeletedFacts = {
     settings,
     issuer: (await findIssuerById(writer, issuer_id ?? 0))?.name ?? null,
     fallback: (await findIssuerById(writer, fallback_issuer_id ?? 0))?.name ?? null,
     api_keys: apiKeys,
+    labels: parseJsonOr(labels, []),
   };
   await insertDeletedCertificate(writer, {
     name: certificate.name,
@@ -129,7 +144,7 @@ export async function undeleteCertificate(
     const resource = `certificate:${name}`;
     record(writer, { actor, action: 'certificate.undelete', resource, detail }, now);
     const lostIssuer = issuer === undefined ? (facts.issuer ?? undefined) : undefined;
-    return { name, lostIssuer, apiKeys: facts.api_keys };
+    return { name, lostIssuer, apiKeys: facts.api_keys, labels: facts.labels ?? [] };
   });
 }
 

@@ -47,6 +47,7 @@ function inputOf(row: ListedAcmeClientRow): Omit<CreateAcmeClientInput, 'name'> 
     validation: parseJson(row.validation),
     rate: row.rate,
     expires_at: row.expires_at ?? undefined,
+    labels: parseJsonOr(row.labels, []),
   };
 }
 
@@ -60,7 +61,7 @@ function definitionOf(
   input: Omit<CreateAcmeClientInput, 'name'>,
   isPublic: (issuer: string) => boolean,
 ): Definition {
-  const { domains, issuers, profiles, allowed_networks, validation, expires_at } = input;
+  const { domains, issuers, profiles, allowed_networks, validation, expires_at, labels } = input;
   const defaultRate = issuers.some(isPublic) ? gatewayRate : null;
   const rate = input.rate === undefined ? defaultRate : input.rate;
   const isUsualIssuer = issuers.length === 1 && issuers[0] === localCaName;
@@ -73,5 +74,6 @@ function definitionOf(
     validation: listed(validation),
     rate: rate === defaultRate ? undefined : (rate ?? 'none'),
     expires_at: expires_at === undefined ? undefined : formatTimestamp(expires_at),
+    labels: listed(labels),
   };
 }

@@ -1,6 +1,7 @@
 /** One certificate as it should be: created if it is missing, changed where it differs, as `vault apply` would. */
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
+import { findCertificate } from '../../db/tables/certificates/certificates.ts';
 import type { Actor } from '../audit/audit.ts';
 import { changeCertificate } from '../certificates/certificate-update.ts';
 import { createCertificate } from '../certificates/certificates.ts';
@@ -8,6 +9,7 @@ import { completeCertificate } from '../certificates/client-keys.ts';
 import type { SecretsContext } from '../contexts.ts';
 import type { ZoneContext } from '../dns-providers/wildcard-zones.ts';
 import type { NewCertificate, UpdateCertificateInput } from '../inputs.ts';
+import { labelsOf } from '../labels/certificate-labelling.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
 import { type Change, planChanges } from './state-plan.ts';
 import { readVaultState } from './vault-state.ts';
@@ -19,14 +21,17 @@ export type CertificateOutcome = {
 };
 
 /**
- * Creates the certificate, or changes the settings that differ; those not given have their defaults. An imported
- * certificate gets the issuer. Throws `invalid_request`, and nothing is changed then.
+ * Creates the certificate, or changes the settings that differ; those not given have their defaults, but labels stay.
+ * An imported certificate gets the issuer. Throws `invalid_request`, and nothing is changed then.
  */
 export async function ensureCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
   actor: Actor,
-  input: NewCertificate,
+  given: NewCertificate,
 ): Promise<CertificateOutcome> {
+  const existing =
+    given.labels === undefined ? await findCertificate(vault.db.reader, given.name) : undefined;
+  const input = existing === undefined ? given : { ...given, labels: labelsOf(existing) };
   const change = await changeTo(vault, input);
   if (change === undefined) return { did: 'nothing', renewal: undefined };
   if (change.action === 'update') return update(vault, actor, input, change);
@@ -71,7 +76,7 @@ async function changeTo(vault: SecretsContext, input: NewCertificate): Promise<C
 export function changedSettings(input: NewCertificate, { fields }: Change): UpdateCertificateInput {
   const nothing = {
     ...{ fallback_issuer: null, lifetime: null, profile: null, challenge: null },
-    ...{ usage: null, uris: null, emails: null, subject: null },
+    ...{ usage: null, uris: null, emails: null, subject: null, labels: [] },
   };
   // Without a key type in the document, the plan has that of the issuer.
   const planned = fields.find(({ field }) => field === 'key_type')?.to ?? '';

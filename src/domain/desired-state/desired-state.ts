@@ -131,6 +131,7 @@ const imported = z
       .describe('certificate and chain as PEM, as for "vault certificate import"'),
     private_key_file: path.optional().describe('the private key as PEM, unless the fullchain file holds it'),
     allow_ca: z.boolean().optional().describe('accept a CA certificate, as openssl req -x509 creates it'),
+    labels: certificateShape.labels,
   })
   .describe('a certificate issued elsewhere; without files, the stored one stays');
 

@@ -26,7 +26,9 @@ import { certName } from '../input-strings.ts';
 import { parseInput } from '../inputs.ts';
 import { eraseIssuer, storeIssuer, storeIssuerChange } from '../issuers/issuer-changes.ts';
 import { storePrivateCa, storePrivateCaChange } from '../issuers/private-issuers.ts';
+import { changeLabels } from '../labels/certificate-labelling.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
+import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { changedSettings } from './certificate-state.ts';
 import { type Change, planSame } from './state-plan.ts';
 import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
@@ -186,9 +188,12 @@ async function applyChange(
       return storeCertificateChange(vault, writer, actor, name, changedSettings(input, change));
     }
     case 'imported_certificates': {
-      const bundle = wanted.imported_certificates.get(name);
-      if (bundle === undefined) throw new Error(`there are no files for ${name}`);
-      await storeImport(vault, writer, actor, { name: parseInput(certName, name), bundle });
+      const { bundle, labels } = wantedOf(wanted.imported_certificates, name);
+      const isOther = fields.some(({ field }) => field === 'fingerprint_sha256');
+      if (bundle !== undefined && isOther)
+        await storeImport(vault, writer, actor, { name: parseInput(certName, name), bundle, labels });
+      if (action === 'update')
+        await changeLabels(vault, writer, actor, await requireCertificate(writer, name), labels);
       return undefined;
     }
     case 'acme_clients':

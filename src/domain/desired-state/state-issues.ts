@@ -191,7 +191,7 @@ function constraintIssues(state: VaultState, wanted: WantedState, { others }: Pl
 }
 
 function importIssues(state: VaultState, wanted: WantedState): StateIssue[] {
-  return [...wanted.imported_certificates].flatMap(([name, bundle]) => {
+  return [...wanted.imported_certificates].flatMap(([name, { bundle }]) => {
     const path = ['imported_certificates', name];
     if (wanted.certificates.has(name)) {
       return [

@@ -1,18 +1,14 @@
 /**
  * The changes that lead from the state of a vault to the desired state, field by field in the terms of the document.
  */
-import { formatLifetime } from '../../base/duration.ts';
-import { formatTimestamp } from '../../base/timestamp.ts';
 import { encodePem } from '../../crypto/pem.ts';
 import { sameSecrets } from '../../crypto/secrets/constant-time.ts';
 import { certificateFacts } from '../../crypto/x509/certificate-facts.ts';
-import { completeCertificate } from '../certificates/client-keys.ts';
 import { localCaName } from '../private-ca/local-ca.ts';
-import { wantedAcmeClient } from './acme-client-definition.ts';
-import { type Definition, type FieldValue, wantedPrivateCa } from './definition.ts';
+import type { Definition, FieldValue } from './definition.ts';
 import { type Section, sections } from './desired-sections.ts';
-import { defaultKeyTypeOf } from './issuer-settings.ts';
 import type { Held, VaultState } from './vault-state.ts';
+import { wantedDefinition } from './wanted-definition.ts';
 import type { WantedState } from './wanted-state.ts';
 
 /** A field whose value is a secret has words in place of it. */
@@ -165,58 +161,6 @@ function canonical(value: FieldValue): string {
   return JSON.stringify(typeof value === 'object' ? [...value].sort() : value) ?? '';
 }
 
-function wantedDefinition(
-  { state, wanted }: { readonly state: VaultState; readonly wanted: WantedState },
-  section: Section,
-  name: string,
-  held: Held | undefined,
-): Definition {
-  const issuer = section === 'issuers' ? wanted.issuers.get(name) : undefined;
-  if (issuer !== undefined && 'privateCa' in issuer)
-    return wantedPrivateCa(issuer.privateCa, held?.definition);
-  if (issuer !== undefined) {
-    const { name: _, ...input } = issuer.input;
-    // Terms that were accepted stay so.
-    const accepts = issuer.secrets.acceptsTerms || held?.definition.accept_terms === true;
-    return { ...input, ca_pem: issuer.secrets.ca ?? undefined, accept_terms: accepts };
-  }
-  const provider = section === 'dns_providers' ? wanted.dns_providers.get(name) : undefined;
-  if (provider !== undefined) return { type: provider.input.type, zones: provider.input.zones };
-  const certificate = section === 'certificates' ? wanted.certificates.get(name) : undefined;
-  if (certificate !== undefined) {
-    // A client may have sent its CSR in the meantime: without one in the document, it stays.
-    const csr = certificate.csr ?? held?.definition.csr;
-    const usual = defaultKeyTypeOf({ state, wanted }, certificate.issuer, certificate.profile);
-    const complete = completeCertificate(certificate, usual);
-    const { name: _, request: __, csr: ___, key_type, reuse_key, ...settings } = complete;
-    const { issuer: from, lifetime, domains, usage, ...rest } = settings;
-    const key = csr === undefined ? { key_type, reuse_key } : { csr };
-    const named = domains.length === 0 ? {} : { domains };
-    const restricted = usage === 'both' ? {} : { usage };
-    return {
-      ...named,
-      issuer: from,
-      ...key,
-      ...rest,
-      ...restricted,
-      lifetime: lifetime === undefined ? undefined : formatLifetime(lifetime),
-    };
-  }
-  const client = section === 'acme_clients' ? wanted.acme_clients.get(name) : undefined;
-  if (client !== undefined) return wantedAcmeClient({ state, wanted }, client);
-  const key = section === 'api_keys' ? wanted.api_keys.get(name) : undefined;
-  if (key === undefined) return {};
-  return {
-    scopes: key.scopes,
-    certificates: key.certificates === 'any' ? ['*'] : key.certificates,
-    allowed_networks: key.allowed_networks.length === 0 ? undefined : key.allowed_networks,
-    profiles: key.profiles.length === 0 ? undefined : key.profiles,
-    role: key.role ?? undefined,
-    client_certificate: key.client_certificate ?? undefined,
-    expires_at: key.expires_at === undefined ? undefined : formatTimestamp(key.expires_at),
-  };
-}
-
 function secretChange(
   wanted: WantedState,
   section: Section,
@@ -240,7 +184,8 @@ async function materialChange(
   name: string,
   held: Held | undefined,
 ): Promise<FieldChange[]> {
-  const bundle = section === 'imported_certificates' ? wanted.imported_certificates.get(name) : undefined;
+  const imported = section === 'imported_certificates' ? wanted.imported_certificates.get(name) : undefined;
+  const bundle = imported?.bundle;
   if (bundle === undefined) return [];
   const pem = [bundle.leaf, ...bundle.chain].map((der) => encodePem('CERTIFICATE', der)).join('');
   if ((await held?.material?.()) === pem) return [];

@@ -3,7 +3,7 @@
  * Secrets stay sealed until they are compared.
  */
 import { formatLifetime } from '../../base/duration.ts';
-import { parseJson } from '../../base/json.ts';
+import { type Json, parseJson } from '../../base/json.ts';
 import type { KeyType } from '../../base/key-type.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
@@ -95,7 +95,10 @@ export async function readVaultState(
     imported_certificates: new Map(
       certificates
         .filter(({ issuer_id }) => issuer_id === null)
-        .map((row) => [row.name, { definition: {}, material: () => materialOf(reader, row) }]),
+        .map((row) => [
+          row.name,
+          { definition: { labels: labelList(row.labels) }, material: () => materialOf(reader, row) },
+        ]),
     ),
     api_keys: await keysOf(reader, vault.world.now(), only),
     acme_clients: await acmeClientsOf(reader, vault.world.now(), publicIssuers, only?.names),
@@ -156,7 +159,13 @@ function issued(row: CertificateSummaryRow, issuers: ReadonlyMap<number, string>
     ...(row.csr === null ? { key_type: row.key_type, reuse_key: row.reuse_key === 1 } : { csr: row.csr }),
     auto_renew: row.auto_renew === 1,
     disabled: row.disabled_at !== null,
+    labels: labelList(row.labels),
   };
+}
+
+/** Undefined for none. */
+function labelList(text: Json<string[]> | null): readonly string[] | undefined {
+  return text === null ? undefined : parseJson(text);
 }
 
 async function materialOf(
@@ -206,6 +215,9 @@ function keyDefinition(row: ListedApiKeyRow, allowlist: readonly string[]): Defi
     allowed_networks: networks.length === 0 ? undefined : networks,
     profiles: row.profiles === null ? undefined : parseJson(row.profiles),
     role: row.role ?? undefined,
+    certificate_labels: labelList(row.certificate_labels),
+    reach: labelList(row.reach),
+    labels: labelList(row.labels),
     client_certificate: row.client_certificate ?? undefined,
     expires_at: row.expires_at === null ? undefined : formatTimestamp(row.expires_at),
   };

@@ -16,12 +16,16 @@ export type WantedState = {
   readonly issuers: ReadonlyMap<string, WantedIssuer>;
   readonly dns_providers: ReadonlyMap<string, WantedDnsProvider>;
   readonly certificates: ReadonlyMap<string, NewCertificate>;
-  /** Undefined where what is there stays. */
-  readonly imported_certificates: ReadonlyMap<string, CertificateBundle | undefined>;
+  readonly imported_certificates: ReadonlyMap<string, WantedImport>;
   readonly api_keys: ReadonlyMap<string, CreateApiKeyInput>;
   readonly acme_clients: ReadonlyMap<string, CreateAcmeClientInput>;
 };
 
+export type WantedImport = {
+  /** Undefined where what is there stays. */
+  readonly bundle: CertificateBundle | undefined;
+  readonly labels: readonly string[];
+};
 export type WantedIssuer =
   | { readonly input: CreateIssuerInput; readonly secrets: IssuerSecrets }
   | { readonly privateCa: CreatePrivateCaInput };

@@ -204,7 +204,11 @@ export async function authenticityFindings({ db }: DatabaseContext): Promise<Fin
   const forged = await listRefusedRows(db.reader, integrity);
   if (forged.length === 0) {
     return [
-      { check, status: 'ok', message: 'API keys, ACME clients, administrators and sessions are unmodified' },
+      {
+        check,
+        status: 'ok',
+        message: 'API keys, ACME clients, administrators, sessions and labels are unmodified',
+      },
     ];
   }
   const shown = forged.slice(0, maxKeys).join(', ');

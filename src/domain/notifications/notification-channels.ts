@@ -8,6 +8,7 @@ import type { ChannelType } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import { signingSecret } from '../../channels/webhook-signature.ts';
 import type { Reader, Writer } from '../../db/database.ts';
+import { labelsText } from '../../db/tables/certificates/certificate-labels.ts';
 import {
   type ChannelChanges,
   type ChannelRow,
@@ -70,7 +71,7 @@ async function storeChannel(
   vault: SealingContext,
   writer: Writer,
   actor: Actor,
-  { name, type: kind, events, certificates, digest_at, digest_days }: CreateChannelInput,
+  { name, type: kind, events, certificates, digest_at, digest_days, ...filters }: CreateChannelInput,
   config: unknown,
 ): Promise<void> {
   const taken = alikeName(await listChannels(writer), name);
@@ -87,10 +88,13 @@ async function storeChannel(
     events: toJson(events),
     certificates: toJson(certificates),
     ...{ digest_at, digest_days, created_at: now },
+    certificate_labels: labelsText(filters.certificate_labels),
+    labels: labelsText(filters.labels),
     next_digest_at: digest_at === null ? null : nextDigestAt(digest_at, now),
   });
   await updateChannel(writer, id, { sealed_settings: await sealed(vault, writer, id, config) });
-  const detail = { type: type.type, target, events, certificates, digest_at };
+  const named = Object.entries(filters).filter(([, labels]) => labels.length > 0);
+  const detail = { type: type.type, target, events, certificates, digest_at, ...Object.fromEntries(named) };
   record(writer, { actor, action: 'notification_channel.create', ...resource(name), detail }, now);
 }
 
@@ -127,6 +131,8 @@ async function storeChannelChanges(
     ...(input.events !== undefined && { events: toJson(input.events) }),
     ...(input.certificates !== undefined && { certificates: toJson(input.certificates) }),
     ...(input.digest_days !== undefined && { digest_days: input.digest_days }),
+    ...(input.certificate_labels && { certificate_labels: labelsText(input.certificate_labels) }),
+    ...(input.labels && { labels: labelsText(input.labels) }),
     ...(input.digest_at !== undefined && {
       digest_at: input.digest_at,
       next_digest_at: input.digest_at === null ? null : nextDigestAt(input.digest_at, now),

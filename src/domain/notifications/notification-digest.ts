@@ -1,7 +1,8 @@
 /** Daily digests: what was issued since the last one, what fails and what expires soon. An empty digest is not sent. */
 import { day } from '../../base/duration.ts';
-import { parseJson } from '../../base/json.ts';
+import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
+import { namesLabelled } from '../../db/tables/certificates/certificate-labels.ts';
 import { findAlarm } from '../../db/tables/notifications/notification-alarms.ts';
 import {
   type ChannelRow,
@@ -98,13 +99,15 @@ async function digestFor(vault: TimedContext, channel: Omit<ChannelRow, 'id'>, n
   const since = last === null || last > now ? now - day : last;
   const patterns = parseJson(channel.certificates);
   const until = now + channel.digest_days * day;
-  const matching = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
-    rows.filter(({ name }) => matchesFilter(patterns, [name]));
+  const labels = parseJsonOr(channel.certificate_labels, []);
   const issued = new DigestList(byName<Named>);
   const failing = new DigestList(byName<Named & { readonly last_error: string | null }>);
   const expiring = new DigestList(byEnd<Upcoming>);
   const keys = new DigestList(byEnd<Upcoming & { readonly id: number }>);
   for await (const range of rangesOf(vault, 'certificates', readAtOnce)) {
+    const labelled = labels.length === 0 ? undefined : await namesLabelled(reader, labels, range);
+    const matching = <Row extends Named>(rows: readonly Row[]) =>
+      rows.filter(({ name }) => matchesFilter(patterns, [name]) && labelled?.has(name) !== false);
     issued.add(matching(await certificatesIssuedSince(reader, since, range)));
     failing.add(matching(await failingCertificates(reader, range)));
     expiring.add(matching(await certificatesExpiringBefore(reader, now, until, range)));

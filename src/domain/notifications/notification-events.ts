@@ -38,6 +38,8 @@ export type Notice = {
   readonly about: string | null;
   /** The certificates that channel filters match: `["*"]` for any, null if the event concerns none. */
   readonly certificates: readonly string[] | null;
+  /** The labels of certificates that the event concerns, too: those in the allowlist of an API key. */
+  readonly labels?: readonly string[];
   readonly data: Readonly<Record<string, unknown>>;
 };
 

@@ -1,6 +1,7 @@
 /** Input schemas for notification channels, shared by the API and the command line. */
 import { z } from 'zod';
 import { issuerName } from '../input-strings.ts';
+import { anyLabels, objectLabels } from '../labels/label-inputs.ts';
 import { channelEvents, usualEvents } from './notification-events.ts';
 
 const event = z.enum(channelEvents, {
@@ -36,6 +37,9 @@ export const createChannelInput = z.strictObject({
   /** `HH:MM` in UTC. */
   digest_at: digestAt.nullable().default(null),
   digest_days: digestDays.default(14),
+  /** Labels of certificates; empty for all. */
+  certificate_labels: anyLabels.default([]),
+  labels: objectLabels.default([]),
 });
 
 export type CreateChannelInput = z.output<typeof createChannelInput>;
@@ -46,6 +50,8 @@ export const updateChannelInput = z.strictObject({
   certificates: certificates.optional(),
   digest_at: digestAt.nullable().optional(),
   digest_days: digestDays.optional(),
+  certificate_labels: anyLabels.optional(),
+  labels: objectLabels.optional(),
   disabled: z.boolean().optional(),
 });
 

@@ -1,9 +1,11 @@
 /** Queues notices for channels, in the transaction of the event itself. */
 import { day, second } from '../../base/duration.ts';
 import { parseJson, toJson } from '../../base/json.ts';
+import { hasAnyLabel } from '../../base/object-label.ts';
 import type { World } from '../../base/world.ts';
 import { isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
+import { areAnyLabelled } from '../../db/tables/certificates/certificate-labels.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notifications/notification-channels.ts';
 import { insertDelivery } from '../../db/tables/notifications/notification-deliveries.ts';
 import { insertNotification } from '../../db/tables/notifications/notifications.ts';
@@ -17,7 +19,10 @@ export const gatheredFor = 30 * second;
 
 /** Queues the notice for each enabled channel that subscribes to its event and whose filter matches. */
 export async function notify(world: World, writer: Writer, notice: Notice): Promise<void> {
-  const channels = (await listChannels(writer)).filter((channel) => isSubscribed(channel, notice));
+  const channels: ChannelRow[] = [];
+  for (const channel of await listChannels(writer)) {
+    if (isSubscribed(channel, notice) && (await hasLabels(writer, channel, notice))) channels.push(channel);
+  }
   if (channels.length === 0) return;
   const id = await addNotification(world, writer, notice);
   for (const { id: channelId, type } of channels)
@@ -34,7 +39,7 @@ export async function notifyChannel(
   return addDelivery(world, writer, await addNotification(world, writer, notice), channel.id);
 }
 
-/** Whether `notify` would reach one of these channels. */
+/** Whether `notify` would reach one of these channels, as far as their patterns decide. */
 export function isForSome(
   channels: readonly ChannelRow[],
   notice: Pick<Notice, 'event' | 'certificates'>,
@@ -52,6 +57,17 @@ function isSubscribed(
     subscribed.includes(subscribedEvent(event)) &&
     matchesFilter(parseJson(channel.certificates), certificates)
   );
+}
+
+/** Whether the notice is about certificates with a label of the channel, or about none. */
+async function hasLabels(
+  writer: Writer,
+  channel: ChannelRow,
+  { certificates, labels = [] }: Pick<Notice, 'certificates' | 'labels'>,
+): Promise<boolean> {
+  if (channel.certificate_labels === null || certificates === null || certificates.includes('*')) return true;
+  const wanted = parseJson(channel.certificate_labels);
+  return hasAnyLabel(labels, wanted) || areAnyLabelled(writer, certificates, wanted);
 }
 
 function addNotification(world: World, writer: Writer, { event, about, data }: Notice): Promise<number> {

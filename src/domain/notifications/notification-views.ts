@@ -1,5 +1,6 @@
 /** Notification channels and their log as administrators see them, without credentials. */
-import { parseJson } from '../../base/json.ts';
+import { parseJson, parseJsonOr } from '../../base/json.ts';
+import { hasAnyLabel } from '../../base/object-label.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notifications/notification-channels.ts';
 import {
@@ -18,6 +19,10 @@ export type ChannelView = {
   events: string[];
   /** Patterns of certificate names; empty for all. */
   certificates: string[];
+  /** Labels of certificates, of which any must fit; empty for all. */
+  certificate_labels: string[];
+  /** Its own labels. */
+  labels: string[];
   /** `HH:MM` in UTC. */
   digest_at: string | null;
   digest_days: number;
@@ -48,9 +53,21 @@ export type DeliveryView = {
   error: string | null;
 };
 
-/** All channels by name. */
-export async function viewChannels(vault: DatabaseContext): Promise<ChannelView[]> {
-  const rows = await listChannels(vault.db.reader);
+/** Which channels; undefined ones choose all. */
+export type ChannelFilter = {
+  readonly labels?: readonly string[] | undefined;
+  readonly reach?: readonly string[] | undefined;
+};
+
+/** The channels by name with all of the labels, and any of those of the reach. */
+export async function viewChannels(
+  vault: DatabaseContext,
+  { labels = [], reach }: ChannelFilter = {},
+): Promise<ChannelView[]> {
+  const rows = (await listChannels(vault.db.reader)).filter((row) => {
+    const own = parseJsonOr(row.labels, []);
+    return labels.every((label) => own.includes(label)) && (reach === undefined || hasAnyLabel(own, reach));
+  });
   return Promise.all(rows.map((row) => viewChannel(vault, row)));
 }
 
@@ -64,6 +81,8 @@ export async function viewChannel({ db }: DatabaseContext, row: ChannelRow): Pro
     target: row.target,
     events: parseJson(row.events),
     certificates: parseJson(row.certificates),
+    certificate_labels: parseJsonOr(row.certificate_labels, []),
+    labels: parseJsonOr(row.labels, []),
     digest_at: row.digest_at,
     digest_days: row.digest_days,
     created_at: formatTimestamp(row.created_at),

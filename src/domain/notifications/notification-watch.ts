@@ -1,6 +1,6 @@
 /** Alarms raised by time: expiring certificates and API keys, and overdue backups. */
 import { hour } from '../../base/duration.ts';
-import { parseJson } from '../../base/json.ts';
+import { parseJson, parseJsonOr } from '../../base/json.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { allowlistsOf } from '../../db/tables/access/api-key-certificates.ts';
@@ -138,14 +138,16 @@ async function alertApiKey({ world }: WorldContext, writer: Writer, row: Expirin
   }
   const certificates =
     row.any_certificate === 1 ? ['*'] : (await allowlistsOf(writer, [row.id])).map(({ name }) => name);
+  const labels = parseJsonOr(row.certificate_labels, []);
   const data = {
     api_key: { id: row.id, name: row.name, prefix: row.prefix },
     certificates,
+    ...(labels.length > 0 && { certificate_labels: labels }),
     expires_at: formatTimestamp(row.ends_at),
     urgency: levelNames[row.level],
     last_used_at: formatTimestampOrNull(row.last_used_at),
   };
-  const notice = { event, about: row.name, certificates, data } as const;
+  const notice = { event, about: row.name, certificates, labels, data } as const;
   await raiseAlarm(world, writer, { event, subject, level: row.level, notice: () => notice });
 }
 

@@ -1,7 +1,7 @@
 /** Pure rules: which role and which name the claims of a person mean. */
 import { type Role, roles } from '../../base/role.ts';
-import { administratorName } from '../access/administrators.ts';
-import type { RoleMapping } from './provider-settings.ts';
+import { administratorName } from '../access/administrator-inputs.ts';
+import type { ProviderSettings, RoleMapping } from './provider-settings.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -18,6 +18,23 @@ export function roleIn(claims: Claims, mapping: RoleMapping): Role | undefined {
   const held = new Set(roleValuesIn(claims, mapping));
   const granted = roles.filter((role) => mapping.values[role].some((value) => held.has(value)));
   return granted.at(-1) ?? mapping.byDefault;
+}
+
+/**
+ * The labels that the claims confine a person with this role to, sorted; none for everything, undefined if the person
+ * is refused.
+ */
+export function reachIn(
+  claims: Claims,
+  { roles, reach = [] }: Pick<ProviderSettings, 'roles' | 'reach'>,
+  role: Role,
+): readonly string[] | undefined {
+  if (role === 'admin' || reach.length === 0) return [];
+  const held = new Set(roleValuesIn(claims, roles));
+  const granted = reach.filter(({ value }) => held.has(value)).map(({ label }) => label);
+  if (granted.length === 0) return undefined;
+  const labels = granted.filter((label) => label !== undefined);
+  return labels.length < granted.length ? [] : [...new Set(labels)].sort();
 }
 
 /**

@@ -3,6 +3,7 @@
  * created at the first sign-in, and each one sets its role from the claims.
  */
 import { requireIntegrity } from '../../base/integrity.ts';
+import { parseJsonOr } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Role } from '../../base/role.ts';
 import { Secret } from '../../base/secret.ts';
@@ -16,17 +17,18 @@ import {
   findOidcAdministrator,
   insertAdministrator,
   setLastSignedIn,
-  setRole,
+  setRights,
 } from '../../db/tables/access/administrators.ts';
 import { insertOidcUse } from '../../db/tables/access/oidc-uses.ts';
 import { deleteOtherSessions } from '../../db/tables/access/sessions.ts';
+import { labelsText } from '../../db/tables/certificates/certificate-labels.ts';
 import type { SignedIn, Visitor } from '../access/identity.ts';
 import { recordEndedSessions } from '../access/sessions.ts';
 import type { SignIn } from '../access/sign-in.ts';
 import type { Attempt } from '../access/sign-in-backoff.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
-import { nameIn, roleIn, roleValuesIn } from './claims.ts';
+import { nameIn, reachIn, roleIn, roleValuesIn } from './claims.ts';
 import { type Authenticated, OidcProvider, type ProviderContext } from './oidc-provider.ts';
 import { openPending, type PendingSignIn, pendingLifetime, sealJson } from './pending-sign-in.ts';
 import type { ProviderSettings } from './provider-settings.ts';
@@ -108,21 +110,23 @@ export class OidcSignIn {
   async #admit(person: Authenticated, pending: PendingSignIn, visitor: Visitor): Promise<SignedIn> {
     const { roles } = this.provider.settings;
     const role = roleIn(person.claims, roles);
-    if (role === undefined) {
+    const reach = role === undefined ? undefined : reachIn(person.claims, this.provider.settings, role);
+    if (role === undefined || reach === undefined) {
       await this.#endSessions(person, visitor.actor);
       const values = JSON.stringify(roleValuesIn(person.claims, roles)).slice(0, maxRecorded);
       const facts = { oidc_subject: person.subject, claim: roles.claim, values };
-      throw new OidcRefusal('not_permitted', 'no role for this person', facts);
+      const missing = role === undefined ? 'no role for this person' : 'no reach for this person';
+      throw new OidcRefusal('not_permitted', missing, facts);
     }
     const createToken = await sessionTokenCreator();
     return this.#vault.db.write((writer) =>
-      this.#begin(writer, { ...person, role }, { pending, visitor, createToken }),
+      this.#begin(writer, { ...person, role, reach }, { pending, visitor, createToken }),
     );
   }
 
   async #begin(
     writer: Writer,
-    person: Authenticated & { readonly role: Role },
+    person: Permitted,
     { pending, visitor, createToken }: BeginsWith,
   ): Promise<SignedIn> {
     const now = this.#vault.world.now();
@@ -135,16 +139,17 @@ export class OidcSignIn {
     return this.#signIn.sessions.begin(writer, row, { ...visitor, oidcSid: person.sid }, createToken);
   }
 
-  /** The account of the person with the role of the claims; a new one at the first sign-in. */
+  /** The account of the person with the role and reach of the claims; a new one at the first sign-in. */
   async #account(
     writer: Writer,
-    { subject, claims, role }: Authenticated & { readonly role: Role },
+    { subject, claims, role, reach }: Permitted,
     from: Actor,
   ): Promise<AdministratorRow> {
     const now = this.#vault.world.now();
     const { issuer } = this.provider.settings;
     const known = await findOidcAdministrator(writer, { issuer, subject });
     const facts = { oidc_subject: subject };
+    const rights = { role, reach: labelsText(reach) };
     if (known === undefined) {
       const name = nameIn(claims);
       if (name === undefined) throw new OidcRefusal('invalid', 'no claim is valid as a name', facts);
@@ -154,11 +159,15 @@ export class OidcSignIn {
       }
       const oidc = { oidc_issuer: issuer, oidc_subject: subject };
       const row = await insertAdministrator(writer, {
-        ...{ name, role, password_hash: '', created_at: now },
+        ...{ name, ...rights, password_hash: '', created_at: now },
         ...oidc,
       });
       const [actor, resource] = [{ ...from, name: `admin:${name}` }, `administrator:${name}`];
-      record(writer, { actor, action: 'administrator.create', resource, detail: { role, ...oidc } }, now);
+      record(
+        writer,
+        { actor, action: 'administrator.create', resource, detail: { ...shown(role, reach), ...oidc } },
+        now,
+      );
       return row;
     }
     if (!administratorFits(requireIntegrity(writer), known)) {
@@ -168,12 +177,13 @@ export class OidcSignIn {
       );
       throw new OidcRefusal('invalid', 'database row modified outside the vault', facts);
     }
-    if (known.role === role) return known;
-    await setRole(writer, known.id, role);
+    if (known.role === role && known.reach === rights.reach) return known;
+    await setRights(writer, known.id, rights);
     const [actor, resource] = [{ ...from, name: 'system' }, `administrator:${known.name}`];
-    const detail = { role, before: { role: known.role }, oidc_issuer: issuer };
+    const before = shown(known.role, parseJsonOr(known.reach, []));
+    const detail = { ...shown(role, reach), before, oidc_issuer: issuer };
     record(writer, { actor, action: 'administrator.update', resource, detail }, now);
-    return { ...known, role };
+    return { ...known, ...rights };
   }
 
   /** Ends the sessions of someone who has lost their role at the provider. */
@@ -206,6 +216,14 @@ export class OidcSignIn {
   async #recordRefusal(actor: Actor, { reason, facts }: OidcRefusal): Promise<void> {
     await this.#signIn.recordRefusal(actor, 'oidc', reason, facts);
   }
+}
+
+/** Someone with a role and the labels that confine it; none for everything. */
+type Permitted = Authenticated & { readonly role: Role; readonly reach: readonly string[] };
+
+/** What the audit log says of rights: most people are not confined. */
+function shown(role: Role, reach: readonly string[]): object {
+  return { role, ...(reach.length > 0 && { reach }) };
 }
 
 type BeginsWith = {

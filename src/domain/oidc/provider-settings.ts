@@ -9,6 +9,9 @@ export type RoleMapping = {
   readonly byDefault: Role | undefined;
 };
 
+/** A value of the claim, and the label that it confines viewers and operators to; undefined for everything. */
+export type ReachValue = { readonly value: string; readonly label: string | undefined };
+
 export type ProviderSettings = {
   readonly issuer: string;
   readonly clientId: string;
@@ -20,6 +23,8 @@ export type ProviderSettings = {
   /** The public URL of the vault, without a trailing slash. */
   readonly publicUrl: string;
   readonly roles: RoleMapping;
+  /** Without any, people reach everything; else viewers and operators with none of the values are refused. */
+  readonly reach?: readonly ReachValue[];
 };
 
 /** Where the provider sends browsers back to. */

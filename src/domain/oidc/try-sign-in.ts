@@ -12,7 +12,7 @@ import {
 } from '../../db/tables/access/administrators.ts';
 import { deleteOidcResult, findOidcResult, insertOidcUse } from '../../db/tables/access/oidc-uses.ts';
 import type { SecretsContext } from '../contexts.ts';
-import { type Claims, nameIn, roleIn, roleValuesIn } from './claims.ts';
+import { type Claims, nameIn, reachIn, roleIn, roleValuesIn } from './claims.ts';
 import type { OidcProvider } from './oidc-provider.ts';
 import { openJson, openPending, type PendingChecks, pendingLifetime, sealJson } from './pending-sign-in.ts';
 import { OidcRefusal } from './refusal.ts';
@@ -33,6 +33,8 @@ export type TestResult =
       readonly values: readonly string[];
       /** Null if the person would be refused. */
       readonly role: Role | null;
+      /** The labels that confine the person; none for everything, null if the person would be refused for them. */
+      readonly reach: readonly string[] | null;
       /** The name of the account; null if no claim is valid as one. */
       readonly name: string | null;
       readonly account: TestAccount;
@@ -97,12 +99,14 @@ async function resultOf(
     const { subject, claims } = await provider.finish(query, { ...pending, state });
     const known = await findOidcAdministrator(vault.db.reader, { issuer, subject });
     const name = known?.name ?? nameIn(claims) ?? null;
+    const role = roleIn(claims, roles);
     return {
       kind: 'authenticated',
       subject,
       claims,
       values: roleValuesIn(claims, roles),
-      role: roleIn(claims, roles) ?? null,
+      role: role ?? null,
+      reach: role === undefined ? [] : (reachIn(claims, provider.settings, role) ?? null),
       name,
       account: await accountOf(vault, known, name),
     };

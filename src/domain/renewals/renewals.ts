@@ -54,7 +54,7 @@ export async function* findRenewals(
   const { status, before = Number.MAX_SAFE_INTEGER, limit } = page;
   const certificateId =
     certificate === undefined ? undefined : (await requireCertificate(reader, certificate, { suggest })).id;
-  if (certificateId === undefined && status === 'queued') {
+  if (certificateId === undefined && status === 'queued' && page.reach === undefined) {
     yield* inMatchedPortions<QueuedRenewal, NamedRenewal>(
       vault,
       limit,
@@ -66,7 +66,7 @@ export async function* findRenewals(
         ),
       rowsPerPortion,
     );
-  } else if (certificateId === undefined && status === 'succeeded') {
+  } else if (certificateId === undefined && (status === 'succeeded' || page.reach !== undefined)) {
     yield* spansOfRenewals(vault, { ...page, before });
   } else {
     yield* inPortions<NamedRenewal>(

@@ -1,7 +1,7 @@
 /** What people send to manage their second factors and to sign in with them. */
 import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
-import { typedPassword } from '../access/administrators.ts';
+import { typedPassword } from '../access/administrator-inputs.ts';
 import { maxStateLength } from './sealed-state.ts';
 
 /** A code of an authenticator app or a recovery code, as typed. */

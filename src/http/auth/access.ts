@@ -21,7 +21,7 @@ import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import { certificateRefusal } from './client-certificate.ts';
 import { requireEnrolled } from './enrolment.ts';
-import { detailOf, type Guarded, requireAccess, takesKeys } from './operation-roles.ts';
+import { detailOf, type Guarded, needsLabels, requireAccess, takesKeys } from './operation-roles.ts';
 import { changesSomething, crossSite, provenanceOf } from './same-origin.ts';
 import { readSession, sessionCookieName } from './session-cookie.ts';
 
@@ -115,9 +115,12 @@ export async function authorizeRequest(
     if (excess !== undefined) return refuseExcess(context, identity, actor, origin, excess);
     vault.keyUse.note(identity.id, actor.ip);
   }
+  const { name } = found.params;
+  const labels =
+    name !== undefined && needsLabels(route, access, identity, name) ? await context.labels.of(name) : [];
   try {
     if (identity.kind === 'administrator') requireEnrolled(context, access, identity);
-    requireAccess(route, access, identity, found.params.name);
+    requireAccess(route, access, identity, name, labels);
   } catch (error) {
     await recordRefusal(context, identity, actor, origin, detailOf(route, access, identity, state));
     throw error;

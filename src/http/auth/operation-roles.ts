@@ -2,8 +2,15 @@
 import type { Role } from '../../base/role.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { SecretState } from '../../domain/access/authentication.ts';
-import { type Identity, requireRole, requireScope, sessionNeeded } from '../../domain/access/identity.ts';
+import {
+  dependsOnLabels,
+  type Identity,
+  requireRole,
+  requireScope,
+  sessionNeeded,
+} from '../../domain/access/identity.ts';
 import type { Access, Route } from '../request/route.ts';
+import { needsPathLabels, requireWithinReach } from './operation-reach.ts';
 
 /** What needs credentials of a person or of a key. */
 export type Guarded = Exclude<Access, { readonly kind: 'public' | 'metrics' }>;
@@ -58,18 +65,29 @@ export function roleFor(id: string): Role {
   return role;
 }
 
-/** Throws `forbidden` if the caller may not do this, to the certificate `name` where a scope decides. */
+/**
+ * Throws `forbidden` if the caller may not do this, to the certificate `name` where a scope decides. `labels` are those
+ * of the certificate in the path, if `needsLabels`.
+ */
 export function requireAccess(
   { id }: Route,
   access: Guarded,
   identity: Identity,
   name: string | undefined,
+  labels: readonly string[],
 ): void {
-  if (access.kind === 'scope') requireScope(identity, scopeFor(identity, access), name);
+  if (access.kind === 'scope') requireScope(identity, scopeFor(identity, access), name, labels);
   else if (access.kind !== 'authenticated') {
     requireRole(identity, roleFor(id));
     if (identity.kind === 'api-key' && isPersonal(access)) throw sessionNeeded();
+    requireWithinReach(id, identity, labels);
   }
+}
+
+/** Whether the labels of the certificate `name` in the path decide about access. */
+export function needsLabels({ id }: Route, access: Guarded, identity: Identity, name: string): boolean {
+  if (access.kind === 'scope') return dependsOnLabels(identity, name);
+  return identity.reach !== 'any' && needsPathLabels(id);
 }
 
 /** Whether it is about a session or its person. */
@@ -87,16 +105,19 @@ function scopeFor(identity: Identity, { scope, orScope }: Extract<Access, { kind
 export function detailOf(
   { id }: Route,
   access: Guarded,
-  { role }: Identity,
+  { role, reach }: Identity,
   state: SecretState,
 ): Readonly<Record<string, string>> {
-  const reason = state === 'active' ? {} : { reason: state };
+  const reason = {
+    ...(state !== 'active' && { reason: state }),
+    ...(reach !== 'any' && { reach: reach.join() }),
+  };
   if (!takesKeys(access)) {
     const needs = role === null ? { needs: 'administrator' } : { needs: roleFor(id), role };
     return { code: 'forbidden', ...needs, ...reason };
   }
   if (state !== 'active') return { code: 'unauthenticated', ...reason };
-  return { code: 'forbidden', ...(access.kind === 'scope' && { scope: access.scope }) };
+  return { code: 'forbidden', ...(access.kind === 'scope' && { scope: access.scope }), ...reason };
 }
 
 /** Whether API keys without a role may call such a route. */

@@ -1,4 +1,6 @@
 /** Collects the metrics of a vault: counters of its processes, and values from its database. */
+import { parseJsonOr } from '../../base/json.ts';
+import { labelValue } from '../../base/object-label.ts';
 import {
   type WatchedCertificate,
   watchedCertificates,
@@ -21,6 +23,8 @@ export type Metrics = {
   readonly families: Readonly<Record<string, MetricFamily>>;
   /** The interval of scheduled backups in milliseconds; undefined if none are scheduled. */
   readonly backupEvery: number | undefined;
+  /** The key of the label whose value the series of certificates have; undefined for none. */
+  readonly label?: string | undefined;
 };
 
 /** Certificates are written in batches of this size, so that other requests are served in between. */
@@ -36,10 +40,12 @@ export async function* metricsText(
   metrics: Metrics,
 ): AsyncGenerator<string> {
   const counted = await metrics.series();
-  const watched = await watchedCertificates(vault).catch((error: unknown) => {
-    vault.log.warn({ err: error }, 'failed to read certificate metrics');
-    return undefined;
-  });
+  const watched = await watchedCertificates(vault, { hasLabels: metrics.label !== undefined }).catch(
+    (error: unknown) => {
+      vault.log.warn({ err: error }, 'failed to read certificate metrics');
+      return undefined;
+    },
+  );
   const gauges = { ...(await ownGauges(vault, version, metrics)), ...(await sumsOf(watched ?? [], vault)) };
   yield metricText({ ...metricFamilies, ...metrics.families }, { ...counted, ...gauges });
   if (watched === undefined) return;
@@ -48,7 +54,9 @@ export async function* metricsText(
     for (let at = 0; at < watched.length; at += perPiece) {
       const lines = watched.slice(at, at + perPiece).flatMap((row) => {
         const value = read(row);
-        return value === undefined ? [] : `${seriesName(name, { name: row.name })} ${value}\n`;
+        return value === undefined
+          ? []
+          : `${seriesName(name, { name: row.name, ...labelOf(row, metrics.label) })} ${value}\n`;
       });
       yield lines.join('');
       await vault.world.turn();
@@ -76,6 +84,13 @@ const perCertificate: readonly (readonly [MetricName, (row: WatchedCertificate) 
       failed_attempts > 0 && disabled_at === null ? failed_attempts : undefined,
   ],
 ];
+
+/** The value of the label with this key; nothing for certificates without one. */
+function labelOf({ labels }: WatchedCertificate, key: string | undefined): Readonly<Record<string, string>> {
+  const value = key === undefined ? undefined : labelValue(parseJsonOr(labels, []), key);
+  // As kube-state-metrics does it: names of labels have fewer characters here, and a prefix keeps them apart.
+  return value === undefined ? {} : { [`label_${key?.replaceAll(/[^a-z0-9]/g, '_')}`]: value };
+}
 
 function seconds(ms: number | null): number | undefined {
   return ms === null ? undefined : ms / 1000;

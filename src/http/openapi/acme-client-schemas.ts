@@ -22,6 +22,7 @@ const acmeClient = z.strictObject({
   last_used_at: time.nullable(),
   last_used_ip: z.string().nullable(),
   state: z.enum(['active', 'expired', 'revoked']),
+  labels: z.array(z.string()).describe('labels such as team=web, sorted'),
 });
 
 export const acmeClientSchema = acmeClient.meta({ id: 'AcmeClient' }) satisfies z.ZodType<AcmeClientView>;

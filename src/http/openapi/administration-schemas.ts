@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { identifierPattern } from '../../base/identifier.ts';
 import { roles } from '../../base/role.ts';
 import { scopes } from '../../base/scope.ts';
-import type { ApiKeyView } from '../../domain/access/api-keys.ts';
+import type { ApiKeyView } from '../../domain/access/api-key-views.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { createDnsProviderInput } from '../../domain/inputs.ts';
 import type { IssuerOffer } from '../../domain/issuers/issuer-offer.ts';
 import type { DnsProviderView, IssuerView } from '../../domain/issuers/issuer-views.ts';
+import { labelFilter } from '../../domain/labels/label-inputs.ts';
 import { digits, limit, time } from './schemas.ts';
 
 const name = z.string().max(128).meta({ pattern: issuerNamePattern }).optional();
@@ -24,17 +25,25 @@ export const byIdQuery = z.strictObject({
   after: digits(z.int().min(1)).optional().describe('return entries after this id'),
 });
 
+/** For lists of objects with labels, by id. */
+export const labelledQuery = byIdQuery.extend({ label: labelFilter.optional() });
+
 const apiKey = z.strictObject({
   id: z.int(),
   name: z.string(),
   prefix: z.string(),
   scopes: z.array(z.enum(scopes)),
   certificates: z.array(z.string()).describe('["*"] for all certificates'),
+  certificate_labels: z
+    .array(z.string())
+    .describe('labels: the key may also access certificates with any of them'),
   allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
   profiles: z
     .array(z.string())
     .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
   role: z.enum(roles).nullable().describe('what the key may administer; null for nothing'),
+  reach: z.array(z.string()).describe('labels that confine what the key may do; [] for everything'),
+  labels: z.array(z.string()).describe('labels of the key, such as team=web, sorted'),
   client_certificate: z
     .string()
     .nullable()

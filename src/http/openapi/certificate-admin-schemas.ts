@@ -9,6 +9,7 @@ import { type RevocationReason, revocationReasons } from '../../domain/certifica
 import { desiredCertificate } from '../../domain/desired-state/desired-state.ts';
 import { certName } from '../../domain/input-strings.ts';
 import { updateCertificateInput } from '../../domain/inputs.ts';
+import { labelFilter, objectLabels } from '../../domain/labels/label-inputs.ts';
 import { certificateSchema, digits, limit, renewalSchema, time } from './schemas.ts';
 
 export const certificatesQuery = z.strictObject({
@@ -26,6 +27,7 @@ export const certificatesQuery = z.strictObject({
     .meta({ pattern: '^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$' })
     .optional()
     .describe('name of the issuer; empty for imported certificates'),
+  label: labelFilter.optional(),
   sort: z.enum(certificateOrders).default('name'),
 });
 
@@ -78,6 +80,7 @@ export const certificateSettingsSchema = z
       .array(z.string())
       .readonly()
       .describe('fields such as CN=alice; empty if it is the first domain'),
+    labels: z.array(z.string()).readonly().describe('labels such as team=web, sorted'),
     public_key_pin: z.string().nullable().describe('sha256//… of the current public key'),
     next_public_key_pin: z
       .string()
@@ -127,6 +130,7 @@ export const importPreviewBody = z.strictObject({
 export const importBody = z.strictObject({
   name: certName,
   ...importPreviewBody.shape,
+  labels: objectLabels.optional().describe('labels of a new certificate, such as team=web'),
   force: z.boolean().optional().describe('add a version even if the files are those of the current one'),
 });
 

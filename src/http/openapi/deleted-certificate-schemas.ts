@@ -30,6 +30,7 @@ export const restoredSchema = z
     certificate: certificateSchema,
     lost_issuer: z.string().nullable().describe('the former issuer, if it was removed since; choose another'),
     api_keys: namedKeys,
+    labels: z.array(z.string()).describe('labels that it had; restoring it does not set them'),
   })
   .meta({ id: 'RestoredCertificate' });
 

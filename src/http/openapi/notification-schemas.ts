@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import { channelTypes } from '../../channels/channel-types.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
+import { labelFilter } from '../../domain/labels/label-inputs.ts';
 import { createChannelInput, updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
 import type { ChannelView, DeliveryView } from '../../domain/notifications/notification-views.ts';
+import { byNameQuery } from './administration-schemas.ts';
 import { digits, limit, time } from './schemas.ts';
 
 const statuses = ['queued', 'sending', 'delivered', 'failed'] as const;
@@ -16,6 +18,8 @@ const channel = z.strictObject({
   certificates: z
     .array(z.string())
     .describe('certificate name patterns, * matches any characters; [] for all'),
+  certificate_labels: z.array(z.string()).describe('only certificates with any of these labels; [] for all'),
+  labels: z.array(z.string()).describe('labels of the channel, such as team=web, sorted'),
   digest_at: z.string().nullable().describe('HH:MM in UTC; null for no digest'),
   digest_days: z.int(),
   created_at: time,
@@ -38,6 +42,8 @@ export const changedChannelSchema = z
       .describe('the signing secret, if the vault generated one for a webhook; shown only once'),
   })
   .meta({ id: 'ChangedNotificationChannel' });
+
+export const channelsQuery = byNameQuery.extend({ label: labelFilter.optional() });
 
 const settings = z
   .record(z.string(), z.unknown())

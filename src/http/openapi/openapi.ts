@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { certNamePattern } from '../../base/cert-name.ts';
 import { type ProblemCode, statusOf } from '../../base/problem.ts';
-import { administratorNamePattern } from '../../domain/access/administrators.ts';
+import { administratorNamePattern } from '../../domain/access/administrator-inputs.ts';
 import { issuerNamePattern } from '../../domain/input-strings.ts';
 import { roleFor } from '../auth/operation-roles.ts';
 import { sessionCookie } from '../auth/session-cookie.ts';

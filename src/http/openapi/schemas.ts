@@ -64,6 +64,7 @@ export const certificateSchema = z
     domains: z.array(z.string()),
     uris: z.array(z.string()).describe('URIs such as SPIFFE IDs, from the private CA'),
     emails: z.array(z.string()).describe('email addresses, from the private CA'),
+    labels: z.array(z.string()).describe('labels such as team=web, sorted'),
     key_type: keyTypeOrOther,
     issuer: z.string().nullable().describe('name of the issuer; null for imported certificates'),
     owner: z

@@ -2,10 +2,11 @@
 
 import type { Authenticator } from '../../domain/access/authentication.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
-import type { KeyLimits } from '../../domain/access/key-limits.ts';
+import type { KeyLimits } from '../../domain/access/limits/key-limits.ts';
 import type { SignIn } from '../../domain/access/sign-in.ts';
 import type { AcmeServer } from '../../domain/acme-server/acme-server.ts';
 import type { PresentedCertificates } from '../../domain/client-certificates/presented-certificates.ts';
+import type { KnownLabels } from '../../domain/labels/known-labels.ts';
 import type { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { Crls } from '../../domain/private-ca/crls.ts';
 import type { SecondStep } from '../../domain/second-factors/second-step.ts';
@@ -20,6 +21,8 @@ export type ServerContext = {
   readonly vault: Vault;
   readonly authenticator: Authenticator;
   readonly presented: PresentedCertificates;
+  /** The labels of certificates, for authorization. */
+  readonly labels: KnownLabels;
   readonly keyLimits: KeyLimits;
   readonly downloads: Downloads;
   readonly crls: Crls;

@@ -21,9 +21,12 @@ import {
   revokeAcmeClient,
   rotateAcmeClient,
 } from '../../domain/acme-server/clients/acme-clients.ts';
+import { labelsInFilter } from '../../domain/labels/label-inputs.ts';
+import { reachOf, requireReach } from '../../domain/labels/reach.ts';
 import { inPortions } from '../../domain/portions.ts';
+import { recordRefused } from '../auth/recorded-refusal.ts';
 import { acmeClientSchema, createdAcmeClientSchema } from '../openapi/acme-client-schemas.ts';
-import { byIdQuery } from '../openapi/administration-schemas.ts';
+import { labelledQuery } from '../openapi/administration-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
 import { longBodyLimit } from '../request/request-body.ts';
@@ -39,18 +42,23 @@ export const acmeClientRoutes: readonly Route[] = [
     id: 'listAcmeClients',
     summary: 'List ACME clients, oldest first, without their keys',
     access,
-    query: byIdQuery,
+    query: labelledQuery,
     replies: { 200: { description: 'a page', schema: z.array(acmeClientSchema), headers: ['Link'] } },
     problems: [],
-    handle: ({ context: { vault }, ...call }) =>
-      pageReply(
+    handle: ({ context: { vault }, ...call }) => {
+      const { label } = call.query;
+      const labels = labelsInFilter(label);
+      const reach = reachOf(call.identity);
+      return pageReply(
         inPortions<AcmeClientView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfAcmeClients(vault, { after: last?.id ?? call.query.after, limit }),
+          pageOfAcmeClients(vault, { after: last?.id ?? call.query.after, limit, labels, reach }),
         ),
         call,
         (client) => client,
         ({ id }) => id,
-      ),
+        { label },
+      );
+    },
   }),
   route({
     method: 'POST',
@@ -77,7 +85,11 @@ export const acmeClientRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'the client', schema: acmeClientSchema } },
     problems: ['acme_client_not_found'],
-    handle: async ({ context: { vault }, params }) => json(200, await viewAcmeClient(vault, idOf(params.id))),
+    handle: async (call) => {
+      const client = await viewAcmeClient(call.context.vault, idOf(call.params.id));
+      await recordRefused('GET', call, 'outside its reach', (who) => requireReach(who, client.labels));
+      return json(200, client);
+    },
   }),
   route({
     method: 'PATCH',

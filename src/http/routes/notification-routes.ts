@@ -7,6 +7,8 @@ import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
 import type { DatabaseContext } from '../../domain/contexts.ts';
+import { labelsInFilter } from '../../domain/labels/label-inputs.ts';
+import { reachOf } from '../../domain/labels/reach.ts';
 import {
   addChannel,
   changeChannel,
@@ -21,12 +23,12 @@ import {
   viewDeliveries,
 } from '../../domain/notifications/notification-views.ts';
 import { inPortions } from '../../domain/portions.ts';
-import { byNameQuery } from '../openapi/administration-schemas.ts';
 import {
   addChannelBody,
   changeChannelBody,
   changedChannelSchema,
   channelSchema,
+  channelsQuery,
   channelTypeSchema,
   deliveriesQuery,
   deliverySchema,
@@ -52,16 +54,21 @@ export const notificationRoutes: readonly Route[] = [
     id: 'listNotificationChannels',
     summary: 'List notification channels by name, without their credentials',
     access,
-    query: byNameQuery,
+    query: channelsQuery,
     replies: { 200: { description: 'a page', schema: z.array(channelSchema), headers: ['Link'] } },
     problems: [],
-    handle: async ({ context: { vault }, ...call }) =>
-      pageReply(
-        following(await viewChannels(vault), call.query),
+    handle: async ({ context: { vault }, ...call }) => {
+      const { label } = call.query;
+      const labels = labelsInFilter(label);
+      const channels = await viewChannels(vault, { labels, reach: reachOf(call.identity) });
+      return pageReply(
+        following(channels, call.query),
         call,
         (channel) => channel,
         ({ name }) => name,
-      ),
+        { label },
+      );
+    },
   }),
   route({
     method: 'POST',

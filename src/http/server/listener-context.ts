@@ -3,13 +3,14 @@
 import { day } from '../../base/duration.ts';
 import type { HashCost } from '../../crypto/secrets/password-hash.ts';
 import { Authenticator } from '../../domain/access/authentication.ts';
-import { KeyLimits } from '../../domain/access/key-limits.ts';
+import { KeyLimits } from '../../domain/access/limits/key-limits.ts';
 import { Passwords } from '../../domain/access/passwords.ts';
 import { type SessionLimits, Sessions } from '../../domain/access/sessions.ts';
 import { SignIn } from '../../domain/access/sign-in.ts';
 import { acmeServer } from '../../domain/acme-server/acme-server.ts';
 import { defaultKeepDays } from '../../domain/certificates/deleted-certificates.ts';
 import { PresentedCertificates } from '../../domain/client-certificates/presented-certificates.ts';
+import { KnownLabels } from '../../domain/labels/known-labels.ts';
 import { OidcSignIn } from '../../domain/oidc/oidc-sign-in.ts';
 import type { ProviderSettings } from '../../domain/oidc/provider-settings.ts';
 import { Crls } from '../../domain/private-ca/crls.ts';
@@ -75,6 +76,7 @@ export function serverContext(
     vault,
     authenticator: new Authenticator(vault),
     presented: new PresentedCertificates(vault),
+    labels: new KnownLabels(vault),
     keyLimits,
     downloads,
     crls: new Crls(vault),

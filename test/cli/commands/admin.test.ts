@@ -237,3 +237,24 @@ async function typing(data: string, answers: readonly string[]): Promise<string>
   await once(child, 'close');
   return seen;
 }
+
+test('a reach is set and changed, shown in lists, and refused with the role admin', async (t) => {
+  const data = join(tempDir(t), 'data');
+  const reach = ['--reach', 'team=web'];
+  const made = await admin(
+    data,
+    goodPassword,
+    ...['create', '--name=olga', '--password-stdin', '--role=operator'],
+    ...reach,
+  );
+  assert.equal(made.code, 0, made.stderr);
+  const reaches = async () => (await people(data)).map((person) => (person as { reach?: unknown }).reach);
+  assert.deepEqual(await reaches(), [['team=web']]);
+  assert.match((await admin(data, '', 'list')).stdout, /REACH[\s\S]*olga +operator +team=web/);
+  const refused = await admin(data, '', 'update', 'olga', '--role=admin');
+  assert.match(refused.stderr, /the role admin reaches everything; use the role viewer or operator/);
+  const changed = await admin(data, '', 'update', 'olga', '--reach=team=db', '--reach=team=web');
+  assert.match(changed.stderr, /has the role operator and the reach team=db, team=web/);
+  assert.equal((await admin(data, '', 'update', 'olga', '--role=admin', '--reach=none')).code, 0);
+  assert.deepEqual(await reaches(), [[]]);
+});

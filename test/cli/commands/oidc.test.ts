@@ -125,7 +125,10 @@ test('vault oidc test fails if the person would be refused, and says what to cha
   const refused = await tested(t, opened, visit, '--json');
   assert.equal(refused.code, 1);
   const { claims, ...rest } = JSON.parse(refused.stdout) as { claims: { groups: string[] } };
-  assert.deepEqual([claims.groups, rest], [['staff'], { role: null, name: 'alice', account: 'new' }]);
+  assert.deepEqual(
+    [claims.groups, rest],
+    [['staff'], { role: null, reach: [], name: 'alice', account: 'new' }],
+  );
   assert.match(
     refused.stderr,
     /vault: this person would be refused: no role\n {2}List one of the values of groups /,

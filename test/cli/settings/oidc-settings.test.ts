@@ -30,7 +30,7 @@ const read = (given: Given, publicUrl: string | undefined = 'https://vault.examp
 const refusals: readonly (readonly [
   what: string,
   given: Given,
-  message: string,
+  message: string | RegExp,
   hint: RegExp | undefined,
 ])[] = [
   ['no provider', { 'oidc-issuer': undefined }, '--oidc-client-id is set, but no provider', /oidc_issuer/],
@@ -83,6 +83,18 @@ const refusals: readonly (readonly [
     /JSON list/,
   ],
   [
+    'a reach without a label',
+    { 'oidc-reach': 'web-team' },
+    '--oidc-reach: "web-team" is not a value and a label',
+    /web-team:team=web/,
+  ],
+  [
+    'a reach with a wrong label',
+    { 'oidc-reach': 'web:Team=web' },
+    /^--oidc-reach: "web:Team=web" is not a value and a label: /,
+    /web-team:team=web/,
+  ],
+  [
     'a list of numbers',
     { 'oidc-viewers': '[1]' },
     '--oidc-viewers: "[1]" is not a list of values',
@@ -97,7 +109,8 @@ suite('oidc settings are refused', () => {
         () => read({ ...complete, ...given }),
         (error: unknown) => {
           assert(error instanceof OperatorError, String(error));
-          assert.equal(error.message, message);
+          if (typeof message === 'string') assert.equal(error.message, message);
+          else assert.match(error.message, message);
           if (hint === undefined) assert.equal(error.hint, undefined);
           else assert.match(error.hint ?? '', hint);
           return true;
@@ -123,6 +136,11 @@ test('values are separated by commas, or listed where they have commas', () => {
   });
   assert.equal(read({ ...complete, 'oidc-default-role': 'viewer' })?.roles.byDefault, 'viewer');
   assert.equal(read({}), undefined);
+  assert.deepEqual(read({ ...complete, 'oidc-reach': 'web:team=web, urn:x:db:team=d:b,sre:*' })?.reach, [
+    { value: 'web', label: 'team=web' },
+    { value: 'urn:x:db', label: 'team=d:b' },
+    { value: 'sre', label: undefined },
+  ]);
 });
 
 test('the files of secret and CA are refused by name unless they hold one that others cannot read', (t) => {

@@ -389,6 +389,7 @@ suite('the HTTPS key file', needs('openssl'), () => {
 /** What a command needs beside what its options say, to come as far as the vault. */
 const more: Readonly<Record<string, readonly string[]>> = {
   'admin create': ['--password-stdin'],
+  'admin update': ['--role=viewer'],
   'api-key update': ['--expires-at=90d'],
   'acme-client update': ['--rate=none'],
   'ca export-root-key': ['--passphrase-file=-'],

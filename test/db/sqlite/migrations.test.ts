@@ -100,6 +100,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0025-oidc',
     '0026-client-certificates',
     '0027-second-factors',
+    '0028-labels',
   ]);
 });
 

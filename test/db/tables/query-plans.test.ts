@@ -12,12 +12,8 @@ import type { Schema } from '../../../src/db/schema/schema.ts';
 import { sqliteDialect } from '../../../src/db/sqlite/sqlite-dialect.ts';
 import { findAdministrator } from '../../../src/db/tables/access/administrators.ts';
 import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/access/api-key-certificates.ts';
-import {
-  findApiKey,
-  findApiKeyByPrefix,
-  pageApiKeys,
-  pageApiKeysOf,
-} from '../../../src/db/tables/access/api-keys.ts';
+import { pageApiKeys, pageApiKeysOf } from '../../../src/db/tables/access/api-key-pages.ts';
+import { findApiKey, findApiKeyByPrefix } from '../../../src/db/tables/access/api-keys.ts';
 import { findSessionByToken, listSessions } from '../../../src/db/tables/access/sessions.ts';
 import { findClientAccountByKey } from '../../../src/db/tables/acme-server/acme-client-accounts.ts';
 import {
@@ -303,12 +299,24 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     /SEARCH api_keys USING INTEGER PRIMARY KEY \(rowid>\?\)/,
   ],
   'the keys that can read a certificate': [
-    (db) => pageApiKeysOf(db, 1, { limit: 10 }),
+    (db) => pageApiKeysOf(db, { id: 1, labels: ['team=web'] }, { limit: 10 }),
     /SEARCH api_key_certificates USING .*INDEX api_key_certificates_by_certificate/,
   ],
   'the keys that are for any certificate': [
-    (db) => pageApiKeysOf(db, 1, { limit: 10 }),
+    (db) => pageApiKeysOf(db, { id: 1, labels: ['team=web'] }, { limit: 10 }),
     /SCAN api_keys USING COVERING INDEX api_keys_for_any/,
+  ],
+  'the keys that are for certificates with a label': [
+    (db) => pageApiKeysOf(db, { id: 1, labels: ['team=web'] }, { limit: 10 }),
+    /SEARCH object_labels USING PRIMARY KEY \(kind=\? AND label=\?\)/,
+  ],
+  'a page of API keys with a label': [
+    (db) => pageApiKeys(db, { limit: 10, labels: ['team=web'] }),
+    /SEARCH object_labels EXISTS USING COVERING INDEX object_labels_by_object \(kind=\? AND object_id=\? AND label=\?\)/,
+  ],
+  'the span of certificates with a label': [
+    (db) => nextSpan(db, { now: 1, limit: 10, labels: ['team=web'] }, undefined, 10),
+    /SEARCH object_labels USING PRIMARY KEY \(kind=\? AND label=\? AND object_id>\? AND object_id<\?\)/,
   ],
   'the allowlists of some keys': [
     (db) => allowlistsOf(db, [1, 2]),
@@ -468,7 +476,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     /SCAN renewals USING INDEX renewals_open/,
   ],
   'a page of the watched certificates': [
-    (db) => pageWatched(db, 'a', 10),
+    (db) => pageWatched(db, 'a', 10, { hasLabels: true }),
     /SEARCH certificates USING INDEX sqlite_autoindex_certificates_1 \(name>\?\)/,
   ],
   'the expiring certificates of a range': [

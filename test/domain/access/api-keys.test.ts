@@ -4,12 +4,8 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
 import { Problem, type ProblemCode } from '../../../src/base/problem.ts';
-import {
-  createApiKey,
-  deleteApiKey,
-  pageOfApiKeys,
-  revokeApiKey,
-} from '../../../src/domain/access/api-keys.ts';
+import { pageOfApiKeys } from '../../../src/domain/access/api-key-views.ts';
+import { createApiKey, deleteApiKey, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { type Actor, localCli } from '../../../src/domain/audit/audit.ts';
 import { createCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { createApiKeyInput, createCertificateInput, parseInput } from '../../../src/domain/inputs.ts';
@@ -63,6 +59,7 @@ test('a key is stored as its SHA-256 hash, and neither the list nor the audit lo
     profiles: [],
     role: null,
     client_certificate: null,
+    ...{ certificate_labels: [], reach: [], labels: [] },
     created_at: '2026-11-21T12:00:00Z',
     expires_at: '2027-01-01T00:00:00Z',
     revoked_at: null,

@@ -47,6 +47,8 @@ test('an active key authenticates with its scopes and allowlist', async (t) => {
       networks: 'any',
       profiles: 'any',
       role: null,
+      certificateLabels: [],
+      reach: 'any',
       clientCertificate: null,
       expiresAt: null,
       replacedAt: null,

@@ -26,6 +26,8 @@ const identity = (rights: readonly Scope[], certificates: 'any' | readonly strin
   profiles: 'any',
   role: null,
   clientCertificate: null,
+  certificateLabels: [],
+  reach: 'any',
 });
 
 const administrator = (role: Role) =>
@@ -33,6 +35,7 @@ const administrator = (role: Role) =>
     kind: 'administrator',
     name: 'alice',
     role,
+    reach: 'any',
     scopes: new Set(scopesOfRole(role)),
     signIn: 'password',
     hasSecondFactor: false,

@@ -12,6 +12,7 @@ const person = (role: Role): Identity => ({
   kind: 'administrator',
   name: 'alice',
   role,
+  reach: 'any',
   scopes: new Set(scopesOfRole(role)),
   signIn: 'password',
   hasSecondFactor: false,
@@ -22,7 +23,7 @@ const key = (rights: Partial<ApiKeyIdentity>): Identity => ({
   ...{ kind: 'api-key', id: 1, name: 'ci', prefix: 'vk_aaaaaaaaaaaa', role: 'operator' },
   scopes: new Set(['certificates:read', 'certificates:sign']),
   ...{ certificates: 'any', profiles: 'any', networks: 'any', expiresAt: null, replacedAt: null },
-  clientCertificate: null,
+  ...{ clientCertificate: null, certificateLabels: [], reach: 'any' },
   ...rights,
 });
 
@@ -32,6 +33,10 @@ const networks = (...texts: readonly string[]) =>
 const read = { scopes: ['certificates:read'] };
 const sign = { scopes: ['certificates:sign'] };
 const end = Date.UTC(2030, 0, 1);
+
+/** The certificate `shop` has the label team=web, and no other has any. */
+const labels = { of: (name: string) => (name === 'shop' ? ['team=web'] : []) };
+const web = { reach: ['team=web'] };
 
 /** Who, what the new key has besides a name and all certificates, and what is refused. */
 const cases: readonly (readonly [string, Identity, Record<string, unknown>, RegExp | undefined])[] = [
@@ -118,6 +123,66 @@ const cases: readonly (readonly [string, Identity, Record<string, unknown>, RegE
     /profile ca\/db/,
   ],
   ['a key of a profile: none, to read', key({ profiles: new Set(['ca/web']) }), read, undefined],
+  [
+    'a key of a label: a certificate with it',
+    key({ certificates: new Set(), certificateLabels: ['team=web'] }),
+    { ...read, certificates: ['shop'] },
+    undefined,
+  ],
+  [
+    'a key of a label: a certificate without it',
+    key({ certificates: new Set(), certificateLabels: ['team=web'] }),
+    { ...read, certificates: ['other'] },
+    /certificate other/,
+  ],
+  [
+    'a key of a label: another label',
+    key({ certificates: new Set(['shop']), certificateLabels: ['team=web'] }),
+    { ...read, certificates: ['shop'], certificate_labels: ['team=db'] },
+    /certificates with the label team=db/,
+  ],
+  [
+    'an operator with a reach: certificates within it',
+    { ...person('operator'), ...web },
+    { ...read, certificates: ['shop'], certificate_labels: ['team=web'], labels: ['team=web'] },
+    undefined,
+  ],
+  [
+    'an operator with a reach: a key without a label of it',
+    { ...person('operator'), ...web },
+    { ...read, certificates: ['shop'] },
+    /needs a label of your reach/,
+  ],
+  [
+    'an operator with a reach: a certificate outside',
+    { ...person('operator'), ...web },
+    { ...read, certificates: ['other'], labels: ['team=web'] },
+    /certificate other/,
+  ],
+  [
+    'an operator with a reach: all certificates',
+    { ...person('operator'), ...web },
+    { ...read, labels: ['team=web'] },
+    /certificate \*/,
+  ],
+  [
+    'an operator with a reach: a key with a role and no reach',
+    { ...person('operator'), ...web },
+    { ...read, role: 'viewer', labels: ['team=web'] },
+    /the reach is missing/,
+  ],
+  [
+    'an operator with a reach: a key with a role and the same reach',
+    { ...person('operator'), ...web },
+    { ...read, role: 'viewer', labels: ['team=web'], ...web },
+    undefined,
+  ],
+  [
+    'an operator with a reach: a key with a wider reach',
+    { ...person('operator'), ...web },
+    { ...read, role: 'viewer', labels: ['team=web'], reach: ['team=db', 'team=web'] },
+    /the reach team=db is outside yours/,
+  ],
   ['a key that ends: one that does not', key({ expiresAt: end }), read, /expiry after 2030/],
   [
     'a key that ends: one that ends with it',
@@ -134,12 +199,12 @@ const cases: readonly (readonly [string, Identity, Record<string, unknown>, RegE
 ];
 
 for (const [title, who, rights, refusal] of cases) {
-  test(`requireGrantable ${refusal === undefined ? 'allows' : 'refuses'} for ${title}`, () => {
+  test(`requireGrantable ${refusal === undefined ? 'allows' : 'refuses'} for ${title}`, async () => {
     const input = parseInput(createApiKeyInput, { name: 'new', certificates: ['*'], ...rights });
-    const grant = () => requireGrantable(who, input);
-    if (refusal === undefined) grant();
+    const grant = () => requireGrantable(labels, who, input);
+    if (refusal === undefined) await grant();
     else {
-      assert.throws(grant, (error) => {
+      await assert.rejects(grant, (error) => {
         assert(error instanceof Problem);
         assert.equal(error.code, 'forbidden');
         assert.match(error.message, refusal);
@@ -149,19 +214,15 @@ for (const [title, who, rights, refusal] of cases) {
   });
 }
 
-test('requireGrantable lets no role but admin give private keys', () => {
+test('requireGrantable lets no role but admin give private keys', async () => {
   const input = parseInput(createApiKeyInput, {
     name: 'new',
     certificates: ['*'],
     scopes: ['private_keys:read'],
   });
-  const may = roles.filter((role) => {
-    try {
-      requireGrantable(person(role), input);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  const granted = await Promise.allSettled(
+    roles.map((role) => requireGrantable(labels, person(role), input)),
+  );
+  const may = roles.filter((_, index) => granted[index]?.status === 'fulfilled');
   assert.deepEqual(may, ['admin']);
 });

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute, second } from '../../../src/base/duration.ts';
-import { createApiKey, pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';
+import { pageOfApiKeys } from '../../../src/domain/access/api-key-views.ts';
+import { createApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { createApiKeyInput, parseInput } from '../../../src/domain/inputs.ts';
 import { refuse } from '../../harness/database/outside-database.ts';

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { day, hour, minute } from '../../../src/base/duration.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { changeCertificate } from '../../../src/domain/certificates/certificate-update.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
+import { parseInput, updateCertificateInput } from '../../../src/domain/inputs.ts';
 import { fail } from '../../../src/domain/renewals/renewal-outcome.ts';
 import { importOne, renewCertificate } from '../../harness/http/fixtures.ts';
 import { makeCertificate } from '../../harness/issuance/renewal-fixtures.ts';
@@ -112,6 +114,26 @@ suite('a renewal that fails', () => {
     assert.deepEqual(told.sort(), [
       ...['all certificate.issued', 'all renewal.failed', 'all renewal.recovered'],
       ...['issued certificate.issued', 'ops renewal.failed', 'ops renewal.recovered'],
+    ]);
+  });
+
+  test('is sent to channels that have a label of the certificate at that time', async (t) => {
+    const { vault } = await testVault(t);
+    for (const team of ['web', 'db']) {
+      await addWebhook(vault, nowhere, { name: team, certificate_labels: [`team=${team}`] });
+      await makeCertificate(vault, `of-${team}`, { labels: [`team=${team}`] });
+    }
+    await makeCertificate(vault, 'of-none');
+    for (const name of ['of-web', 'of-db', 'of-none']) await failRenewal(vault, name, 'no');
+    const change = parseInput(updateCertificateInput, { labels: ['team=web'] });
+    await changeCertificate(vault, localCli, 'of-none', change);
+    await renewCertificate(vault, 'of-none');
+    const told = (await deliveriesOf(vault)).map(
+      ({ channel, event, about }) => `${channel} ${event} ${about}`,
+    );
+    assert.deepEqual(told, [
+      ...['web renewal.failed of-web', 'db renewal.failed of-db'],
+      'web renewal.recovered of-none',
     ]);
   });
 

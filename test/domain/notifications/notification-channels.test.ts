@@ -53,6 +53,7 @@ suite('a channel', () => {
         'pending_change.created',
       ],
       certificates: ['web*'],
+      ...{ certificate_labels: [], labels: [] },
       digest_at: '07:00',
       digest_days: 14,
       created_at: '2026-11-21T12:00:00Z',

@@ -1,7 +1,8 @@
 /** The rules from claims to role and name, as tables. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Claims, mergedClaims, nameIn, roleIn } from '../../../src/domain/oidc/claims.ts';
+import type { Role } from '../../../src/base/role.ts';
+import { type Claims, mergedClaims, nameIn, reachIn, roleIn } from '../../../src/domain/oidc/claims.ts';
 
 const values = { viewer: ['v'], operator: ['o', '/team/web'], admin: ['CN=Admins,OU=Groups'] };
 const mapping = { claim: 'groups', values, byDefault: undefined };
@@ -23,6 +24,28 @@ test('the highest role counts, of texts that match exactly', () => {
     assert.equal(roleIn({ groups }, mapping), role, JSON.stringify(groups));
   assert.equal(roleIn({}, { ...mapping, claim: '__proto__' }), undefined);
   assert.equal(roleIn({}, { ...mapping, byDefault: 'viewer' }), 'viewer');
+});
+
+const reach = [
+  { value: 'v', label: 'team=web' },
+  { value: 'o', label: 'team=db' },
+  { value: 'sre', label: undefined },
+];
+
+const reachesOf: readonly (readonly [groups: unknown, role: Role, labels: readonly string[] | undefined])[] =
+  [
+    [['v'], 'viewer', ['team=web']],
+    [['o', 'v', 'v'], 'operator', ['team=db', 'team=web']],
+    [['o', 'sre'], 'operator', []],
+    [['x'], 'operator', undefined],
+    [undefined, 'viewer', undefined],
+    [['x'], 'admin', []],
+  ];
+
+test('the values of the claim confine to their labels, and who has none of them is refused', () => {
+  for (const [groups, role, labels] of reachesOf)
+    assert.deepEqual(reachIn({ groups }, { roles: mapping, reach }, role), labels, JSON.stringify(groups));
+  assert.deepEqual(reachIn({}, { roles: mapping }, 'viewer'), []);
 });
 
 const names: readonly (readonly [claims: Claims, name: string | undefined])[] = [

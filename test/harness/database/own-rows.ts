@@ -1,6 +1,6 @@
 /** Tags rows that a test wrote with SQL, as if a process of the vault had written them. */
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';
-import { tagAllRows } from '../../../src/db/audit/row-tags.ts';
+import { tagAllRows } from '../../../src/db/audit/first-tags.ts';
 import { localCli, record } from '../../../src/domain/audit/audit.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { settingsFor } from '../test-vault.ts';

@@ -98,6 +98,9 @@ export async function makeKey(
     readonly profiles?: readonly string[];
     readonly role?: Role;
     readonly client_certificate?: string;
+    readonly certificate_labels?: readonly string[];
+    readonly reach?: readonly string[];
+    readonly labels?: readonly string[];
     readonly expires_at?: string;
   } = {},
 ): Promise<TestKey> {

@@ -46,6 +46,8 @@ export async function testServer(
     administrators?: Readonly<Record<string, string>>;
     /** Their roles by name; by default admin. */
     roles?: Readonly<Record<string, Role>>;
+    /** What their reach is by name; by default everything. */
+    reaches?: Readonly<Record<string, readonly string[]>>;
     sessionLimits?: SessionLimits;
     secondApproval?: boolean;
     requireSecondFactor?: boolean;
@@ -81,7 +83,7 @@ export async function testServer(
       ? usual
       : {
           ...usual,
-          findSession: sessionsOf(administrators, options.roles),
+          findSession: sessionsOf(administrators, options.roles, options.reaches),
           isSessionLive: async () => Object.keys(administrators).length > 0,
         };
   const address = { host: '127.0.0.1', port: 0 };
@@ -108,6 +110,7 @@ export async function testServer(
 function sessionsOf(
   administrators: Readonly<Record<string, string>>,
   roles: Readonly<Record<string, Role>> = {},
+  reaches: Readonly<Record<string, readonly string[]>> = {},
 ): ListenerContext['findSession'] {
   return async (token) => {
     const name = administrators[token];
@@ -119,6 +122,7 @@ function sessionsOf(
           kind: 'administrator',
           name,
           role,
+          reach: reaches[name] ?? 'any',
           scopes: new Set(scopesOfRole(role)),
           signIn: 'password',
           hasSecondFactor: false,

@@ -5,7 +5,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { hour, minute, second } from '../../../src/base/duration.ts';
-import { failurePace, pagePace, recordPace, refusalsPerHour } from '../../../src/domain/access/key-limits.ts';
+import {
+  failurePace,
+  pagePace,
+  recordPace,
+  refusalsPerHour,
+} from '../../../src/domain/access/limits/key-limits.ts';
 import { alice } from '../../harness/http/acme-fixtures.ts';
 import { checkedServer } from '../../harness/http/checked.ts';
 import { administratorEndpoints, revokedKey } from '../../harness/http/credentials.ts';

@@ -1,7 +1,8 @@
 /** Which refusals are recorded, and that what another process does to rights counts at the very next request. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { deleteApiKey, pageOfApiKeys, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
+import { pageOfApiKeys } from '../../../src/domain/access/api-key-views.ts';
+import { deleteApiKey, revokeApiKey } from '../../../src/domain/access/api-keys.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { outside, refuse } from '../../harness/database/outside-database.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour } from '../../../src/base/duration.ts';
-import { renewalsPerHour } from '../../../src/domain/access/key-limits.ts';
+import { renewalsPerHour } from '../../../src/domain/access/limits/key-limits.ts';
 import { claimRenewal } from '../../../src/domain/renewals/renewal-claim.ts';
 import { runRenewal } from '../../../src/domain/renewals/renewal-run.ts';
 import { opensslRequest } from '../../harness/ca/openssl-requests.ts';

@@ -18,9 +18,12 @@ const metrics: Metrics = {
   backupEvery: 3_600_000,
 };
 
-async function textOf(vault: Vault): Promise<{ readonly text: string; readonly longest: number }> {
+async function textOf(
+  vault: Vault,
+  label?: string,
+): Promise<{ readonly text: string; readonly longest: number }> {
   const pieces: string[] = [];
-  for await (const piece of metricsText(vault, '1.2.3', metrics)) pieces.push(piece);
+  for await (const piece of metricsText(vault, '1.2.3', { ...metrics, label })) pieces.push(piece);
   const lines = pieces.map((piece) => piece.split('\n').length);
   return { text: pieces.join(''), longest: Math.max(...lines) };
 }
@@ -120,4 +123,14 @@ test('failing database queries omit only the metrics that need them', async (t) 
     sizes,
   );
   assert.doesNotMatch(text, /^vault_renewals_open/m);
+});
+
+test('metrics of certificates have the value of the chosen label if the certificate has one', async (t) => {
+  const { vault } = await testVault(t);
+  await makeCertificate(vault, 'web', undefined, { labels: ['cost-center=47"11', 'team=web'] });
+  await makeCertificate(vault, 'plain');
+  const { text } = await textOf(vault, 'cost-center');
+  assert.match(text, /_issued_timestamp_seconds\{name="web",label_cost_center="47\\"11"\} /);
+  assert.match(text, /_issued_timestamp_seconds\{name="plain"\} /);
+  assert.doesNotMatch((await textOf(vault)).text, /label_/);
 });

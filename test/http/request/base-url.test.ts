@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { pageOfApiKeys } from '../../../src/domain/access/api-keys.ts';
+import { pageOfApiKeys } from '../../../src/domain/access/api-key-views.ts';
 import { checkedServer } from '../../harness/http/checked.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { converse, parseReply, rawRequest } from '../../harness/http/raw.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { second } from '../../../src/base/duration.ts';
-import { failurePace } from '../../../src/domain/access/key-limits.ts';
+import { failurePace } from '../../../src/domain/access/limits/key-limits.ts';
 import { maxEntries } from '../../../src/domain/inputs.ts';
 import {
   defaultBodyLimit,

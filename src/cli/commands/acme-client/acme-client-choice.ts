@@ -8,10 +8,14 @@ import type { Vault } from '../../../domain/vault.ts';
 import type { RemoteVault } from '../../remote/remote-vault.ts';
 import { onVault } from '../../runtime/with-vault.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { labelQuery } from '../label-options.ts';
 
-/** All clients of a vault at a server, page by page. */
-export function clientsThere(remote: RemoteVault): AsyncGenerator<readonly AcmeClientView[]> {
-  return remote.pages<AcmeClientView>('/acme-clients');
+/** All clients of a vault at a server, or those with these labels, page by page. */
+export function clientsThere(
+  remote: RemoteVault,
+  labels?: readonly string[],
+): AsyncGenerator<readonly AcmeClientView[]> {
+  return remote.pages<AcmeClientView>('/acme-clients', { label: labelQuery(labels) });
 }
 
 /** Works on the client that the option means, after `confirm`; returns its id. */

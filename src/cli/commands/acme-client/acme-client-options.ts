@@ -1,6 +1,7 @@
 /** Options that several of the `vault acme-client` commands take. */
 import { validationTypes } from '../../../domain/acme-server/clients/acme-client-inputs.ts';
 import { Misuse } from '../../terminal/misuse.ts';
+import { labelOption } from '../label-options.ts';
 
 export const clientOption = {
   id: {
@@ -46,6 +47,7 @@ export const clientRights = {
     description:
       'when it expires: 90d for in 90 days, 2030-01-31 for the start of that day in UTC, or 2030-01-31T00:00:00Z (default: never)',
   },
+  ...labelOption,
   rate: {
     type: 'string',
     valueHint: 'N',

@@ -17,6 +17,7 @@ import { Misuse } from '../../terminal/misuse.ts';
 import { jsonText } from '../../terminal/output.ts';
 import { jsonOption } from '../../terminal/table.ts';
 import { expiryOf } from '../api-key/api-key-there.ts';
+import { labelsFrom, newLabelsOption } from '../label-options.ts';
 import { clientsThere } from './acme-client-choice.ts';
 import { clientOption, clientRights, given, rateOf, validationOf } from './acme-client-options.ts';
 
@@ -51,6 +52,7 @@ export const updateClientCommand = command({
     },
     rate: { ...clientRights.rate, description: 'new orders per hour, or none for no limit' },
     validate: { ...clientRights.validate, description: replacing(clientRights.validate.description) },
+    ...newLabelsOption,
     ...jsonOption,
   },
   run: async (args, terminal) => {
@@ -63,6 +65,7 @@ export const updateClientCommand = command({
       allowed_networks: given(args['allow-ip']),
       validation: validationOf(args.validate),
       rate: rateOf(args.rate),
+      labels: labelsFrom(args.label),
       expires_at: expiry === 'none' ? null : expiry,
     };
     const named = Object.entries(changes).filter(([, value]) => value !== undefined);

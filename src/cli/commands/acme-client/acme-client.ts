@@ -21,6 +21,7 @@ import { onVault } from '../../runtime/with-vault.ts';
 import { facts, jsonPieces, jsonText, printPieces } from '../../terminal/output.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 import { expiryOf } from '../api-key/api-key-there.ts';
+import { labelFilterOption, labelsToFind } from '../label-options.ts';
 import { clientsThere, onClient } from './acme-client-choice.ts';
 import { keyedHere, keyedThere, printKey } from './acme-client-key.ts';
 import { clientOption, clientRights, given, rateOf, validationOf } from './acme-client-options.ts';
@@ -60,6 +61,7 @@ const create = command({
       allowed_networks: args['allow-ip'],
       validation: validationOf(args.validate),
       rate: rateOf(args.rate),
+      labels: args.label,
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
     };
     const input = parseInput(createAcmeClientInput.extend({ expires_at }), wanted);
@@ -82,12 +84,16 @@ const list = command({
   name: 'acme-client list',
   description: 'List ACME clients',
   examples: [{ does: 'List all ACME clients', line: 'vault acme-client list' }],
-  options: jsonOption,
+  options: { ...labelFilterOption, ...jsonOption },
   run: async (args, terminal) => {
+    const labels = labelsToFind(args.label);
     const print = async (pages: AsyncIterable<readonly AcmeClientView[]>) => {
       if (args.json) return printPieces(jsonPieces(pages), terminal.stdout);
       printList(terminal, args, (await Array.fromAsync(pages)).flat(), {
-        none: 'No ACME clients yet.\n  Try: vault acme-client create --help',
+        none:
+          labels === undefined
+            ? 'No ACME clients yet.\n  Try: vault acme-client create --help'
+            : 'No matching ACME clients.',
         columns: [
           'ID',
           { title: 'NAME', holds: 'name' },
@@ -108,8 +114,8 @@ const list = command({
       args,
       terminal,
       'refuse',
-      (vault) => print(allAcmeClients(vault)),
-      (remote) => print(clientsThere(remote)),
+      (vault) => print(allAcmeClients(vault, labels)),
+      (remote) => print(clientsThere(remote, labels)),
     );
   },
 });
@@ -145,6 +151,7 @@ const show = command({
         ['profiles', listed(view.profiles, 'any')],
         ['networks', listed(view.allowed_networks, 'any')],
         ['validation', listed(view.validation, 'none')],
+        ...(view.labels.length === 0 ? [] : [['labels', view.labels.join(' ')] as const]),
         ['rate', view.rate === null ? 'no limit' : `${view.rate} orders per hour`],
         ['created', view.created_at],
         ['expires', view.expires_at ?? 'never'],

@@ -1,6 +1,7 @@
 /** Options that several of the `vault api-key` commands take. */
 import { roles } from '../../../base/role.ts';
 import { scopes } from '../../../base/scope.ts';
+import { grantOptions, labelOption } from '../label-options.ts';
 
 export const idOption = {
   id: {
@@ -28,6 +29,7 @@ export const rightsOptions = {
     names: 'certificates',
     description: 'a certificate the key may read, or "*" for all, including future ones',
   },
+  'certificate-label': grantOptions['certificate-label'],
   'allow-ip': {
     type: 'string',
     valueHint: 'CIDR',
@@ -47,6 +49,8 @@ export const rightsOptions = {
     values: roles,
     description: 'let the key administer the vault over HTTP: viewer, operator or admin (default: nothing)',
   },
+  reach: grantOptions.reach,
+  ...labelOption,
   'client-certificate': {
     type: 'string',
     valueHint: 'NAME',

@@ -3,8 +3,9 @@ import { Secret } from '../../../base/secret.ts';
 import { formatTimestamp } from '../../../base/timestamp.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
 import type { Rotation } from '../../../domain/access/api-key-rotation.ts';
-import type { ApiKeyView } from '../../../domain/access/api-keys.ts';
+import type { ApiKeyView } from '../../../domain/access/api-key-views.ts';
 import type { RemoteVault } from '../../remote/remote-vault.ts';
+import { labelQuery } from '../label-options.ts';
 
 type CreatedKey = ApiKeyView & { readonly key: string };
 
@@ -21,9 +22,12 @@ export function expiryOf({ expires_at }: { readonly expires_at?: number | null |
   return { expires_at: expires_at === null ? null : formatTimestamp(expires_at) };
 }
 
-/** All keys, page by page. */
-export function keysThere(remote: RemoteVault): AsyncGenerator<readonly ApiKeyView[]> {
-  return remote.pages<ApiKeyView>('/api-keys');
+/** All keys, or those with these labels, page by page. */
+export function keysThere(
+  remote: RemoteVault,
+  labels?: readonly string[],
+): AsyncGenerator<readonly ApiKeyView[]> {
+  return remote.pages<ApiKeyView>('/api-keys', { label: labelQuery(labels) });
 }
 
 /** Rotates the key that `text` means. */

@@ -3,13 +3,14 @@ import { roles } from '../../../base/role.ts';
 import { changeApiKey } from '../../../domain/access/api-key-change.ts';
 import { updateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
-import { allApiKeys } from '../../../domain/access/api-keys.ts';
+import { allApiKeys } from '../../../domain/access/api-key-views.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { futureMoment } from '../../../domain/input-strings.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import { command } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
+import { labelsFrom, newLabelsOption } from '../label-options.ts';
 import { idOption, rightsOptions } from './api-key-options.ts';
 import { expiryOf, updateThere } from './api-key-there.ts';
 
@@ -44,6 +45,10 @@ export const updateCommand = command({
       ...rightsOptions.certificate,
       description: `${rightsOptions.certificate.description}; replaces the current allowlist`,
     },
+    'certificate-label': {
+      ...rightsOptions['certificate-label'],
+      description: 'a label of certificates the key may access, or none; replaces the current ones',
+    },
     'allow-ip': {
       ...rightsOptions['allow-ip'],
       description:
@@ -59,6 +64,12 @@ export const updateCommand = command({
       values: [...roles, 'none'],
       description: 'what the key may administer over HTTP: viewer, operator, admin, or none',
     },
+    reach: {
+      ...rightsOptions.reach,
+      description:
+        'a label that confines what the key does with its role, or none; replaces the current ones',
+    },
+    ...newLabelsOption,
     'client-certificate': {
       ...rightsOptions['client-certificate'],
       description:
@@ -77,6 +88,9 @@ export const updateCommand = command({
       certificates: given(args.certificate),
       allowed_networks: given(args['allow-ip']),
       profiles: args.profile.length === 1 && args.profile[0] === 'none' ? [] : given(args.profile),
+      certificate_labels: labelsFrom(args['certificate-label']),
+      reach: labelsFrom(args.reach),
+      labels: labelsFrom(args.label),
       role: args.role === 'none' ? null : args.role,
       client_certificate: args['client-certificate'] === 'none' ? null : args['client-certificate'],
       expires_at: expiry === 'none' ? null : expiry,

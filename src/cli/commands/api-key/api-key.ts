@@ -4,13 +4,8 @@ import type { Secret } from '../../../base/secret.ts';
 import { rotateApiKeyInput } from '../../../domain/access/api-key-inputs.ts';
 import { apiKeyIdFrom } from '../../../domain/access/api-key-names.ts';
 import { rotateApiKey } from '../../../domain/access/api-key-rotation.ts';
-import {
-  type ApiKeyView,
-  allApiKeys,
-  createApiKey,
-  deleteApiKey,
-  revokeApiKey,
-} from '../../../domain/access/api-keys.ts';
+import { type ApiKeyView, allApiKeys } from '../../../domain/access/api-key-views.ts';
+import { createApiKey, deleteApiKey, revokeApiKey } from '../../../domain/access/api-keys.ts';
 import { scopesOfRole } from '../../../domain/access/identity.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { futureMoment } from '../../../domain/input-strings.ts';
@@ -38,6 +33,10 @@ const create = command({
     {
       does: 'Create a key for monitoring: all certificates, no private keys, one network, until 2030',
       line: 'vault api-key create --name monitoring --scope certificates:read --certificate "*" --allow-ip 192.0.2.0/24 --expires-at 2030-01-31',
+    },
+    {
+      does: 'Create a key for all certificates with a label, including those that get it later',
+      line: 'vault api-key create --name web-team --scope certificates:read --certificate-label team=web',
     },
     {
       does: 'Create a key that works only together with the client certificate billing',
@@ -68,10 +67,13 @@ const create = command({
       ...rightsFrom(args),
       allowed_networks: args['allow-ip'],
       profiles: args.profile,
+      certificate_labels: args['certificate-label'],
+      reach: args.reach,
+      labels: args.label,
       client_certificate: args['client-certificate'] ?? null,
       ...(args['expires-at'] !== undefined && { expires_at: args['expires-at'] }),
     };
-    const input = parseInput(createApiKeyInput.extend({ expires_at }), wanted);
+    const input = parseInput(createApiKeyInput.safeExtend({ expires_at }), wanted);
     const { raw } = await onVault(
       args,
       terminal,
@@ -84,9 +86,11 @@ const create = command({
 });
 
 /** Scopes and certificates as given; a key with a role has by default those of the role. */
-function rightsFrom({ scope, certificate, role }: Rights) {
+function rightsFrom({ scope, certificate, role, 'certificate-label': labels }: Rights) {
+  const isUnlisted = certificate.length === 0;
   if (role === undefined) {
-    const missing = scope.length === 0 ? '--scope' : certificate.length === 0 ? '--certificate' : undefined;
+    const missing =
+      scope.length === 0 ? '--scope' : isUnlisted && labels.length === 0 ? '--certificate' : undefined;
     if (missing !== undefined) throw new Misuse(`${missing} is missing`, 'Try: vault api-key create --help');
     return { scopes: scope, certificates: certificate };
   }
@@ -95,13 +99,14 @@ function rightsFrom({ scope, certificate, role }: Rights) {
   return {
     role,
     scopes: scope.length === 0 ? scopesOfRole(known) : scope,
-    certificates: certificate.length === 0 ? ['*'] : certificate,
+    certificates: isUnlisted && labels.length === 0 ? ['*'] : certificate,
   };
 }
 
 type Rights = {
   readonly scope: readonly string[];
   readonly certificate: readonly string[];
+  readonly 'certificate-label': readonly string[];
   readonly role: string | undefined;
 };
 

@@ -8,6 +8,7 @@ import { certificateSummary } from '../../../domain/versions/certificate-lookup.
 import { command } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
+import { labelOption } from '../label-options.ts';
 import { issuanceOptions, leafOptions, nameOption, waitOptions } from './certificate-options.ts';
 import type { ChangedCertificate } from './certificates-there.ts';
 import { csrOption, readRequestFile } from './request-file.ts';
@@ -33,6 +34,10 @@ export const createCommand = command({
       line: 'vault certificate create --name db --csr db.csr',
     },
     {
+      does: 'Issue a certificate that API keys and people find by its labels',
+      line: 'vault certificate create --name intranet --domain intranet.example.test --label team=web --label env=prod',
+    },
+    {
       does: "Order a certificate from Let's Encrypt and wait for it",
       line: 'vault certificate create --name shop --domain shop.example.com --domain example.com --issuer letsencrypt --wait',
     },
@@ -53,6 +58,7 @@ export const createCommand = command({
     },
     ...leafOptions,
     csr: csrOption,
+    ...labelOption,
     'reuse-key': { type: 'boolean', description: 'keep the same private key at each renewal' },
     ...waitOptions,
   },
@@ -78,6 +84,7 @@ export const createCommand = command({
       ...(args.uri.length > 0 && { uris: args.uri }),
       ...(args.email.length > 0 && { emails: args.email }),
       ...(args.subject.length > 0 && { subject: args.subject }),
+      ...(args.label.length > 0 && { labels: args.label }),
       ...(args.csr !== undefined && { csr: await readRequestFile(args.csr, terminal) }),
     };
     const input = parseInput(createCertificateInput, wanted);

@@ -9,6 +9,7 @@ import { neededForHttps } from '../../../domain/instance/served-settings.ts';
 import { command } from '../../runtime/command.ts';
 import { confirmLoss, yesOption } from '../../runtime/confirmation.ts';
 import { onVault } from '../../runtime/with-vault.ts';
+import { labelArguments } from '../label-options.ts';
 import { nameOption } from './certificate-options.ts';
 import { certificatePath, deletedThere, undeleteThere } from './certificates-there.ts';
 
@@ -79,7 +80,7 @@ export const undeleteCommand = command({
     as: { type: 'string', valueHint: 'NAME', description: 'the name to restore it under (default: its own)' },
   },
   run: async (args, terminal) => {
-    const { name, lostIssuer, apiKeys } = await onVault(
+    const { name, lostIssuer, apiKeys, labels } = await onVault(
       args,
       terminal,
       'refuse',
@@ -95,6 +96,10 @@ export const undeleteCommand = command({
     if (apiKeys.length > 0) {
       const keys = apiKeys.map((key) => `${key.id} (${key.name})`).join(', ');
       say(`  These API keys listed it and no longer do: ${keys}. Create new keys for their clients.`);
+    }
+    if (labels.length > 0) {
+      say('  It has no labels now. To give access by them again:');
+      say(`  Fix: vault certificate update --name ${name} ${labelArguments(labels)}`);
     }
   },
 });

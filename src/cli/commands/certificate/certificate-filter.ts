@@ -9,6 +9,7 @@ import type { TimedContext } from '../../../domain/contexts.ts';
 import { viewIssuers } from '../../../domain/issuers/issuer-views.ts';
 import type { Arguments } from '../../terminal/arguments.ts';
 import { Misuse } from '../../terminal/misuse.ts';
+import { labelFilterOption, labelsToFind } from '../label-options.ts';
 
 export const filterOptions = {
   expiring: {
@@ -33,6 +34,7 @@ export const filterOptions = {
     valueHint: 'TEXT',
     description: 'only certificates with this text in their name or a domain',
   },
+  ...labelFilterOption,
 } as const;
 
 /** What the table shows as the issuer of imported certificates. */
@@ -43,7 +45,7 @@ type Given = Arguments<typeof filterOptions>;
 /** The filter options that are given, as they are written. */
 export function givenFilters(args: Given): string[] {
   return Object.keys(filterOptions)
-    .filter((name) => args[name as keyof Given] !== undefined)
+    .filter((name) => args[name as keyof Given] !== undefined && args[name as keyof Given]?.length !== 0)
     .map((name) => `--${name}`);
 }
 
@@ -51,7 +53,7 @@ export function givenFilters(args: Given): string[] {
 export type ReadFilter = CertificateFilter & { readonly expiringWithin: number | undefined };
 
 /** Reads the options before the vault is opened. Throws Misuse. */
-export function readFilter({ expiring, status, issuer, search }: Given): ReadFilter {
+export function readFilter({ expiring, status, issuer, search, label }: Given): ReadFilter {
   const expiringWithin = expiring === undefined ? undefined : parseDuration(expiring);
   if (expiring !== undefined && expiringWithin === undefined) {
     throw new Misuse(
@@ -63,7 +65,13 @@ export function readFilter({ expiring, status, issuer, search }: Given): ReadFil
   if (status !== undefined && knownStatus === undefined) {
     throw new Misuse(`--status: unknown status "${status}"`, `Use one of ${statusesByUrgency.join(', ')}.`);
   }
-  return { expiringWithin, status: knownStatus, issuer, search: search === '' ? undefined : search };
+  return {
+    expiringWithin,
+    status: knownStatus,
+    issuer,
+    search: search === '' ? undefined : search,
+    labels: labelsToFind(label),
+  };
 }
 
 /** The filter for this vault. Throws OperatorError with the known issuers if there is none of that name. */

@@ -14,6 +14,7 @@ import { Misuse } from '../../terminal/misuse.ts';
 import { askPassword } from '../../terminal/prompt.ts';
 import { secretText } from '../../terminal/secret-text.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { labelOption, labelsToFind } from '../label-options.ts';
 import { nameOption } from './certificate-options.ts';
 import { importThere } from './certificates-there.ts';
 
@@ -56,11 +57,13 @@ export const importCommand = command({
       type: 'boolean',
       description: 'import a CA certificate, such as the self-signed ones of "openssl req -x509"',
     },
+    ...labelOption,
     force: { type: 'boolean', description: 'add a version even if the files are those of the current one' },
   },
   run: async (args, terminal) => {
     const paths = sourcePaths(args);
     const name = parseInput(certName, args.name);
+    const labels = labelsToFind(args.label);
     const sources: BundleSource[] = [];
     for (const path of paths) {
       const bytes = await readInput(path, terminal);
@@ -68,7 +71,7 @@ export const importCommand = command({
     }
     const needsPassword = sources.some(({ bytes }) => looksLikePkcs12(bytes));
     const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
-    const request = { name, sources, password, allowCa: args['allow-ca'], force: args.force };
+    const request = { name, labels, sources, password, allowCa: args['allow-ca'], force: args.force };
     const { version, changed, warnings } = await onVault(
       args,
       terminal,

@@ -31,6 +31,7 @@ export const listCommand = command({
       does: 'List the valid certificates of one issuer under example.com',
       line: 'vault certificate list --issuer local-ca --status valid --search example.com',
     },
+    { does: 'List the certificates with a label', line: 'vault certificate list --label team=web' },
     { does: 'List deleted certificates that can be restored', line: 'vault certificate list --deleted' },
   ],
   options: {
@@ -91,6 +92,7 @@ function printCertificates(
   }
   const now = terminal.world.now();
   const hasOwners = certificates.some(({ owner }) => owner !== null);
+  const hasLabels = certificates.some(({ labels }) => labels.length > 0);
   printTable(
     terminal,
     [
@@ -101,14 +103,16 @@ function printCertificates(
       ...(hasOwners ? [{ title: 'ACME CLIENT', holds: 'name' } as const] : []),
       'VERSION',
       { title: 'DOMAINS', holds: 'list' },
+      ...(hasLabels ? [{ title: 'LABELS', holds: 'list' } as const] : []),
     ],
-    certificates.map(({ name, status, issuer, owner, domains, current_version: current }) => [
+    certificates.map(({ name, status, issuer, owner, domains, labels, current_version: current }) => [
       ...[name, status],
       current === null ? '-' : daysUntil(parseTimestamp(current.not_after) ?? 0, now),
       issuer ?? 'imported',
       ...(hasOwners ? [owner?.name ?? '-'] : []),
       String(current?.version ?? '-'),
       domains,
+      ...(hasLabels ? [labels] : []),
     ]),
   );
 }

@@ -95,6 +95,7 @@ function asText({ view, settings, renewing, versions }: Shown): string {
     ...(uris.length === 0 ? [] : [['URIs', uris.join(' ')] as const]),
     ...(emails.length === 0 ? [] : [['Email', emails.join(' ')] as const]),
     ...(subject.length === 0 ? [] : [['Subject', subject.join(', ')] as const]),
+    ...(view.labels.length === 0 ? [] : [['Labels', view.labels.join(' ')] as const]),
     ...(usage === 'both' ? [] : [['Usage', usage] as const]),
     ['Key type', view.key_type],
     ...(settings.csr === null ? [] : [['Private key', 'held by the client; issued for its CSR'] as const]),

@@ -6,6 +6,7 @@ import { requestRenewal } from '../../../domain/renewals/renewals.ts';
 import { command } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';
 import { Misuse } from '../../terminal/misuse.ts';
+import { labelsFrom, newLabelsOption } from '../label-options.ts';
 import { issuanceOptions, leafOptions, nameOption, waitOptions } from './certificate-options.ts';
 import { type ChangedCertificate, certificatePath, renewThere } from './certificates-there.ts';
 import { keyFacts, keyFactsThere, keyNotice } from './key-notices.ts';
@@ -41,6 +42,10 @@ export const updateCommand = command({
     {
       does: 'Issue for a new key that the client keeps',
       line: 'vault certificate update --name db --csr db.csr --wait',
+    },
+    {
+      does: 'Replace the labels; API keys for them may access the certificate immediately',
+      line: 'vault certificate update --name web --label team=web',
     },
     { does: 'Turn off automatic renewal', line: 'vault certificate update --name web --no-auto-renew' },
     {
@@ -82,6 +87,7 @@ export const updateCommand = command({
       ...csrOption,
       description: `${csrOption.description}; none for keys that the vault generates`,
     },
+    ...newLabelsOption,
     'reuse-key': { type: 'boolean', description: 'keep the same private key at each renewal' },
     'no-reuse-key': { type: 'boolean', description: 'generate a new private key at each renewal' },
     'rotate-key': {
@@ -113,6 +119,7 @@ export const updateCommand = command({
         args.csr === undefined || args.csr === 'none'
           ? clearable(args.csr)
           : await readRequestFile(args.csr, terminal),
+      labels: labelsFrom(args.label),
       rotate_key: onOff(args['rotate-key'], args['no-rotate-key'], ['--rotate-key', '--no-rotate-key']),
       auto_renew: onOff(args['auto-renew'], args['no-auto-renew'], ['--auto-renew', '--no-auto-renew']),
       disabled: onOff(args.disable, args.enable, ['--disable', '--enable']),

@@ -15,6 +15,7 @@ import {
 import type { IssuerView } from '../../../domain/issuers/issuer-views.ts';
 import type { Keystore } from '../../../domain/versions/formats.ts';
 import { inPath, type RemoteVault } from '../../remote/remote-vault.ts';
+import { labelQuery } from '../label-options.ts';
 import { checkedIssuer, type ReadFilter } from './certificate-filter.ts';
 
 /** What a change of a certificate returns. */
@@ -27,7 +28,7 @@ export function certificatePath(name: string, more = ''): string {
 /** Those that fit the filter, page by page. */
 export async function* certificatesThere(
   remote: RemoteVault,
-  { expiringWithin, issuer, status, search }: ReadFilter,
+  { expiringWithin, issuer, status, search, labels }: ReadFilter,
   now: number,
 ): AsyncGenerator<readonly CertificateView[]> {
   const known = issuer === undefined ? [] : await remote.list<IssuerView>('/issuers');
@@ -35,7 +36,12 @@ export async function* certificatesThere(
     issuer,
     known.map(({ name }) => name),
   );
-  const query = { status, search, ...(its !== undefined && { issuer: its ?? '' }) };
+  const query = {
+    status,
+    search,
+    label: labelQuery(labels),
+    ...(its !== undefined && { issuer: its ?? '' }),
+  };
   for await (const page of remote.pages<CertificateView>('/certificates', query)) {
     if (expiringWithin === undefined) yield page;
     else yield page.filter(({ current_version: current }) => expiresBy(current, now + expiringWithin));
@@ -59,14 +65,20 @@ export async function undeleteThere(
   remote: RemoteVault,
   name: string,
   as: string | undefined,
-): Promise<Pick<Restored, 'lostIssuer' | 'apiKeys'> & { readonly name: string }> {
+): Promise<Pick<Restored, 'lostIssuer' | 'apiKeys' | 'labels'> & { readonly name: string }> {
   const { id } = await deletedThere(remote, name);
   const made = await remote.send<{
     readonly certificate: CertificateView;
     readonly lost_issuer: string | null;
     readonly api_keys: Restored['apiKeys'];
+    readonly labels: Restored['labels'];
   }>('POST', `/deleted-certificates/${id}/restore`, as === undefined ? {} : { name: as });
-  return { name: made.certificate.name, lostIssuer: made.lost_issuer ?? undefined, apiKeys: made.api_keys };
+  return {
+    name: made.certificate.name,
+    lostIssuer: made.lost_issuer ?? undefined,
+    apiKeys: made.api_keys,
+    labels: made.labels,
+  };
 }
 
 /** Queues a renewal, or returns the one that is already open. */
@@ -96,10 +108,11 @@ export async function suggestingThere<T>(
 /** Sends the files, which the server reads. */
 export function importThere(
   remote: RemoteVault,
-  { name, sources, password, allowCa, force }: ImportRequest,
+  { name, labels, sources, password, allowCa, force }: ImportRequest,
 ): Promise<ImportResult> {
   return remote.send('POST', '/imports', {
     name,
+    labels,
     force,
     files: sources.map((source) => ({
       name: source.name,

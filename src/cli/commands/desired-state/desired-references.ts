@@ -3,7 +3,6 @@ import { basename, resolve } from 'node:path';
 import { Problem } from '../../../base/problem.ts';
 import { Secret } from '../../../base/secret.ts';
 import { describeFileError } from '../../../base/system-error.ts';
-import type { CertificateBundle } from '../../../crypto/bundles/certificate-bundle.ts';
 import type {
   DesiredState,
   SecretReference,
@@ -11,6 +10,7 @@ import type {
 } from '../../../domain/desired-state/desired-state.ts';
 import type {
   WantedDnsProvider,
+  WantedImport,
   WantedIssuer,
   WantedState,
 } from '../../../domain/desired-state/wanted-state.ts';
@@ -67,9 +67,10 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     const secret = await attempt(path, () => secretOf(reference, around));
     providers.set(name, { input: { name, ...rest }, secret });
   }
-  const imports = new Map<string, CertificateBundle | undefined>();
-  for (const [name, files] of state.imported_certificates) {
-    imports.set(name, await attempt(['imported_certificates', name], () => bundleOf(files, around)));
+  const imports = new Map<string, WantedImport>();
+  for (const [name, { labels = [], ...files }] of state.imported_certificates) {
+    const bundle = await attempt(['imported_certificates', name], () => bundleOf(files, around));
+    imports.set(name, { bundle, labels });
   }
   const keys = [...state.api_keys];
   const wanted: WantedState = {

@@ -16,6 +16,7 @@ import type { Arguments } from '../../terminal/arguments.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { labelOption, labelsFrom } from '../label-options.ts';
 
 export const channelOption = {
   channel: {
@@ -41,6 +42,14 @@ export const choiceOptions = {
     multiple: true,
     description: 'only notify about certificates whose names match, with * for any characters (default: all)',
   },
+  'certificate-label': {
+    type: 'string',
+    valueHint: 'KEY=VALUE',
+    multiple: true,
+    description:
+      'only notify about certificates with this label, such as team=web, or another given one (default: all)',
+  },
+  ...labelOption,
   digest: { type: 'string', valueHint: 'HH:MM', description: 'send a daily digest at this time, in UTC' },
   'digest-days': {
     type: 'string',
@@ -120,10 +129,12 @@ export async function settingsFrom(
 
 /** Event, certificate and digest options as channel input. */
 export function choices(args: Arguments<typeof choiceOptions>): Record<string, unknown> {
-  const { event, certificate, digest, 'digest-days': days } = args;
+  const { event, certificate, label, 'certificate-label': labelled, digest, 'digest-days': days } = args;
   return {
     ...(event.length > 0 && { events: eventsIn(event) }),
     ...(certificate.length > 0 && { certificates: certificate }),
+    ...(labelled.length > 0 && { certificate_labels: labelsFrom(labelled) }),
+    ...(label.length > 0 && { labels: labelsFrom(label) }),
     ...(digest !== undefined && { digest_at: digest === 'none' ? null : digest }),
     ...(days !== undefined && { digest_days: number('--digest-days', days) }),
   };

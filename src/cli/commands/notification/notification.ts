@@ -39,7 +39,7 @@ const list = command({
   examples: [{ does: 'List all channels', line: 'vault notification list' }],
   options: jsonOption,
   run: async (args, terminal) => {
-    const channels = await onVault(args, terminal, 'refuse', viewChannels, channelsThere);
+    const channels = await onVault(args, terminal, 'refuse', (vault) => viewChannels(vault), channelsThere);
     printList(terminal, args, channels, {
       none: 'No notification channels yet.\n  Try: vault notification add --help',
       columns: [

@@ -20,6 +20,7 @@ import { pendingChanges } from './migration-0024-pending-changes.ts';
 import { oidc } from './migration-0025-oidc.ts';
 import { clientCertificates } from './migration-0026-client-certificates.ts';
 import { secondFactors } from './migration-0027-second-factors.ts';
+import { labels } from './migration-0028-labels.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -40,6 +41,7 @@ export const migrations: Migrations = {
   '0025-oidc': oidc,
   '0026-client-certificates': clientCertificates,
   '0027-second-factors': secondFactors,
+  '0028-labels': labels,
 };
 
 /**

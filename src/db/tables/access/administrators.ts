@@ -1,6 +1,5 @@
 /** The table `administrators`: the people who may use the console. */
 import { type Selectable, sql } from 'kysely';
-import type { Role } from '../../../base/role.ts';
 import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts';
 import { tagAdministrator } from '../../audit/row-tags.ts';
 import type { Reader, Writer } from '../../database.ts';
@@ -9,7 +8,7 @@ import type { AdministratorsTable } from '../../schema/schema-access.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
 
-type OidcColumn = 'oidc_issuer' | 'oidc_subject';
+type LaterColumn = 'oidc_issuer' | 'oidc_subject' | 'reach';
 
 type GivenLater = 'last_signed_in_at' | 'factors' | 'tag';
 
@@ -60,7 +59,7 @@ export async function hasAdministrators(reader: Reader): Promise<boolean> {
 
 export async function insertAdministrator(
   writer: Writer,
-  row: Omit<AdministratorRow, 'id' | GivenLater | OidcColumn> & Partial<Pick<AdministratorRow, OidcColumn>>,
+  row: Omit<AdministratorRow, 'id' | GivenLater | LaterColumn> & Partial<Pick<AdministratorRow, LaterColumn>>,
 ): Promise<AdministratorRow> {
   const made = await writer.insertInto('administrators').values(row).returningAll().executeTakeFirstOrThrow();
   await tagAdministrator(writer, made.id);
@@ -72,8 +71,13 @@ export async function setPasswordHash(writer: Writer, id: number, hash: string):
   await tagAdministrator(writer, id);
 }
 
-export async function setRole(writer: Writer, id: number, role: Role): Promise<void> {
-  await writer.updateTable('administrators').set({ role }).where('id', '=', id).execute();
+/** Sets what an administrator may do. */
+export async function setRights(
+  writer: Writer,
+  id: number,
+  { role, reach }: Pick<AdministratorRow, 'role' | 'reach'>,
+): Promise<void> {
+  await writer.updateTable('administrators').set({ role, reach }).where('id', '=', id).execute();
   await tagAdministrator(writer, id);
 }
 

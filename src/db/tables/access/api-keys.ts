@@ -9,6 +9,7 @@ import { compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
 import { jsonPairs } from '../../engine-sql.ts';
 import type { ApiKeysTable } from '../../schema/schema-access.ts';
+import { indexLabels } from '../object-labels.ts';
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
@@ -18,7 +19,8 @@ export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'previous_hash' | 'tag' |
 /** The client certificate that a key is bound to, or nulls. */
 export type Binding = Pick<ApiKeyRow, 'client_certificate_id' | 'client_certificate'>;
 
-const listed = [
+/** The columns that lists show. */
+export const listedColumns = [
   'id',
   'name',
   'prefix',
@@ -35,6 +37,9 @@ const listed = [
   'profiles',
   'role',
   'client_certificate',
+  'labels',
+  'certificate_labels',
+  'reach',
 ] as const;
 
 const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
@@ -110,7 +115,7 @@ export async function listSharedNames(
 }
 
 export async function listApiKeys(reader: Reader): Promise<ListedApiKeyRow[]> {
-  return reader.selectFrom('api_keys').select(listed).orderBy('id').execute();
+  return reader.selectFrom('api_keys').select(listedColumns).orderBy('id').execute();
 }
 
 /** The keys that are not revoked and have one of these names, or the name of a key with one of these ids. */
@@ -121,7 +126,7 @@ export async function listApiKeysNamed(
 ): Promise<ListedApiKeyRow[]> {
   return reader
     .selectFrom('api_keys')
-    .select(listed)
+    .select(listedColumns)
     .where('revoked_at', 'is', null)
     .where(({ eb, or, selectFrom }) =>
       or([
@@ -130,46 +135,6 @@ export async function listApiKeysNamed(
       ]),
     )
     .orderBy('id')
-    .execute();
-}
-
-/** Keys in the order of their ids, after the id `after`, at most `limit`. */
-export async function pageApiKeys(
-  reader: Reader,
-  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
-): Promise<ListedApiKeyRow[]> {
-  return reader
-    .selectFrom('api_keys')
-    .select(listed)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-}
-
-/** A page of the keys that may access a certificate: those that list it, and those for all certificates. */
-export async function pageApiKeysOf(
-  reader: Reader,
-  certificateId: number,
-  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
-): Promise<ListedApiKeyRow[]> {
-  return reader
-    .selectFrom('api_keys')
-    .select(listed)
-    .where('id', 'in', ({ selectFrom }) =>
-      selectFrom('api_key_certificates')
-        .select('api_key_id as id')
-        .where('certificate_id', '=', certificateId)
-        .union(
-          // A literal, so that SQLite uses the partial index of such keys.
-          selectFrom('api_keys')
-            .select('id')
-            .where(({ eb, lit }) => eb('any_certificate', '=', lit(1))),
-        ),
-    )
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
     .execute();
 }
 
@@ -196,7 +161,10 @@ export async function countApiKeys(reader: Reader): Promise<number> {
 }
 
 /** Columns that keys once did not have, and whose nulls change nothing. */
-type LaterColumns = Pick<ApiKeyRow, 'profiles' | 'role' | keyof Binding>;
+type LaterColumns = Pick<ApiKeyRow, 'profiles' | 'role' | keyof Binding | LabelColumn>;
+
+/** What has labels of the key, of certificates, and of its reach. */
+export type LabelColumn = 'labels' | 'certificate_labels' | 'reach';
 
 /** Adds an active, unused key and returns its id. */
 export async function insertApiKey(
@@ -222,6 +190,7 @@ export async function updateApiKey(
     ApiKeyRow,
     | ('name' | 'scopes' | 'any_certificate' | 'allowed_networks' | 'expires_at' | 'profiles' | 'role')
     | keyof Binding
+    | LabelColumn
   >,
 ): Promise<void> {
   await writer.updateTable('api_keys').set(row).where('id', '=', id).execute();
@@ -246,5 +215,7 @@ export async function setRevoked(writer: Writer, id: number, at: number): Promis
 /** Deletes the key and, by cascade, its allowlist. */
 export async function deleteApiKeyRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('api_keys').where('id', '=', id).execute();
+  await indexLabels(writer, 'api-key', id, []);
+  await indexLabels(writer, 'allowlist', id, []);
   writer.rows.set(`api-key:${id}`, goneRow);
 }

@@ -23,6 +23,7 @@ export async function findSessionByToken(
       'administrators.oidc_issuer as person_oidc_issuer',
       'administrators.oidc_subject as person_oidc_subject',
       'administrators.factors as person_factors',
+      'administrators.reach as person_reach',
       'administrators.tag as person_tag',
       recordedLink('administrator', 'administrators.name', 'person_recorded'),
       recordedLink('session', 'sessions.id'),
@@ -31,7 +32,7 @@ export async function findSessionByToken(
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { person_name, person_password_hash, person_role, person_tag, person_recorded, ...rest } = row;
-  const { person_oidc_issuer, person_oidc_subject, person_factors, ...session } = rest;
+  const { person_oidc_issuer, person_oidc_subject, person_factors, person_reach, ...session } = rest;
   return {
     session,
     person: {
@@ -42,6 +43,7 @@ export async function findSessionByToken(
       oidc_issuer: person_oidc_issuer,
       oidc_subject: person_oidc_subject,
       factors: person_factors,
+      reach: person_reach,
       tag: person_tag,
       recorded: person_recorded,
     },

@@ -6,6 +6,7 @@ import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts
 import { compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
 import type { AcmeClientsTable } from '../../schema/schema-acme-server.ts';
+import { indexLabels, isLabelled } from '../object-labels.ts';
 
 export type AcmeClientRow = Selectable<AcmeClientsTable>;
 
@@ -27,6 +28,7 @@ const listed = [
   'revoked_at',
   'last_used_at',
   'last_used_ip',
+  'labels',
 ] as const;
 
 const byId = compiledQuery((db, id: Expression<number>) =>
@@ -87,18 +89,28 @@ export async function findAcmeClientLike(
   return clients.find((client) => client.id !== own && comparableLabel(client.name) === wanted);
 }
 
-/** Clients in the order of their ids, after the id `after`, at most `limit`. */
+/** A page of clients: at most `limit` after the id `after`, with any label of `reach` and all of `labels`. */
+export type AcmeClientPage = {
+  readonly after?: number | undefined;
+  readonly limit: number;
+  readonly labels?: readonly string[] | undefined;
+  readonly reach?: readonly string[] | undefined;
+};
+
+/** Clients in the order of their ids. */
 export async function pageAcmeClientRows(
   reader: Reader,
-  { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number },
+  { after = 0, limit, labels = [], reach }: AcmeClientPage,
 ): Promise<ListedAcmeClientRow[]> {
-  return reader
+  let query = reader
     .selectFrom('acme_clients')
     .select(listed)
     .where('id', '>', after)
     .orderBy('id')
-    .limit(limit)
-    .execute();
+    .limit(limit);
+  if (reach !== undefined) query = query.where(isLabelled('acme-client', 'acme_clients.id', reach));
+  for (const label of labels) query = query.where(isLabelled('acme-client', 'acme_clients.id', [label]));
+  return query.execute();
 }
 
 /** All clients, or those with these names, by id. */
@@ -138,7 +150,17 @@ export async function updateAcmeClientRow(
   id: number,
   row: Pick<
     AcmeClientRow,
-    'name' | 'domains' | 'issuers' | 'profiles' | 'allowed_networks' | 'validation' | 'rate' | 'expires_at'
+    | (
+        | 'name'
+        | 'domains'
+        | 'issuers'
+        | 'profiles'
+        | 'allowed_networks'
+        | 'validation'
+        | 'rate'
+        | 'expires_at'
+      )
+    | 'labels'
   >,
 ): Promise<void> {
   await writer.updateTable('acme_clients').set(row).where('id', '=', id).execute();
@@ -151,6 +173,7 @@ export async function setAcmeClientRevoked(writer: Writer, id: number, at: numbe
 /** Deletes the client and, by cascade, its accounts and their orders. */
 export async function deleteAcmeClientRow(writer: Writer, id: number): Promise<void> {
   await writer.deleteFrom('acme_clients').where('id', '=', id).execute();
+  await indexLabels(writer, 'acme-client', id, []);
   writer.rows.set(`acme-client:${id}`, goneRow);
 }
 

@@ -6,6 +6,7 @@ import { type Expression, sql } from 'kysely';
 import { type Builder, compiledQuery } from '../../compiled-query.ts';
 import type { Reader } from '../../database.ts';
 import { containsText, largeNumber, withoutIndex } from '../../engine-sql.ts';
+import { idsLabelled, isLabelled } from '../object-labels.ts';
 import { statusOrder, statusRank } from './certificate-statuses.ts';
 import {
   type CertificatePage,
@@ -27,6 +28,12 @@ export type CertificateSearch = Omit<CertificatePage, 'after'> & {
   readonly issuer?: string | null | undefined;
   /** Only certificates that expire by this time, in UTC milliseconds, or have expired. */
   readonly expiresBy?: number | undefined;
+  /** Only certificates with all of these labels. */
+  readonly labels?: readonly string[] | undefined;
+  /** With `allowlistOf`: the key may access certificates with any of these labels, too. */
+  readonly allowedLabels?: readonly string[] | undefined;
+  /** Only certificates with any of these labels, also of those in an allowlist. */
+  readonly reach?: readonly string[] | undefined;
   readonly sort?: (typeof certificateSorts)[number];
   /** A cursor that `cursorOf` created from the last row of the previous page. */
   readonly after?: SearchCursor | undefined;
@@ -41,8 +48,8 @@ export type CertificateMatch = { readonly name: string; readonly sort_key: numbe
 export type FoundCertificate = ShownCertificateRow & CertificateMatch;
 
 /**
- * Part of the certificates that a search looks through: by id those in the allowlist or of the issuer that it names,
- * which may be few, and otherwise all of them by name. Greater than `after`, up to `last`.
+ * Part of the certificates that a search looks through: by id those in the allowlist, with the labels or of the issuer
+ * that it names, which may be few, and otherwise all of them by name. Greater than `after`, up to `last`.
  */
 export type SearchSpan = (
   | { readonly by: 'name'; readonly after: string; readonly last: string }
@@ -66,7 +73,7 @@ export async function nextSpan(
   previous: SearchSpan | undefined,
   count: number,
 ): Promise<SearchSpan | undefined> {
-  if (search.allowlistOf === undefined && search.issuer === undefined) {
+  if (isByName(search)) {
     const start = search.sort === 'name' ? search.after?.name : undefined;
     const after = previous?.by === 'name' ? previous.last : (start ?? '');
     const names = reader.selectFrom('certificates').select('name').where('name', '>', after);
@@ -88,16 +95,31 @@ export async function nextSpan(
   return span.last === null ? undefined : { by: 'id', after, last: span.last, count: span.count };
 }
 
-/** The ids above `after` in the allowlist or of the issuer of a search. */
-function idsOf(reader: Reader, { allowlistOf, issuer }: CertificateSearch, after: number, last = never) {
+/** Whether no index but that of the names finds the certificates. */
+function isByName({ allowlistOf, issuer, labels, reach }: CertificateSearch): boolean {
+  return [allowlistOf, issuer, labels, reach].every((filter) => filter === undefined);
+}
+
+/** The ids above `after` in the allowlist, with the labels or of the issuer of a search. */
+function idsOf(
+  reader: Reader,
+  { allowlistOf, allowedLabels = [], labels, reach, issuer }: CertificateSearch,
+  after: number,
+  last = never,
+) {
+  const labelled = (any: readonly string[]) =>
+    idsLabelled(reader, 'certificate', any).where('object_id', '>', after).where('object_id', '<=', last);
   if (allowlistOf !== undefined) {
-    return reader
+    const listed = reader
       .selectFrom('api_key_certificates')
       .select('certificate_id as id')
       .where('api_key_id', '=', allowlistOf)
       .where('certificate_id', '>', after)
       .where('certificate_id', '<=', last);
+    return allowedLabels.length === 0 ? listed : listed.union(labelled(allowedLabels));
   }
+  if (reach !== undefined) return labelled(reach);
+  if (labels !== undefined) return labelled(labels.slice(0, 1));
   const own = reader.selectFrom('certificates as own').select('own.id');
   const ids = own.where('own.id', '>', after).where('own.id', '<=', last);
   if (issuer === null || issuer === undefined) return ids.where('own.issuer_id', 'is', null);
@@ -113,7 +135,7 @@ export async function matchesIn(
   span: SearchSpan,
 ): Promise<CertificateMatch[]> {
   const key = sortKey(search);
-  const { now, after, limit, search: text, status, issuer, expiresBy } = search;
+  const { now, after, limit, search: text, status, issuer, expiresBy, labels, reach } = search;
   let query = withCurrentVersions(reader).select(['certificates.name', key.as('sort_key')]);
   if (span.by === 'id') {
     query = query.where('certificates.id', 'in', idsOf(reader, search, span.after, span.last));
@@ -142,6 +164,10 @@ export async function matchesIn(
     query = query.where(issuerId, '=', ({ selectFrom }) =>
       selectFrom('issuers').select('id').where('name', '=', issuer),
     );
+  }
+  if (reach !== undefined) query = query.where(isLabelled('certificate', 'certificates.id', reach));
+  for (const label of labels ?? []) {
+    query = query.where(isLabelled('certificate', 'certificates.id', [label]));
   }
   if (expiresBy !== undefined) query = query.where('certificate_versions.not_after', '<=', expiresBy);
   return query.orderBy('sort_key').orderBy('certificates.name').limit(limit).execute();
@@ -182,6 +208,7 @@ function shown(reader: Builder) {
       'certificates.domains',
       'certificates.uris',
       'certificates.emails',
+      'certificates.labels',
       'certificates.key_type',
       'issuers.name as issuer_name',
       'certificates.acme_client_id',
@@ -202,6 +229,7 @@ function found(row: ShownRow, sort_key: number): FoundCertificate {
     domains: row.domains,
     uris: row.uris,
     emails: row.emails,
+    labels: row.labels,
     key_type: row.key_type,
     issuer_name: row.issuer_name,
     acme_client_id: row.acme_client_id,

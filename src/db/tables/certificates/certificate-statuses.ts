@@ -2,7 +2,9 @@
  * The status of certificates, computed in SQL from the clock exactly like the domain's `certificateStatus` (a test
  * compares both), and what monitoring counts and watches.
  */
+
 import { sql } from 'kysely';
+import type { Json } from '../../../base/json.ts';
 import type { Reader } from '../../database.ts';
 import { smallerOf } from '../../engine-sql.ts';
 import type { IdRange } from '../id-ranges.ts';
@@ -64,10 +66,17 @@ export type WatchedRow = {
   readonly not_before: number | null;
   readonly not_after: number | null;
   readonly created_at: number | null;
+  /** Null for none, and where they were not wanted. */
+  readonly labels: Json<string[]> | null;
 };
 
 /** At most `limit` certificates by name, after the name `after`. */
-export async function pageWatched(reader: Reader, after: string, limit: number): Promise<WatchedRow[]> {
+export async function pageWatched(
+  reader: Reader,
+  after: string,
+  limit: number,
+  { hasLabels }: { readonly hasLabels: boolean },
+): Promise<WatchedRow[]> {
   return reader
     .selectFrom('certificates')
     .leftJoin('certificate_versions as version', (join) =>
@@ -77,6 +86,7 @@ export async function pageWatched(reader: Reader, after: string, limit: number):
     )
     .select(['certificates.name', 'certificates.disabled_at', 'certificates.failed_attempts'])
     .select(['version.not_before', 'version.not_after', 'version.created_at'])
+    .select(hasLabels ? 'certificates.labels' : sql<null>`null`.as('labels'))
     .where('certificates.name', '>', after)
     .orderBy('certificates.name')
     .limit(limit)

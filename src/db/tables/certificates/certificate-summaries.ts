@@ -22,6 +22,7 @@ export type ShownCertificateRow = Pick<
       | 'domains'
       | 'uris'
       | 'emails'
+      | 'labels'
       | 'key_type'
       | 'issuer_name'
       | 'acme_client_id'

@@ -35,6 +35,7 @@ export type ExpiringCertificate = NearExpiry & {
 export type ExpiringApiKey = NearExpiry & {
   readonly prefix: string;
   readonly any_certificate: number;
+  readonly certificate_labels: Json<string[]> | null;
   readonly last_used_at: number | null;
 };
 
@@ -100,7 +101,7 @@ export async function listExpiringApiKeys(
     .leftJoin('notification_alarms as a', (join) =>
       join.onRef('a.api_key_id', '=', 'k.id').on('a.event', '=', 'api_key.expiring'),
     )
-    .select(['k.id', 'k.name', 'k.prefix', 'k.any_certificate', 'k.last_used_at'])
+    .select(['k.id', 'k.name', 'k.prefix', 'k.any_certificate', 'k.certificate_labels', 'k.last_used_at'])
     .select(['a.level as told', level.as('level'), sql<number>`coalesce(k.expires_at, 0)`.as('ends_at')])
     .where('k.id', '>', after)
     .where('k.id', '<=', last)

@@ -3,6 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from '../../database.ts';
 import { withoutIndex } from '../../engine-sql.ts';
 import type { RenewalStatus, RenewalsTable } from '../../schema/schema-renewals.ts';
+import { isLabelled } from '../object-labels.ts';
 
 export type RenewalRow = Selectable<RenewalsTable>;
 export type RenewalChanges = Updateable<RenewalsTable>;
@@ -118,6 +119,8 @@ export type NamedRenewalRow = RenewalRow & { readonly certificate: string; reado
 export type RenewalPage = {
   readonly certificateId?: number | undefined;
   readonly failedOnly?: boolean;
+  /** Only renewals of certificates with any of these labels; give `from`, too. */
+  readonly reach?: readonly string[] | undefined;
   readonly status?: RenewalStatus | undefined;
   /** Only renewals older than the one with this id. */
   readonly before?: number | undefined;
@@ -132,13 +135,22 @@ export type RenewalPage = {
  */
 export async function listRenewals(
   reader: Reader,
-  { certificateId, failedOnly = false, status, before = Number.MAX_SAFE_INTEGER, from, limit }: RenewalPage,
+  {
+    certificateId,
+    failedOnly = false,
+    status,
+    before = Number.MAX_SAFE_INTEGER,
+    from,
+    limit,
+    reach,
+  }: RenewalPage,
 ): Promise<NamedRenewalRow[]> {
   // The few that run are read and sorted; by id, the complete history would be read.
   const id = status === 'running' ? withoutIndex<number>('renewals.id') : sql<number>`renewals.id`;
   let query = named(reader).where(id, '<', before).orderBy(id, 'desc').limit(limit);
   if (from !== undefined) query = query.where(id, '>=', from);
   if (certificateId !== undefined) query = query.where('renewals.certificate_id', '=', certificateId);
+  if (reach !== undefined) query = query.where(isLabelled('certificate', 'renewals.certificate_id', reach));
   // Literals, so that SQLite uses the partial indexes.
   if (failedOnly || status === 'failed') query = query.where(sql<boolean>`renewals.status = 'failed'`);
   else if (status === 'running') query = query.where(sql<boolean>`renewals.status = 'running'`);

@@ -3,6 +3,7 @@ import { parseJson, parseJsonOr } from '../../../base/json.ts';
 import { tagAcmeClient } from '../../../db/audit/row-tags.ts';
 import type { Writer } from '../../../db/database.ts';
 import { type AcmeClientRow, updateAcmeClientRow } from '../../../db/tables/acme-server/acme-clients.ts';
+import { indexLabels } from '../../../db/tables/object-labels.ts';
 import { refusePast } from '../../access/api-keys.ts';
 import { type Actor, record } from '../../audit/audit.ts';
 import type { TimedContext, WorldContext } from '../../contexts.ts';
@@ -66,6 +67,7 @@ export async function storeAcmeClientChange(
   const before = differences(shownRights(rightsOf(client)), after);
   if (Object.keys(before).length === 0) return false;
   await updateAcmeClientRow(writer, id, columnsOf(rights));
+  await indexLabels(writer, 'acme-client', id, rights.labels);
   await tagAcmeClient(writer, id);
   const detail = { ...after, kid: client.kid, before };
   record(writer, { actor, action: 'acme_client.update', resource: resourceOf(id), detail }, now);
@@ -83,6 +85,7 @@ function rightsOf(client: AcmeClientRow): AcmeClientRights {
     validation: parseJson(client.validation),
     rate: client.rate,
     expires_at: client.expires_at ?? undefined,
+    labels: parseJsonOr(client.labels, []),
   };
 }
 

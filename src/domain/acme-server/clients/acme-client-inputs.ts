@@ -9,6 +9,7 @@ import {
   quoted,
   timestamp,
 } from '../../input-strings.ts';
+import { objectLabels } from '../../labels/label-inputs.ts';
 import { type NamePattern, namePatternPattern, parseNamePattern } from './name-patterns.ts';
 
 /** The challenge types by which the vault validates names for an ACME client. */
@@ -85,6 +86,7 @@ export const createAcmeClientInput = z.strictObject({
   /** By default none for private CAs, and `gatewayRate` if one of the issuers is a public CA. */
   rate: rate.optional(),
   expires_at: timestamp.optional(),
+  labels: objectLabels.default([]).describe('labels of the client, such as team=web'),
 });
 
 export type CreateAcmeClientInput = z.output<typeof createAcmeClientInput>;
@@ -99,6 +101,7 @@ export const updateAcmeClientInput = z.strictObject({
   validation: validation.optional(),
   rate: rate.optional(),
   expires_at: timestamp.nullable().optional(),
+  labels: objectLabels.optional(),
 });
 
 export type UpdateAcmeClientInput = z.output<typeof updateAcmeClientInput>;

@@ -4,6 +4,7 @@ import { Problem } from '../../../base/problem.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../../base/timestamp.ts';
 import type { Reader } from '../../../db/database.ts';
 import {
+  type AcmeClientPage,
   type AcmeClientRow,
   findAcmeClientRow,
   type ListedAcmeClientRow,
@@ -37,6 +38,8 @@ export type AcmeClientView = {
   last_used_at: string | null;
   last_used_ip: string | null;
   state: AcmeClientState;
+  /** Its own labels. */
+  labels: string[];
 };
 
 /** The state of a client at `now`; a revoked client stays revoked after its expiry. */
@@ -47,9 +50,6 @@ export function acmeClientState(
   if (row.revoked_at !== null) return 'revoked';
   return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
 }
-
-/** A page of a list: at most `limit` clients after the id `after`. */
-export type AcmeClientPage = { readonly after?: number | undefined; readonly limit: number };
 
 export async function pageOfAcmeClients(
   { db, world }: TimedContext,
@@ -62,11 +62,14 @@ export async function pageOfAcmeClients(
 /** Clients per page when all are read. */
 const clientsAtOnce = 250;
 
-/** All clients by id, page by page. */
-export async function* allAcmeClients(vault: TimedContext): AsyncGenerator<AcmeClientView[]> {
+/** All clients by id, or those with all of the labels, page by page. */
+export async function* allAcmeClients(
+  vault: TimedContext,
+  labels?: readonly string[],
+): AsyncGenerator<AcmeClientView[]> {
   let after: number | undefined;
   for (;;) {
-    const page = await pageOfAcmeClients(vault, { after, limit: clientsAtOnce });
+    const page = await pageOfAcmeClients(vault, { after, limit: clientsAtOnce, labels });
     yield page;
     if (page.length < clientsAtOnce) return;
     after = page.at(-1)?.id;
@@ -95,6 +98,7 @@ function viewOf(row: ListedAcmeClientRow, now: number): AcmeClientView {
     last_used_at: formatTimestampOrNull(row.last_used_at),
     last_used_ip: row.last_used_ip,
     state: acmeClientState(row, now),
+    labels: parseJsonOr(row.labels, []),
   };
 }
 

@@ -14,7 +14,9 @@ import {
   insertAcmeClient,
   setAcmeClientRevoked,
 } from '../../../db/tables/acme-server/acme-clients.ts';
+import { labelsText } from '../../../db/tables/certificates/certificate-labels.ts';
 import { findProfile } from '../../../db/tables/issuance/issuance-profiles.ts';
+import { indexLabels } from '../../../db/tables/object-labels.ts';
 import { refusePast } from '../../access/api-keys.ts';
 import { confinementText } from '../../access/profile-confinement.ts';
 import { type Actor, record } from '../../audit/audit.ts';
@@ -63,6 +65,7 @@ export async function storeAcmeClient(
   const row = { ...columnsOf(rights), kid: key.kid, created_at: now };
   const id = await insertAcmeClient(writer, row);
   await storeAcmeClientKey(vault, writer, id, key);
+  await indexLabels(writer, 'acme-client', id, input.labels);
   await tagAcmeClient(writer, id);
   const detail = { ...shownRights(rights), kid: key.kid };
   record(writer, { actor, action: 'acme_client.create', resource: resourceOf(id), detail }, now);
@@ -105,14 +108,15 @@ export function columnsOf(rights: AcmeClientRights) {
     validation: toJson(rights.validation),
     rate: rights.rate,
     expires_at: rights.expires_at ?? null,
+    labels: labelsText(rights.labels),
   };
 }
 
 /** The rights of a client as the audit log shows them. */
 export function shownRights({ expires_at, ...rights }: AcmeClientRights) {
-  const { name, domains, issuers, profiles, allowed_networks, validation, rate } = rights;
+  const { name, domains, issuers, profiles, allowed_networks, validation, rate, labels } = rights;
   const end = formatTimestampOrNull(expires_at ?? null);
-  return { name, domains, issuers, profiles, allowed_networks, validation, rate, expires_at: end };
+  return { name, domains, issuers, profiles, allowed_networks, validation, rate, expires_at: end, labels };
 }
 
 /**

@@ -2,13 +2,15 @@
 import { z } from 'zod';
 import { roles } from '../../../base/role.ts';
 import {
-  type AdministratorView,
-  changeRole,
-  createAdministrator,
   createAdministratorInput,
+  updateAdministratorInput,
+} from '../../../domain/access/administrator-inputs.ts';
+import {
+  type AdministratorView,
+  changeRights,
+  createAdministrator,
   deleteAdministrator,
   requireAdministrator,
-  updateAdministratorInput,
   viewAdministrators,
 } from '../../../domain/access/administrators.ts';
 import { signInMethods } from '../../../domain/access/identity.ts';
@@ -24,6 +26,7 @@ const administratorSchema = z
   .strictObject({
     name: z.string(),
     role: z.enum(roles),
+    reach: z.array(z.string()).describe('labels that confine what they see and change; [] for everything'),
     sign_in: z.enum(signInMethods).describe('oidc: the identity provider decides the role'),
     created_at: time,
     last_signed_in_at: time.nullable(),
@@ -54,7 +57,8 @@ export const administratorRoutes: readonly Route[] = [
     query: noQuery,
     body: createAdministratorInput,
     // Else one person could be two.
-    approval: ({ body }) => `Create the administrator ${body.name} with the role ${body.role}`,
+    approval: ({ body }) =>
+      `Create the administrator ${body.name} with the role ${body.role}${body.reach.length === 0 ? '' : reachText(body.reach)}`,
     bodyLimit: credentialsLimit,
     replies: { 201: { description: 'created; recorded in the audit log', schema: administratorSchema } },
     problems: ['administrator_exists', 'rate_limited'],
@@ -65,15 +69,20 @@ export const administratorRoutes: readonly Route[] = [
     method: 'PATCH',
     path: '/api/v1/administrators/{name}',
     id: 'updateAdministrator',
-    summary: 'Give an administrator another role with immediate effect; one with the role admin must stay',
+    summary:
+      'Give an administrator another role or reach with immediate effect; one with the role admin must stay',
     access,
     query: noQuery,
     body: updateAdministratorInput,
-    approval: async (call) => `Give the administrator ${await knownName(call)} the role ${call.body.role}`,
+    approval: async (call) => {
+      const { role, reach } = call.body;
+      const text = role === undefined ? reachText(reach) : ` the role ${role}${reachText(reach)}`;
+      return `Give the administrator ${await knownName(call)}${text}`;
+    },
     replies: { 200: { description: 'the changed administrator', schema: administratorSchema } },
     problems: ['administrator_not_found', 'oidc_administrator', 'last_administrator'],
     handle: async ({ context: { vault }, actor, params, body }) =>
-      json(200, await changeRole(vault, actor, { name: params.name ?? '', ...body, theLast: 'stays' })),
+      json(200, await changeRights(vault, actor, { name: params.name ?? '', ...body, theLast: 'stays' })),
   }),
   route({
     method: 'DELETE',
@@ -106,6 +115,12 @@ export const administratorRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** What an approver reads of a reach. */
+function reachText(reach: readonly string[] | undefined): string {
+  if (reach === undefined) return '';
+  return reach.length === 0 ? ' without a reach' : ` with the reach ${reach.join(', ')}`;
+}
 
 /** Throws `administrator_not_found`. */
 async function knownName({ context: { vault }, params }: Pick<Call, 'context' | 'params'>): Promise<string> {

@@ -10,26 +10,26 @@ import {
   updateApiKeyInput,
 } from '../../../domain/access/api-key-inputs.ts';
 import { rotateApiKey } from '../../../domain/access/api-key-rotation.ts';
-import {
-  type ApiKeyView,
-  createApiKey,
-  deleteApiKey,
-  pageOfApiKeys,
-  revokeApiKey,
-  viewApiKey,
-} from '../../../domain/access/api-keys.ts';
-import type { Identity } from '../../../domain/access/identity.ts';
+import { type ApiKeyView, pageOfApiKeys, viewApiKey } from '../../../domain/access/api-key-views.ts';
+import { createApiKey, deleteApiKey, revokeApiKey } from '../../../domain/access/api-keys.ts';
 import { requireGrantable, requireKeyless } from '../../../domain/access/key-granting.ts';
 import { createApiKeyInput } from '../../../domain/inputs.ts';
+import { namedLabels } from '../../../domain/labels/key-labels.ts';
+import { labelsInFilter } from '../../../domain/labels/label-inputs.ts';
+import { reachOf, requireReach } from '../../../domain/labels/reach.ts';
 import { inPortions } from '../../../domain/portions.ts';
-import { apiKeySchema, byIdQuery, createdApiKeySchema } from '../../openapi/administration-schemas.ts';
+import { recordRefused } from '../../auth/recorded-refusal.ts';
+import { apiKeySchema, createdApiKeySchema, labelledQuery } from '../../openapi/administration-schemas.ts';
 import { noQuery } from '../../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../../request/reply.ts';
 import { longBodyLimit } from '../../request/request-body.ts';
-import { type Call, type Method, type Route, route } from '../../request/route.ts';
+import { type Route, route } from '../../request/route.ts';
 import { pageReply } from '../list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
+
+/** Why the audit log says that a key was refused. */
+const tooMuch = 'more rights than its own';
 
 export const apiKeyRoutes: readonly Route[] = [
   route({
@@ -38,18 +38,23 @@ export const apiKeyRoutes: readonly Route[] = [
     id: 'listApiKeys',
     summary: 'List API keys, oldest first, without their secrets',
     access,
-    query: byIdQuery,
+    query: labelledQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
     problems: [],
-    handle: ({ context: { vault }, ...call }) =>
-      pageReply(
+    handle: ({ context: { vault }, ...call }) => {
+      const { label } = call.query;
+      const labels = labelsInFilter(label);
+      const reach = reachOf(call.identity);
+      return pageReply(
         inPortions<ApiKeyView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit }),
+          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit, labels, reach }),
         ),
         call,
         (key) => key,
         ({ id }) => id,
-      ),
+        { label },
+      );
+    },
   }),
   route({
     method: 'POST',
@@ -64,14 +69,19 @@ export const apiKeyRoutes: readonly Route[] = [
     approval: async (call) => {
       const { name, ...rights } = call.body;
       if (rights.role === null) return undefined;
-      await recordRefused('POST', call, (identity) => requireGrantable(identity, call.body));
-      return `Create the API key ${name}: ${rightsText(rights)}`;
+      await recordRefused('POST', call, tooMuch, (identity) =>
+        requireGrantable(call.context.labels, identity, call.body),
+      );
+      // Labels that it has not are no news of a new key.
+      return `Create the API key ${name}: ${rightsText({ ...rights, ...withoutLabels, ...namedLabels(rights) })}`;
     },
     replies: { 201: { description: 'made', schema: createdApiKeySchema } },
     problems: ['api_key_exists'],
     handle: async (call) => {
       const { vault } = call.context;
-      await recordRefused('POST', call, (identity) => requireGrantable(identity, call.body));
+      await recordRefused('POST', call, tooMuch, (identity) =>
+        requireGrantable(call.context.labels, identity, call.body),
+      );
       const { id, raw } = await createApiKey(vault, call.actor, call.body);
       return keyReply(201, await viewApiKey(vault, id), raw);
     },
@@ -97,7 +107,7 @@ export const apiKeyRoutes: readonly Route[] = [
       const { vault } = call.context;
       const id = idOf(call.params.id);
       const before = await viewApiKey(vault, id);
-      await recordRefused('PATCH', call, (identity) => {
+      await recordRefused('PATCH', call, tooMuch, (identity) => {
         requireKeyless(identity, before);
         requireKeyless(identity, { scopes: body.scopes ?? [], role: body.role ?? null });
       });
@@ -124,7 +134,7 @@ export const apiKeyRoutes: readonly Route[] = [
       const { vault } = call.context;
       const id = idOf(call.params.id);
       const rights = await viewApiKey(vault, id);
-      await recordRefused('POST', call, (identity) => requireKeyless(identity, rights));
+      await recordRefused('POST', call, tooMuch, (identity) => requireKeyless(identity, rights));
       const { raw } = await rotateApiKey(vault, actor, id, body);
       return keyReply(200, await viewApiKey(vault, id), raw);
     },
@@ -138,9 +148,12 @@ export const apiKeyRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'the revoked key', schema: apiKeySchema } },
     problems: ['api_key_not_found'],
-    handle: async ({ context: { vault }, actor, params }) => {
-      const id = idOf(params.id);
-      await revokeApiKey(vault, actor, id);
+    handle: async (call) => {
+      const { vault } = call.context;
+      const id = idOf(call.params.id);
+      const { labels } = await viewApiKey(vault, id);
+      await recordRefused('POST', call, 'outside its reach', (identity) => requireReach(identity, labels));
+      await revokeApiKey(vault, call.actor, id);
       return json(200, await viewApiKey(vault, id));
     },
   }),
@@ -160,33 +173,19 @@ export const apiKeyRoutes: readonly Route[] = [
   }),
 ];
 
-/** Records it if the caller may not give a key these rights. */
-async function recordRefused(
-  method: Method,
-  { context: { vault, keyLimits }, identity, actor, path }: Omit<Call, 'query' | 'body'>,
-  check: (identity: Identity) => void,
-): Promise<void> {
-  if (identity === undefined) throw new Problem('unauthenticated');
-  try {
-    check(identity);
-  } catch (error) {
-    const subject = identity.kind === 'api-key' ? `api-key:${identity.id}` : `administrator:${identity.name}`;
-    const detail = { code: 'forbidden', reason: 'more rights than its own' };
-    const refusal = { actor, action: 'access.refuse', subject, target: `${method} ${path}`, detail } as const;
-    await vault.refusals.record(refusal, keyLimits);
-    throw error;
-  }
-}
-
 /** What an approver reads of the settings that a request names. */
 function rightsText(rights: UpdateApiKeyInput): string {
   const { name, role, scopes, certificates, allowed_networks, profiles, client_certificate, expires_at } =
     rights;
+  const { certificate_labels, reach, labels } = rights;
   const named = {
     name,
     role: role === null ? 'none' : role,
     scopes: listed(scopes),
     certificates: certificates === 'any' ? '*' : listed(certificates),
+    'certificates with labels': listed(certificate_labels, 'none'),
+    reach: listed(reach, 'everything'),
+    labels: listed(labels, 'none'),
     networks: listed(allowed_networks),
     profiles: listed(profiles),
     'client certificate': client_certificate === null ? 'none' : client_certificate,
@@ -196,13 +195,15 @@ function rightsText(rights: UpdateApiKeyInput): string {
   return said.length === 0 ? 'no change' : said.map(([what, value]) => `${what} ${value}`).join('; ');
 }
 
+const withoutLabels = { certificate_labels: undefined, reach: undefined, labels: undefined };
+
 /** An approver does not read ten thousand names. */
 const maxListed = 20;
 
-function listed(values: readonly string[] | undefined): string | undefined {
+function listed(values: readonly string[] | undefined, ifEmpty = 'any'): string | undefined {
   if (values === undefined) return undefined;
   const rest = values.length > maxListed ? ` and ${values.length - maxListed} more` : '';
-  return `${values.slice(0, maxListed).join(', ') || 'any'}${rest}`;
+  return `${values.slice(0, maxListed).join(', ') || ifEmpty}${rest}`;
 }
 
 /** The only response with the raw key. */

@@ -12,6 +12,7 @@ import {
 } from '../../../domain/access/identity.ts';
 import type { SessionView } from '../../../domain/access/sessions.ts';
 import { changePasswordInput, signInInput } from '../../../domain/access/sign-in.ts';
+import { reachOf } from '../../../domain/labels/reach.ts';
 import { secondStepInput } from '../../../domain/second-factors/factor-inputs.ts';
 import { stateLifetime } from '../../../domain/second-factors/sealed-state.ts';
 import { secondSteps } from '../../../domain/second-factors/second-step.ts';
@@ -38,6 +39,7 @@ export const signedInSchema = z
     name: z.string(),
     role: z.enum(roles),
     scopes: z.array(z.enum(scopes)).describe('without private_keys:read where private keys are hidden'),
+    reach: z.array(z.string()).describe('labels that confine what the person may do; [] for everything'),
     second_approval: z
       .boolean()
       .describe('whether destructive changes need the approval of a second administrator'),
@@ -206,6 +208,7 @@ function signedInView(context: ServerContext, identity: AdministratorIdentity) {
     name,
     role,
     scopes: scopes.filter((scope) => own.has(scope)),
+    reach: [...(reachOf(identity) ?? [])],
     second_approval: context.secondApproval,
     sign_in: signIn,
     second_factor_needed: mustEnroll(context, identity),

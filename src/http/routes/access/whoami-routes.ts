@@ -5,6 +5,7 @@ import { roles } from '../../../base/role.ts';
 import { scopes } from '../../../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../../base/timestamp.ts';
 import type { ApiKeyIdentity, Identity } from '../../../domain/access/identity.ts';
+import { reachOf } from '../../../domain/labels/reach.ts';
 import { noQuery, time } from '../../openapi/schemas.ts';
 import { json } from '../../request/reply.ts';
 import { type Route, route } from '../../request/route.ts';
@@ -17,11 +18,15 @@ const whoamiSchema = z
     prefix: z.string().nullable().describe('prefix of the presented secret; null for an administrator'),
     scopes: z.array(z.enum(scopes)),
     certificates: z.array(z.string()).describe('["*"] for all certificates'),
+    certificate_labels: z
+      .array(z.string())
+      .describe('labels: the key may also access certificates with any of them'),
     allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
     profiles: z
       .array(z.string())
       .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
     role: z.enum(roles).nullable().describe('what the caller may administer; null for nothing'),
+    reach: z.array(z.string()).describe('labels that confine what the caller may do; [] for everything'),
     client_certificate: z
       .string()
       .nullable()
@@ -62,9 +67,11 @@ function whoami(identity: Identity): Whoami {
     prefix: null,
     scopes: scopes.filter((scope) => identity.scopes.has(scope)),
     certificates: ['*'],
+    certificate_labels: [],
     allowed_networks: [],
     profiles: [],
     role: identity.role,
+    reach: [...(reachOf(identity) ?? [])],
     client_certificate: null,
     expires_at: end,
     secret_expires_at: end,
@@ -80,9 +87,11 @@ function keyView(key: ApiKeyIdentity): Whoami {
     prefix: key.prefix,
     scopes: scopes.filter((scope) => key.scopes.has(scope)),
     certificates: key.certificates === 'any' ? ['*'] : [...key.certificates].sort(),
+    certificate_labels: [...key.certificateLabels],
     allowed_networks: key.networks === 'any' ? [] : key.networks.map(({ text }) => text),
     profiles: key.profiles === 'any' ? [] : [...key.profiles],
     role: key.role,
+    reach: [...(reachOf(key) ?? [])],
     client_certificate: key.clientCertificate?.name ?? null,
     expires_at: formatTimestampOrNull(key.expiresAt),
     secret_expires_at: ends.length === 0 ? null : formatTimestamp(Math.min(...ends)),

@@ -1,7 +1,7 @@
 /** Certificates for administrators: create, change, revoke and delete them, and read their settings. */
 import { z } from 'zod';
 import { Problem } from '../../../base/problem.ts';
-import { type ApiKeyView, pageOfApiKeys } from '../../../domain/access/api-keys.ts';
+import { type ApiKeyView, pageOfApiKeys } from '../../../domain/access/api-key-views.ts';
 import { certificateSettings } from '../../../domain/certificates/certificate-settings.ts';
 import { changeCertificate } from '../../../domain/certificates/certificate-update.ts';
 import { currentCertificate } from '../../../domain/certificates/certificate-views.ts';
@@ -10,8 +10,17 @@ import { revokeVersion } from '../../../domain/certificates/revocation.ts';
 import { ensureCertificate } from '../../../domain/desired-state/certificate-state.ts';
 import { certName } from '../../../domain/input-strings.ts';
 import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
+import { labelsOf } from '../../../domain/labels/certificate-labelling.ts';
+import { reachOf } from '../../../domain/labels/reach.ts';
 import { inPortions } from '../../../domain/portions.ts';
-import { requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
+import { certificateSummary, requireCertificate } from '../../../domain/versions/certificate-lookup.ts';
+import {
+  labelsReason,
+  requireCertificateInReach,
+  requireLabelOfReach,
+} from '../../auth/certificate-reach.ts';
+import { requireLabelling } from '../../auth/operation-reach.ts';
+import { recordRefused } from '../../auth/recorded-refusal.ts';
 import { apiKeySchema, byIdQuery } from '../../openapi/administration-schemas.ts';
 import {
   certificateChangeSchema,
@@ -44,7 +53,10 @@ export const certificateAdminRoutes: readonly Route[] = [
     bodyLimit: longBodyLimit,
     replies: { 201: { description: 'made', schema: certificateChangeSchema } },
     problems: ['certificate_exists'],
-    handle: async ({ context: { vault }, actor, body, baseUrl }) => {
+    handle: async (call) => {
+      const { context, actor, body, baseUrl } = call;
+      const { vault } = context;
+      await requireLabelOfReach('POST', call, body.labels);
       const renewal = await createCertificate(vault, actor, body);
       const certificate = await currentCertificate(vault, body.name, baseUrl);
       return json(201, { certificate, renewal: renewal ?? null });
@@ -65,7 +77,9 @@ export const certificateAdminRoutes: readonly Route[] = [
       201: { description: 'created', schema: ensuredCertificateSchema },
     },
     problems: ['certificate_exists'],
-    handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {
+    handle: async (call) => {
+      const { context, actor, params, body, baseUrl } = call;
+      const { vault } = context;
       const name = parseInput(certName, params.name);
       if (body.name !== undefined && body.name !== name) {
         const message = `differs from the name in the path, ${JSON.stringify(name)}`;
@@ -74,6 +88,7 @@ export const certificateAdminRoutes: readonly Route[] = [
           errors: [{ path: 'name', message }],
         });
       }
+      await requireEnsuring(call, name, body.labels);
       const { did, renewal = null } = await ensureCertificate(vault, actor, { ...body, name });
       const certificate = await currentCertificate(vault, name, baseUrl);
       return json(did === 'create' ? 201 : 200, { certificate, renewal, changed: did !== 'nothing' });
@@ -90,7 +105,10 @@ export const certificateAdminRoutes: readonly Route[] = [
     bodyLimit: longBodyLimit,
     replies: { 200: { description: 'changed', schema: certificateChangeSchema } },
     problems: ['certificate_not_found', 'not_renewable'],
-    handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {
+    handle: async (call) => {
+      const { context, actor, params, body, baseUrl } = call;
+      const { vault } = context;
+      if (body.labels !== undefined) await recordRefused('PATCH', call, labelsReason, requireLabelling);
       const renewal = await changeCertificate(vault, actor, params.name ?? '', body);
       const certificate = await currentCertificate(vault, params.name ?? '', baseUrl);
       return json(200, { certificate, renewal: renewal ?? null });
@@ -156,17 +174,36 @@ export const certificateAdminRoutes: readonly Route[] = [
     query: byIdQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
     problems: ['certificate_not_found'],
-    handle: ({ context: { vault }, params, ...call }) =>
-      pageReply(
-        inPortions<ApiKeyView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit }, params.name ?? ''),
+    handle: async (call) => {
+      const { context, params, query, identity } = call;
+      const { vault } = context;
+      const name = params.name ?? '';
+      await requireCertificateInReach('GET', call, name);
+      const reach = reachOf(identity);
+      return pageReply(
+        inPortions<ApiKeyView>(vault, query.limit + 1, (limit, last) =>
+          pageOfApiKeys(vault, { after: last?.id ?? query.after, limit, reach }, name),
         ),
         call,
         (key) => key,
         ({ id }) => id,
-      ),
+      );
+    },
   }),
 ];
+
+/** Throws `forbidden` if `ensureCertificate` would change labels for someone who may not, or reach too far. */
+async function requireEnsuring(
+  call: Omit<Call, 'query' | 'body'>,
+  name: string,
+  labels: readonly string[] | undefined,
+): Promise<void> {
+  const existing = await certificateSummary(call.context.vault, name);
+  if (existing === undefined) return requireLabelOfReach('PUT', call, labels);
+  await requireCertificateInReach('PUT', call, name);
+  const isSame = labels === undefined || labels.join() === labelsOf(existing).join();
+  if (!isSame) await recordRefused('PUT', call, labelsReason, requireLabelling);
+}
 
 /** Throws `certificate_not_found`. */
 function known({

@@ -9,6 +9,8 @@ import {
   suggestedName,
 } from '../../../domain/certificates/certificate-import.ts';
 import { currentCertificate } from '../../../domain/certificates/certificate-views.ts';
+import { certificateSummary } from '../../../domain/versions/certificate-lookup.ts';
+import { requireCertificateInReach, requireLabelOfReach } from '../../auth/certificate-reach.ts';
 import {
   type ImportFiles,
   importBody,
@@ -38,9 +40,14 @@ export const certificateImportRoutes: readonly Route[] = [
     bodyLimit,
     replies: { 201: { description: 'stored, now or before', schema: importedSchema } },
     problems: ['certificate_exists', 'not_renewable'],
-    handle: async ({ context: { vault }, actor, body, baseUrl }) => {
-      const { name, force } = body;
-      const imported = await importCertificate(vault, actor, { name, force, ...understood(body) });
+    handle: async (call) => {
+      const { context, actor, body, baseUrl } = call;
+      const { vault } = context;
+      const { name, force, labels } = body;
+      if ((await certificateSummary(vault, name)) === undefined)
+        await requireLabelOfReach('POST', call, labels);
+      else await requireCertificateInReach('POST', call, name);
+      const imported = await importCertificate(vault, actor, { name, force, labels, ...understood(body) });
       return json(201, { certificate: await currentCertificate(vault, name, baseUrl), ...imported });
     },
   }),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Problem } from '../../../base/problem.ts';
 import { maxRequestSize, requestText } from '../../../crypto/x509/signing-request.ts';
+import type { Identity } from '../../../domain/access/identity.ts';
 import {
   type CertificateCursor,
   type CertificateOnPage,
@@ -16,6 +17,8 @@ import {
 } from '../../../domain/certificates/certificate-views.ts';
 import { signRequest } from '../../../domain/certificates/request-signing.ts';
 import { csr } from '../../../domain/input-strings.ts';
+import { labelsInFilter } from '../../../domain/labels/label-inputs.ts';
+import { reachOf } from '../../../domain/labels/reach.ts';
 import { inPortions } from '../../../domain/portions.ts';
 import { type Renewal, requestRenewal, requireRenewal } from '../../../domain/renewals/renewals.ts';
 import type { CertificateSummary } from '../../../domain/versions/certificate-lookup.ts';
@@ -52,14 +55,14 @@ export const certificateRoutes: readonly Route[] = [
     replies: { 200: { description: 'a page', schema: z.array(certificateSchema), headers: ['Link'] } },
     problems: [],
     handle: ({ context: { vault }, identity, query, ...call }) => {
-      const { search, status, issuer, sort } = query;
+      const { search, status, issuer, sort, label } = query;
       const now = vault.world.now();
       const rows = findCertificates(vault, {
         now,
         after: cursorIn(query),
         limit: query.limit + 1,
-        allowlistOf:
-          identity?.kind === 'api-key' && identity.certificates !== 'any' ? identity.id : undefined,
+        ...accessOf(identity),
+        labels: labelsInFilter(label),
         search: search === '' ? undefined : search,
         status,
         issuer: issuer === '' ? null : issuer,
@@ -70,7 +73,7 @@ export const certificateRoutes: readonly Route[] = [
         { ...call, query },
         (row) => certificateView(row, now, call.baseUrl),
         (row) => cursorOf(query, row),
-        { search, status, issuer, sort: sort === 'name' ? undefined : sort },
+        { search, status, issuer, label, sort: sort === 'name' ? undefined : sort },
       );
     },
   }),
@@ -175,6 +178,13 @@ export const certificateRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Which certificates the caller may access. */
+function accessOf(identity: Identity | undefined) {
+  const reach = reachOf(identity);
+  if (identity?.kind !== 'api-key' || identity.certificates === 'any') return { reach };
+  return { allowlistOf: identity.id, allowedLabels: identity.certificateLabels, reach };
+}
 
 /** 202 with the renewal, and where its status is. */
 function queued(row: Renewal): Reply {

@@ -56,9 +56,9 @@ export const deletedCertificateRoutes: readonly Route[] = [
     problems: ['certificate_not_found', 'certificate_exists'],
     handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {
       const which = { id: deletedIdParameter(params.id) };
-      const { name, lostIssuer, apiKeys } = await undeleteCertificate(vault, actor, which, body.name);
+      const { name, lostIssuer, apiKeys, labels } = await undeleteCertificate(vault, actor, which, body.name);
       const certificate = await currentCertificate(vault, name, baseUrl);
-      return json(200, { certificate, lost_issuer: lostIssuer ?? null, api_keys: apiKeys });
+      return json(200, { certificate, lost_issuer: lostIssuer ?? null, api_keys: apiKeys, labels });
     },
   }),
   route({

@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import { Problem } from '../../../base/problem.ts';
 import { renewalDetailView } from '../../../domain/certificates/certificate-views.ts';
-import type { TimedContext } from '../../../domain/contexts.ts';
-import { findRenewals, renewalWithId } from '../../../domain/renewals/renewals.ts';
+import type { KnownLabels } from '../../../domain/labels/known-labels.ts';
+import { type Confined, isWithinReach, reachOf } from '../../../domain/labels/reach.ts';
+import { findRenewals, type NamedRenewal, renewalWithId } from '../../../domain/renewals/renewals.ts';
+import { requireCertificateInReach } from '../../auth/certificate-reach.ts';
 import {
   renewalDetailSchema,
   renewalsOfCertificateQuery,
@@ -29,7 +31,11 @@ export const renewalRoutes: readonly Route[] = [
     query: renewalsQuery,
     replies,
     problems: ['certificate_not_found'],
-    handle: ({ context: { vault }, ...call }) => page(vault, call, call.query.certificate),
+    handle: async (call) => {
+      const { certificate } = call.query;
+      if (certificate !== undefined) await requireCertificateInReach('GET', call, certificate);
+      return page(call, certificate);
+    },
   }),
   route({
     method: 'GET',
@@ -40,8 +46,11 @@ export const renewalRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'the renewal', schema: renewalDetailSchema } },
     problems: ['not_found'],
-    handle: async ({ context: { vault }, params: { id = '' } }) => {
-      const row = /^[1-9]\d{0,14}$/.test(id) ? await renewalWithId(vault, Number(id)) : undefined;
+    handle: async (call) => {
+      const { context, params } = call;
+      const { id = '' } = params;
+      const row = /^[1-9]\d{0,14}$/.test(id) ? await renewalWithId(context.vault, Number(id)) : undefined;
+      await requireCertificateInReach('GET', call, row?.certificate ?? '');
       if (row === undefined) throw new Problem('not_found', { detail: 'Renewal not found.' });
       return json(200, renewalDetailView(row));
     },
@@ -55,16 +64,36 @@ export const renewalRoutes: readonly Route[] = [
     query: renewalsOfCertificateQuery,
     replies,
     problems: ['certificate_not_found'],
-    handle: ({ context: { vault }, params, ...call }) => page(vault, call, params.name ?? ''),
+    handle: (call) => page(call, call.params.name ?? ''),
   }),
 ];
 
 function page(
-  vault: TimedContext,
-  call: Pick<Call<Filter>, 'baseUrl' | 'path' | 'query' | 'actor' | 'gone'>,
+  call: Pick<Call<Filter>, 'baseUrl' | 'path' | 'query' | 'actor' | 'gone' | 'context' | 'identity'>,
   name: string | undefined,
 ): Promise<Reply> {
+  const { context, identity } = call;
   const { status, after, limit, certificate } = call.query;
-  const rows = findRenewals(vault, { certificate: name, status, before: after, limit: limit + 1 });
-  return pageReply(rows, call, renewalDetailView, (row) => row.id, { status, certificate });
+  const reach = reachOf(identity);
+  const search = { certificate: name, status, before: after, limit: limit + 1, reach };
+  const rows = findRenewals(context.vault, search);
+  return pageReply(
+    reach === undefined ? rows : withinReach(rows, context.labels, { reach }),
+    call,
+    renewalDetailView,
+    (row) => row.id,
+    { status, certificate },
+  );
+}
+
+/** Without renewals of certificates that were found by labels which the vault did not write. */
+async function* withinReach(
+  portions: AsyncIterable<readonly NamedRenewal[]>,
+  labels: KnownLabels,
+  who: Confined,
+): AsyncGenerator<readonly NamedRenewal[]> {
+  for await (const rows of portions) {
+    const known = await Promise.all(rows.map(({ certificate }) => labels.of(certificate)));
+    yield rows.filter((_, index) => isWithinReach(who, known[index] ?? []));
+  }
 }

@@ -71,6 +71,7 @@ test('create prints only the raw key on stdout; list shows only its prefix', asy
     profiles: [],
     role: null,
     client_certificate: null,
+    ...{ certificate_labels: [], reach: [], labels: [] },
     expires_at: null,
     revoked_at: null,
     last_used_at: null,

@@ -71,6 +71,7 @@ test('the list as JSON has exactly the documented fields', async () => {
     'domains',
     'uris',
     'emails',
+    'labels',
     'key_type',
     'issuer',
     'owner',

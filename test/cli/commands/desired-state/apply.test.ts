@@ -436,6 +436,13 @@ test('an imported certificate gets a new version only when its files change', ne
   await line.refused(['apply', '-f', path], /:3: imported_certificates\.mail must be an object\n/);
   line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');
   assert.equal((await line.done('apply', '-f', path, '--prune')).stdout, 'No changes.\n');
+  line.file('version: 1\nimported_certificates:\n  mail: {labels: [team=web]}\n', 'desired.yaml');
+  assert.match(
+    (await line.done('apply', '-f', path)).stdout,
+    /^~ imported certificate mail\n +labels: .*team=web/,
+  );
+  assert.equal((await line.done('apply', '-f', path)).stdout, 'No changes.\n');
+  assert.match((await line.done('export')).stdout, /\n {2}mail:\n {4}labels:\n {6}- team=web\n/);
   line.file('version: 1\ncertificates:\n  mail: {domains: [mail.example.test]}\n', 'desired.yaml');
   assert.match((await line.done('apply', '-f', path)).stdout, /^~ certificate mail/);
   line.file('version: 1\nimported_certificates:\n  mail: {}\n', 'desired.yaml');

@@ -118,6 +118,7 @@ test('a client is stored with its key sealed, and neither the list nor the audit
     last_used_at: null,
     last_used_ip: null,
     state: 'active',
+    labels: [],
   });
   const row = await vault.db.reader.selectFrom('acme_clients').selectAll().executeTakeFirstOrThrow();
   for (const encoding of ['hex', 'base64', 'base64url'] as const) {
@@ -149,6 +150,7 @@ test('the audit events say who did what to which client', async (t) => {
   const rights = {
     ...{ name: 'caddy', domains: ['*.example.com'], issuers: ['local-ca'], profiles: [] },
     ...{ allowed_networks: [], validation: [], rate: null, expires_at: '2027-01-01T00:00:00Z' },
+    labels: [],
   };
   const common = { actor: 'admin:eve', resource: `acme-client:${id}` };
   const { kid } = key;

@@ -97,6 +97,7 @@ suite('the name of an API key', () => {
         role: null,
         client_certificate_id: null,
         client_certificate: null,
+        ...{ labels: null, certificate_labels: null, reach: null },
         expires_at: null,
       });
       await tagApiKey(writer, old.id);

@@ -87,7 +87,7 @@ suite('creating an API key', () => {
       allowed_networks: [],
       profiles: [],
       role: null,
-      client_certificate: null,
+      ...{ certificate_labels: [], reach: [], labels: [], client_certificate: null },
       created_at: '2026-11-21T12:00:00Z',
       expires_at: '2030-01-30T23:00:00Z',
       revoked_at: null,

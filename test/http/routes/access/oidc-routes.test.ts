@@ -1,7 +1,7 @@
 /** Sign-in by OpenID Connect: who gets in, as whom, and what is recorded. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventsOf } from '../../../harness/http/fixtures.ts';
+import { eventsOf, makeCertificate } from '../../../harness/http/fixtures.ts';
 import { makeAdministrator, pageWith, signIn } from '../../../harness/http/sign-in-fixtures.ts';
 import { testServer } from '../../../harness/http/test-server.ts';
 import { beginSignIn, followBack, oidcServer, signInByOidc } from '../../../harness/oidc/oidc-visitor.ts';
@@ -48,6 +48,35 @@ test('the highest mapped role counts, and each sign-in sets the role from the cl
   assert.equal(await roleOf(), 'viewer');
   const [changed] = eventsOf(server.dataDir, 'administrator.update');
   assert.deepEqual([changed?.actor, changed?.detail.before], ['system', { role: 'operator' }]);
+});
+
+test('groups confine to labels, which each sign-in reads again, and who has none of them is refused', async (t) => {
+  const reach = [
+    { value: 'web', label: 'team=web' },
+    { value: 'db', label: 'team=db' },
+  ];
+  const server = await oidcServer(t, { reach });
+  await makeCertificate(server.vault, 'plain');
+  const signedIn = async (groups: readonly string[]) => {
+    server.provider.claims = { groups };
+    return signInByOidc(server);
+  };
+  const { session } = await signedIn(['vault-viewers', 'web']);
+  assert(session);
+  const settings = '/api/v1/certificates/plain/settings';
+  assert.equal((await pageWith(server, session).send('GET', settings)).status, 403);
+  const again = await signedIn(['vault-viewers', 'db']);
+  assert(again.session);
+  const [created] = eventsOf(server.dataDir, 'administrator.create');
+  assert.deepEqual(created?.detail.reach, ['team=web']);
+  const [changed] = eventsOf(server.dataDir, 'administrator.update');
+  assert.deepEqual(changed?.detail.reach, ['team=db']);
+  assert.deepEqual(changed?.detail.before, { role: 'viewer', reach: ['team=web'] });
+  assert.equal((await signedIn(['vault-viewers'])).location, refused('not_permitted'));
+  assert.equal((await pageWith(server, again.session).send('GET', '/api/v1/session')).status, 401);
+  const admin = await signedIn(['vault-admins']);
+  assert(admin.session);
+  assert.equal((await pageWith(server, admin.session).send('GET', settings)).status, 200);
 });
 
 test('a person without a mapped group is refused, recorded with the values, and loses open sessions', async (t) => {

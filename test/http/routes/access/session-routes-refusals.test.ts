@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { hour } from '../../../../src/base/duration.ts';
-import { refusalsPerHour } from '../../../../src/domain/access/key-limits.ts';
+import { refusalsPerHour } from '../../../../src/domain/access/limits/key-limits.ts';
 import { checkedServer } from '../../../harness/http/checked.ts';
 import { eventsOf } from '../../../harness/http/fixtures.ts';
 import { fromPage, goodPassword, makeAdministrator, signIn } from '../../../harness/http/sign-in-fixtures.ts';

@@ -157,6 +157,7 @@ suite('a session', () => {
       'name',
       'role',
       'scopes',
+      'reach',
       'second_approval',
       'sign_in',
       'second_factor_needed',

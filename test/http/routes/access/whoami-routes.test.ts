@@ -67,7 +67,7 @@ suite('whoami', () => {
       ...wanted,
       profiles: [],
       role: null,
-      client_certificate: null,
+      ...{ certificate_labels: [], reach: [], client_certificate: null },
       prefix: raw.slice(0, 15),
       certificates: ['a', 'b'],
       secret_expires_at: wanted.expires_at,

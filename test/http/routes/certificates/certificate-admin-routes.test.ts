@@ -58,6 +58,7 @@ suite('creating a certificate', () => {
       usage: 'both',
       uris: [],
       emails: [],
+      labels: [],
       subject: [],
       next_public_key_pin: null,
       auto_renew: true,

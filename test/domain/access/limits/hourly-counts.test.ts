@@ -1,9 +1,9 @@
 /** The first of an hour: so many of each name, whichever process counted them, and a bounded memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hour, minute } from '../../../src/base/duration.ts';
-import { HourlyCounts } from '../../../src/domain/access/hourly-counts.ts';
-import { TestWorld } from '../../harness/test-world.ts';
+import { hour, minute } from '../../../../src/base/duration.ts';
+import { HourlyCounts } from '../../../../src/domain/access/limits/hourly-counts.ts';
+import { TestWorld } from '../../../harness/test-world.ts';
 
 test('each name is admitted up to its limit per hour; further attempts get the time until the next hour', () => {
   const world = new TestWorld();

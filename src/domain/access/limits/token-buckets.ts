@@ -1,8 +1,8 @@
 /** Token buckets by name: a burst, then a steady rate. */
 
-import { minute } from '../../base/duration.ts';
-import type { World } from '../../base/world.ts';
-import { type BoundedCache, boundedCache } from '../cache/bounded-cache.ts';
+import { minute } from '../../../base/duration.ts';
+import type { World } from '../../../base/world.ts';
+import { type BoundedCache, boundedCache } from '../../cache/bounded-cache.ts';
 
 export type Pace = {
   /** Tokens in a full bucket. */

@@ -1,8 +1,8 @@
 /** Counts events by name and says which are among the first of their hour. */
 
-import { hour } from '../../base/duration.ts';
-import type { World } from '../../base/world.ts';
-import { type BoundedCache, boundedCache } from '../cache/bounded-cache.ts';
+import { hour } from '../../../base/duration.ts';
+import type { World } from '../../../base/world.ts';
+import { type BoundedCache, boundedCache } from '../../cache/bounded-cache.ts';
 
 type Window = { readonly since: number; readonly count: number };
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { minute, second } from '../../../src/base/duration.ts';
-import { TokenBuckets } from '../../../src/domain/access/token-buckets.ts';
-import { TestWorld } from '../../harness/test-world.ts';
+import { minute, second } from '../../../../src/base/duration.ts';
+import { TokenBuckets } from '../../../../src/domain/access/limits/token-buckets.ts';
+import { TestWorld } from '../../../harness/test-world.ts';
 
 test('a full bucket admits its burst, then one request per refill interval', () => {
   const world = new TestWorld();

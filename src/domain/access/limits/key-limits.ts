@@ -2,10 +2,10 @@
  * Rate limits for API keys and ACME clients. Failures never block a valid key, not even one from the same address: only
  * requests that failed anyway are answered with a pause.
  */
-import { second } from '../../base/duration.ts';
-import { Problem } from '../../base/problem.ts';
-import type { World } from '../../base/world.ts';
-import { neighborhood } from '../../net/ip-network.ts';
+import { second } from '../../../base/duration.ts';
+import { Problem } from '../../../base/problem.ts';
+import type { World } from '../../../base/world.ts';
+import { neighborhood } from '../../../net/ip-network.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import { type Pace, TokenBuckets } from './token-buckets.ts';
 
