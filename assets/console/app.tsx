@@ -2,16 +2,16 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from './components/button.tsx';
 import { Empty } from './components/empty.tsx';
-import { Problem } from './components/notice.tsx';
+import { Notice, Problem } from './components/notice.tsx';
 import { Page } from './components/page.tsx';
 import { ApiError, get } from './data/api.ts';
-import { mayBeSignedIn, type Person, setTabSession, useSession } from './data/session.ts';
-import { pages } from './page-table.tsx';
+import { mayBeSignedIn, type Person, setTabSession, useRefusal, useSession } from './data/session.ts';
+import { type PageEntry, pages } from './page-table.tsx';
 import { EnrolmentPage } from './pages/account/enrolment.tsx';
 import { SetupPage } from './pages/account/setup.tsx';
 import { SignInPage } from './pages/account/sign-in.tsx';
 import { matchPath } from './path-pattern.ts';
-import { navigate, usePath } from './router.ts';
+import { navigate, type PageProps, usePath } from './router.ts';
 import { Shell } from './shell.tsx';
 
 /** No page: the vault sends people here after signing in by OpenID Connect, and the console sends them on. */
@@ -65,9 +65,9 @@ export function App() {
 }
 
 function Inside({ path }: { readonly path: string }) {
-  for (const { path: pattern, page: Found } of pages) {
-    const params = matchPath(pattern, path);
-    if (params !== undefined) return <Found key={path} params={params} />;
+  for (const entry of pages) {
+    const params = matchPath(entry.path, path);
+    if (params !== undefined) return <Allowed key={path} entry={entry} params={params} />;
   }
   return (
     <Page key={path} title="Page not found">
@@ -81,6 +81,18 @@ function Inside({ path }: { readonly path: string }) {
       >
         <p>Check the address. The object may have been deleted.</p>
       </Empty>
+    </Page>
+  );
+}
+
+/** The page, or why the person may not open it. */
+function Allowed({ entry, params }: { readonly entry: PageEntry } & PageProps) {
+  const refusal = useRefusal(entry.needs);
+  const { page: Found } = entry;
+  if (refusal === undefined) return <Found params={params} />;
+  return (
+    <Page title={entry.label ?? 'Page not open to you'}>
+      <Notice title="This page is not open to you">{refusal}</Notice>
     </Page>
   );
 }

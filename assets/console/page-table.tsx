@@ -1,6 +1,6 @@
 /** The table of all pages. The navigation lists those with a label, in this order. */
 import type { ComponentType } from 'preact';
-import type { Person } from './data/session.ts';
+import type { Need, Person } from './data/session.ts';
 import { AboutPage } from './pages/about.tsx';
 import { PasswordPage } from './pages/account/password.tsx';
 import { SessionsPage } from './pages/account/sessions.tsx';
@@ -33,6 +33,8 @@ export type PageEntry = {
   /** The label and group in the navigation. */
   readonly label?: string;
   readonly group?: 'vault' | 'sources' | 'people';
+  /** What it needs to be opened. */
+  readonly needs?: Need;
   /** Whether the navigation shows it to this person; by default to all. */
   readonly isShown?: (person: Person) => boolean;
 };
@@ -41,7 +43,7 @@ export const pages: readonly PageEntry[] = [
   { path: '/', page: CertificatesPage },
   { path: '/certificates', page: CertificatesPage, label: 'Certificates', group: 'vault' },
   { path: '/certificates/:name', page: CertificatePage },
-  { path: '/deleted-certificates', page: DeletedCertificatesPage },
+  { path: '/deleted-certificates', page: DeletedCertificatesPage, needs: 'whole-vault' },
   { path: '/new-certificate', page: NewCertificatePage },
   { path: '/import', page: ImportPage },
   { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },
@@ -51,17 +53,24 @@ export const pages: readonly PageEntry[] = [
   { path: '/acme-clients/new', page: NewAcmeClientPage },
   { path: '/acme-clients/:id/setup', page: AcmeClientSetupPage },
   { path: '/renewals', page: RenewalsPage, label: 'Renewals', group: 'vault' },
-  { path: '/audit-log', page: AuditLogPage, label: 'Audit log', group: 'vault' },
+  { path: '/audit-log', page: AuditLogPage, label: 'Audit log', group: 'vault', needs: 'whole-vault' },
   { path: '/issuers', page: IssuersPage, label: 'Issuers', group: 'sources' },
-  { path: '/acme-accounts', page: AcmeAccountsPage, label: 'ACME accounts', group: 'sources' },
+  {
+    ...{ path: '/acme-accounts', page: AcmeAccountsPage, label: 'ACME accounts', group: 'sources' },
+    needs: 'whole-vault',
+  },
   { path: '/dns-providers', page: DnsProvidersPage, label: 'DNS providers', group: 'sources' },
   { path: '/notifications', page: NotificationsPage, label: 'Notifications', group: 'people' },
-  { path: '/administrators', page: AdministratorsPage, label: 'Administrators', group: 'people' },
+  {
+    ...{ path: '/administrators', page: AdministratorsPage, label: 'Administrators', group: 'people' },
+    needs: 'whole-vault',
+  },
   {
     path: '/approvals',
     page: ApprovalsPage,
     label: 'Approvals',
     group: 'people',
+    needs: 'whole-vault',
     isShown: (person) => person.second_approval,
   },
   { path: '/about', page: AboutPage, label: 'About', group: 'people' },

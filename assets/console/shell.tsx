@@ -5,8 +5,8 @@ import { Menu } from './components/menu.tsx';
 import { Problem } from './components/notice.tsx';
 import { remove } from './data/api.ts';
 import { useAction } from './data/resource.ts';
-import { type Person, setSession } from './data/session.ts';
-import { pages } from './page-table.tsx';
+import { type Person, setSession, useRefusal } from './data/session.ts';
+import { type PageEntry, pages } from './page-table.tsx';
 import { navigate } from './router.ts';
 import { chooseTheme, savedTheme, type Theme } from './theme.ts';
 
@@ -58,9 +58,7 @@ export function Shell({
                 .filter(({ isShown }) => isShown?.(person) !== false)
                 .map((page) => (
                   <li key={page.path}>
-                    <a href={page.path} aria-current={isWithin(path, page.path) ? 'page' : undefined}>
-                      {page.label}
-                    </a>
+                    <PageLink page={page} path={path} />
                   </li>
                 ))}
             </ul>
@@ -84,7 +82,9 @@ export function Shell({
             <span class="initial" aria-hidden="true" data-initial={[...person.name][0]?.toUpperCase()} />
             <span class="person-name">
               {person.name}
-              {person.role !== 'admin' && <span class="beneath">{person.role}</span>}
+              {person.role !== 'admin' && (
+                <span class="beneath">{[person.role, ...person.reach].join(' · ')}</span>
+              )}
             </span>
           </Menu>
         </div>
@@ -94,6 +94,20 @@ export function Shell({
         {children}
       </main>
     </div>
+  );
+}
+
+/** A page that the person may not open says why, when it is opened, too. */
+function PageLink({ page, path }: { readonly page: PageEntry; readonly path: string }) {
+  const refusal = useRefusal(page.needs);
+  return (
+    <a
+      href={page.path}
+      aria-current={isWithin(path, page.path) ? 'page' : undefined}
+      {...(refusal !== undefined && { class: 'is-refused', title: refusal })}
+    >
+      {page.label}
+    </a>
   );
 }
 

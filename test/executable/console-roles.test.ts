@@ -83,6 +83,65 @@ test(
 );
 
 test(
+  'a person whose reach is a label opens every page without a refused request, and creates what has the label',
+  browser,
+  async (t) => {
+    const opened = await visit(t);
+    const alice = await opened.alice();
+    const web = { name: 'shop', domains: ['shop.example.test'], labels: ['team=web'] };
+    for (const body of [web, { name: 'mail', domains: ['mail.example.test'] }]) {
+      await alice.ask('POST', '/certificates', body);
+    }
+    const url = 'http://127.0.0.1:9/hook';
+    const channel = { name: 'ops', type: 'webhook', settings: { url }, labels: ['team=web'] };
+    await alice.ask('POST', '/notification-channels', channel);
+    await alice.open('/administrators');
+    await alice.page.getByRole('button', { name: 'Add administrator' }).click();
+    const dialog = alice.page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('bob');
+    await dialog.getByLabel('Password').fill(otherPassword);
+    await dialog.getByLabel('Role').selectOption('operator');
+    await dialog.getByLabel('Reach (optional)').fill('team=web');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await alice.page.getByText('Only team=web').waitFor();
+    const { page, open, ...rest } = await opened.visitor();
+    const bob = { page, open, ...rest };
+    await signInAs(bob, 'bob');
+    await page.getByRole('rowheader').getByRole('link', { name: 'shop', exact: true }).waitFor();
+    assert.equal(await page.getByRole('rowheader').getByRole('link', { name: 'mail' }).count(), 0);
+    const outside = 'Concerns the whole vault; your reach is team=web.';
+    assert.equal(await reason(bob, 'Deleted'), outside);
+    const closed = new Set(['Audit log', 'ACME accounts', 'Notifications', 'Administrators']);
+    const labels = await page.getByRole('navigation').getByRole('listitem').allInnerTexts();
+    assert(labels.length > closed.size);
+    for (const name of labels) {
+      await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+      await page.getByRole('heading', { name, exact: true }).waitFor();
+      if (closed.has(name)) await page.getByText(outside).waitFor();
+    }
+    await open('/certificates/shop');
+    for (const name of ['Versions', 'Access', 'Audit log']) {
+      await page.getByRole('tab', { name, exact: true }).click();
+    }
+    await page.getByText(outside).waitFor();
+    await open('/new-certificate');
+    await page.getByLabel('Domains').fill('new.example.test');
+    assert.equal(await page.getByLabel('Labels').inputValue(), 'team=web');
+    await page.getByRole('button', { name: 'Create certificate' }).click();
+    await page.getByRole('heading', { name: 'new.example.test' }).waitFor();
+    await open('/api-keys/new');
+    await page.getByLabel('Name').fill('ci');
+    await page.getByLabel('Certificates by label (optional)').fill('team=web');
+    await page.getByLabel('Administration').selectOption('viewer');
+    await page.getByRole('button', { name: 'Create API key' }).click();
+    await page.getByText('The key is shown only once').waitFor();
+    const [key] = (await alice.ask('GET', '/api-keys')) as Record<string, unknown>[];
+    const { labels: own, reach, certificates, certificate_labels: byLabel } = key ?? {};
+    assert.deepEqual([own, reach, certificates, byLabel], [['team=web'], ['team=web'], [], ['team=web']]);
+  },
+);
+
+test(
   'an administrator deletes a certificate after another has approved it, and sees no private key, where the settings say so',
   browser,
   async (t) => {

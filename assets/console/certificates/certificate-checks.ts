@@ -20,6 +20,8 @@ export type CertificateDraft = {
   readonly reusesKey: boolean;
   /** A signing request in PEM; empty if the vault generates the key. */
   readonly csr: string;
+  /** Separated by commas. */
+  readonly labels: string;
 };
 
 /** Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. */

@@ -8,6 +8,7 @@ export type ListFilter = {
   readonly search: string;
   readonly status: string;
   readonly issuer: string;
+  readonly label?: string;
   readonly sort: string;
 };
 
@@ -30,12 +31,12 @@ export function filtered(all: readonly Certificate[], filter: Omit<ListFilter, '
   return all.filter(
     (certificate) =>
       matches(certificate, filter) &&
-      terms.every((term) =>
-        [certificate.name, certificate.owner?.name ?? '', ...certificate.domains].some((text) =>
-          text.toLowerCase().includes(term),
-        ),
-      ),
+      terms.every((term) => textsOf(certificate).some((text) => text.toLowerCase().includes(term))),
   );
+}
+
+function textsOf({ name, owner, domains, labels }: Certificate): readonly string[] {
+  return [name, owner?.name ?? '', ...domains, ...labels];
 }
 
 /** Sorts by one of `sorts`, then by name. */
@@ -57,9 +58,18 @@ export function issuersOf(all: readonly Certificate[]): string[] {
   return [...new Set(all.map(({ issuer }) => issuer ?? '-'))].sort(collator.compare);
 }
 
+/** All labels, sorted. */
+export function labelsOf(all: readonly Certificate[]): string[] {
+  return [...new Set(all.flatMap(({ labels }) => labels))].sort(collator.compare);
+}
+
 /** `failing` is not a status of the API: it matches certificates whose last renewal failed. */
-function matches({ status, issuer, renewal }: Certificate, filter: Omit<ListFilter, 'sort'>): boolean {
+function matches(
+  { status, issuer, labels, renewal }: Certificate,
+  filter: Omit<ListFilter, 'sort'>,
+): boolean {
   if (filter.issuer !== '' && (issuer ?? '-') !== filter.issuer) return false;
+  if (filter.label && !labels.includes(filter.label)) return false;
   if (filter.status === 'failing') return renewal.last_error !== null;
   return filter.status === '' || status === filter.status;
 }

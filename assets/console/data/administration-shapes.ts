@@ -132,6 +132,8 @@ export type DeletedCertificate = {
 export type Administrator = {
   readonly name: string;
   readonly role: Role;
+  /** Labels that confine what they may do; empty for everything. */
+  readonly reach: readonly string[];
   readonly sign_in: 'password' | 'oidc';
   readonly created_at: string;
   readonly last_signed_in_at: string | null;

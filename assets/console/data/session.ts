@@ -7,6 +7,8 @@ export type Person = {
   readonly name: string;
   readonly role: Role;
   readonly scopes: readonly Scope[];
+  /** Labels that confine what they may do; empty for everything. */
+  readonly reach: readonly string[];
   /** Whether destructive changes need the approval of a second administrator. */
   readonly second_approval: boolean;
   readonly sign_in: 'password' | 'oidc';
@@ -59,13 +61,17 @@ export function useSession(): Session {
   return session;
 }
 
-/** What an action needs: a role, or the right to read private keys. */
-export type Need = Role | 'private_keys:read';
+/** What an action needs: a role, the right to read private keys, or a reach that no label confines. */
+export type Need = Role | 'private_keys:read' | 'whole-vault';
 
 /** Why the signed-in person may not do what needs this; undefined if they may. */
 export function useRefusal(needs: Need | undefined): string | undefined {
   const person = useSession();
   if (needs === undefined || !person) return undefined;
+  if (needs === 'whole-vault') {
+    if (person.reach.length === 0) return undefined;
+    return `Concerns the whole vault; your reach is ${person.reach.join(', ')}.`;
+  }
   const role = needs === 'private_keys:read' ? 'admin' : needs;
   if (!includesRole(person.role, role)) return `Requires the role ${role}; yours is ${person.role}.`;
   if (needs !== 'private_keys:read' || person.scopes.includes(needs)) return undefined;

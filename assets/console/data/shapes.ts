@@ -28,6 +28,8 @@ export type Artifact = { readonly file: string; readonly scope: string; readonly
 export type Certificate = {
   readonly name: string;
   readonly domains: readonly string[];
+  /** Such as `team=web`. */
+  readonly labels: readonly string[];
   readonly key_type: string;
   readonly issuer: string | null;
   /** The ACME client that orders and renews it. */
@@ -58,6 +60,7 @@ export type Settings = {
   readonly uris: readonly string[];
   readonly emails: readonly string[];
   readonly subject: readonly string[];
+  readonly labels: readonly string[];
   readonly reuse_key: boolean;
   readonly csr: string | null;
   readonly public_key_pin: string | null;
@@ -89,6 +92,8 @@ export type ApiKey = {
   readonly prefix: string;
   readonly scopes: readonly string[];
   readonly certificates: readonly string[];
+  /** It may also access certificates with any of these labels. */
+  readonly certificate_labels: readonly string[];
   /** Empty if the key is accepted from any network. */
   readonly allowed_networks: readonly string[];
   /** What it may administer. */

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { type CertificateDraft, domainsIn } from '../certificates/certificate-checks.ts';
 import { TextArea, TextField } from '../components/field.tsx';
+import { LabelsField } from './labels-field.tsx';
 
 export type PartProps = {
   readonly draft: CertificateDraft;
@@ -37,6 +38,12 @@ export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
           setOwnName(name !== '');
           onChange({ name });
         }}
+      />
+      <LabelsField
+        hint="Such as team=web, separated by commas. API keys and people get access by them."
+        value={draft.labels}
+        error={errorOf('labels')}
+        onValue={(labels) => onChange({ labels })}
       />
     </fieldset>
   );

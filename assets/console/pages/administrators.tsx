@@ -15,6 +15,7 @@ import type { Administrator } from '../data/administration-shapes.ts';
 import { patch, post, remove } from '../data/api.ts';
 import { useList } from '../data/resource.ts';
 import { useSession } from '../data/session.ts';
+import { labelsIn } from '../forms/labels-field.tsx';
 
 type Opened =
   | { readonly kind: 'add' }
@@ -52,7 +53,15 @@ export function AdministratorsPage() {
                 </span>
               ),
             },
-            { title: 'Role', cell: ({ role }) => role },
+            {
+              title: 'Role',
+              cell: ({ role, reach }) => (
+                <>
+                  {role}
+                  {reach.length > 0 && <div class="quiet small">Only {reach.join(', ')}</div>}
+                </>
+              ),
+            },
             {
               title: 'Signs in with',
               cell: ({ sign_in, has_second_factor }) =>
@@ -166,15 +175,42 @@ function pathOf({ name }: Administrator): string {
   return `/administrators/${encodeURIComponent(name)}`;
 }
 
-function RoleField({ value, onValue }: { readonly value: Role; readonly onValue: (role: Role) => void }) {
+type Rights = { readonly role: Role; readonly reach: string };
+
+/** The role admin reaches everything. */
+function RightsFields({
+  rights,
+  error,
+  onRights,
+}: {
+  readonly rights: Rights;
+  readonly error: string | undefined;
+  readonly onRights: (rights: Rights) => void;
+}) {
+  const { role, reach } = rights;
   return (
-    <Select
-      label="Role"
-      value={value}
-      choices={roles.map((role) => ({ value: role, label: roleNames[role] }))}
-      onValue={(role) => onValue(role as Role)}
-    />
+    <>
+      <Select
+        label="Role"
+        value={role}
+        choices={roles.map((one) => ({ value: one, label: roleNames[one] }))}
+        onValue={(one) => onRights({ ...rights, role: one as Role })}
+      />
+      {role !== 'admin' && (
+        <TextField
+          label="Reach (optional)"
+          hint="Labels such as team=web, separated by commas. They then see and change only what has one of them."
+          value={reach}
+          error={error}
+          onValue={(text) => onRights({ ...rights, reach: text })}
+        />
+      )}
+    </>
   );
+}
+
+function bodyOf({ role, reach }: Rights) {
+  return { role, reach: role === 'admin' ? [] : labelsIn(reach) };
 }
 
 const roleNames: Readonly<Record<Role, string>> = {
@@ -192,18 +228,19 @@ function RoleDialog({
   readonly onClose: () => void;
   readonly onDone: () => Promise<void>;
 }) {
-  const [role, setRole] = useState(administrator.role);
+  const { role, reach } = administrator;
+  const [rights, setRights] = useState<Rights>({ role, reach: reach.join(', ') });
   return (
     <FormDialog
       title={`Change the role of ${administrator.name}`}
       action="Change role"
       onClose={onClose}
       onSubmit={async () => {
-        await patch(pathOf(administrator), { role });
+        await patch(pathOf(administrator), bodyOf(rights));
         await onDone();
       }}
     >
-      {() => <RoleField value={role} onValue={setRole} />}
+      {(errorOf) => <RightsFields rights={rights} error={errorOf('reach')} onRights={setRights} />}
     </FormDialog>
   );
 }
@@ -217,14 +254,14 @@ function AddDialog({
 }) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
-  const [role, setRole] = useState<Role>('admin');
+  const [rights, setRights] = useState<Rights>({ role: 'admin', reach: '' });
   return (
     <FormDialog
       title="Add administrator"
       action="Add"
       onClose={onClose}
       onSubmit={async () => {
-        await post('/administrators', { name, password, role });
+        await post('/administrators', { name, password, ...bodyOf(rights) });
         await onDone();
       }}
     >
@@ -240,7 +277,7 @@ function AddDialog({
             error={errorOf('password')}
             onValue={setPassword}
           />
-          <RoleField value={role} onValue={setRole} />
+          <RightsFields rights={rights} error={errorOf('reach')} onRights={setRights} />
         </>
       )}
     </FormDialog>

@@ -80,9 +80,9 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
     { title: 'State', cell: ({ state }) => <Status status={state} /> },
     {
       title: 'Certificates',
-      cell: ({ certificates }) => (
-        <span class="wrap" title={certificates.join(', ')}>
-          {certificates[0] === '*' ? 'any' : shortList(certificates)}
+      cell: ({ certificates, certificate_labels: labels }) => (
+        <span class="wrap" title={[...certificates, ...labels].join(', ')}>
+          {certificates[0] === '*' ? 'any' : shortList([...certificates, ...labels])}
         </span>
       ),
     },

@@ -1,7 +1,8 @@
 /** All certificates: a summary of their health, a timeline and a list. */
 import { useMemo } from 'preact/hooks';
 import { healthOf } from '../certificates/certificate-health.ts';
-import { filtered, issuersOf, sorted, sorts } from '../certificates/certificate-list.ts';
+import { filtered, issuersOf, labelsOf, sorted, sorts } from '../certificates/certificate-list.ts';
+import { LabelChips } from '../certificates/label-chips.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { TextField } from '../components/field.tsx';
@@ -25,7 +26,9 @@ export function CertificatesPage() {
   const isEmpty = data?.items.length === 0;
   const actions = (
     <>
-      <ButtonLink href="/deleted-certificates">Deleted</ButtonLink>
+      <ButtonLink needs="whole-vault" href="/deleted-certificates">
+        Deleted
+      </ButtonLink>
       <ButtonLink needs="operator" href="/import">
         Import
       </ButtonLink>
@@ -98,26 +101,28 @@ function Summary({ items, isWhole }: Certificates) {
 
 function List({ items, isWhole }: Certificates) {
   const { query } = usePlace();
-  const [search = '', status = '', issuer = ''] = ['search', 'status', 'issuer'].map(
+  const [search = '', status = '', issuer = '', label = ''] = ['search', 'status', 'issuer', 'label'].map(
     (name) => query.get(name) ?? '',
   );
   const sort = query.get('sort') ?? 'trouble';
   const inOrder = useMemo(() => sorted(items, sort), [items, sort]);
   const rows = useMemo(
-    () => filtered(inOrder, { search, status, issuer }),
-    [inOrder, search, status, issuer],
+    () => filtered(inOrder, { search, status, issuer, label }),
+    [inOrder, search, status, issuer, label],
   );
   const known = useMemo(() => issuersOf(items), [items]);
   const issuers = issuer === '' || known.includes(issuer) ? known : [issuer, ...known];
+  const knownLabels = useMemo(() => labelsOf(items), [items]);
+  const labels = label === '' || knownLabels.includes(label) ? knownLabels : [label, ...knownLabels];
   const isFiltered = rows.length !== items.length;
-  const clear = () => changeQuery({ search: '', status: '', issuer: '' });
+  const clear = () => changeQuery({ search: '', status: '', issuer: '', label: '' });
   return (
     <>
       <search class="list-filters">
         <TextField
           label="Search"
           type="search"
-          placeholder="Name, domain or ACME client"
+          placeholder="Name, domain or label"
           value={search}
           onValue={(value) => changeQuery({ search: value })}
         />
@@ -143,6 +148,14 @@ function List({ items, isWhole }: Certificates) {
             ...issuers.map((value) => ({ value, label: value === '-' ? 'imported' : value })),
           ]}
         />
+        {labels.length > 0 && (
+          <Select
+            label="Label"
+            value={label}
+            onValue={(value) => changeQuery({ label: value })}
+            choices={[{ value: '', label: 'Any' }, ...labels.map((value) => ({ value, label: value }))]}
+          />
+        )}
         <Select
           label="Sort by"
           value={sort}
@@ -170,10 +183,11 @@ function List({ items, isWhole }: Certificates) {
 const columns: readonly Column<Certificate>[] = [
   {
     title: 'Name',
-    cell: ({ name, domains }) => (
+    cell: ({ name, domains, labels }) => (
       <>
         <a href={`/certificates/${encodeURIComponent(name)}`}>{name}</a>
         <span class="under">{domains.join(', ')}</span>
+        <LabelChips labels={labels} />
       </>
     ),
   },

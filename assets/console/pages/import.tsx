@@ -11,6 +11,7 @@ import { ApiError, post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
 import { type ChosenFile, isPkcs12, readFiles, withFiles } from '../forms/dropped-files.ts';
 import { FileDrop } from '../forms/file-drop.tsx';
+import { LabelsField, labelsIn, useOwnLabels } from '../forms/labels-field.tsx';
 import { navigate } from '../router.ts';
 
 export function ImportPage() {
@@ -92,9 +93,15 @@ function StoreForm({
   readonly acceptsCa: boolean;
 }) {
   const [name, setName] = useState(preview.suggested_name ?? '');
+  const own = useOwnLabels();
+  const [labels, setLabels] = useState(own);
   const [unchanged, setUnchanged] = useState<Imported>();
   const storing = useAction(async () => {
-    const imported = await post<Imported>('/imports', { name, ...bodyOf(files, password, acceptsCa) });
+    const wanted = labelsIn(labels);
+    const imported = await post<Imported>('/imports', {
+      ...{ name, ...bodyOf(files, password, acceptsCa) },
+      ...(wanted.length > 0 && { labels: wanted }),
+    });
     if (imported.changed) navigate(`/certificates/${encodeURIComponent(imported.certificate.name)}`);
     else setUnchanged(imported);
   });
@@ -117,6 +124,12 @@ function StoreForm({
           setUnchanged(undefined);
           setName(value);
         }}
+      />
+      <LabelsField
+        hint="For a new certificate. Such as team=web, separated by commas."
+        value={labels}
+        error={storing.error?.field('labels')}
+        onValue={setLabels}
       />
       {storing.error && <Problem error={storing.error} />}
       {unchanged && (

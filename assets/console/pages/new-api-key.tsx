@@ -13,6 +13,7 @@ import { post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
 import { useRefusal } from '../data/session.ts';
 import { Allowlist } from '../forms/allowlist.tsx';
+import { LabelsField, labelsIn, useOwnLabels } from '../forms/labels-field.tsx';
 import { InstallerBuilder } from '../installer/installer-builder.tsx';
 import { usePlace } from '../router.ts';
 
@@ -83,15 +84,20 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
   const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
   const [role, setRole] = useState('');
   const [networks, setNetworks] = useState('');
+  const mine = useOwnLabels();
+  const [labels, setLabels] = useState(mine);
+  const [byLabel, setByLabel] = useState('');
+  const [reach, setReach] = useState(mine);
   const [bound, setBound] = useState('');
   const [expires, setExpires] = useState('');
   const creating = useAction(async () => {
     const expiry = expires === '' ? {} : { expires_at: new Date(expires).toISOString() };
     const allowed_networks = domainsIn(networks);
-    const administers = role === '' ? {} : { role };
+    const administers = role === '' ? {} : { role, ...(role !== 'admin' && { reach: labelsIn(reach) }) };
     const binding = bound.trim() === '' ? {} : { client_certificate: bound.trim() };
-    const rights = { scopes: chosen, certificates, allowed_networks, ...administers };
-    const wanted = { name, ...rights, ...binding, ...expiry };
+    const allowlist = { certificates, certificate_labels: labelsIn(byLabel) };
+    const rights = { scopes: chosen, ...allowlist, allowed_networks, ...administers };
+    const wanted = { name, labels: labelsIn(labels), ...rights, ...binding, ...expiry };
     onCreated(await post<CreatedApiKey>('/api-keys', wanted));
   });
   const errorOf = (field: string) => creating.error?.field(field);
@@ -136,6 +142,13 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         )}
       </fieldset>
       <Allowlist chosen={certificates} onChosen={setCertificates} error={errorOf('certificates')} />
+      <TextField
+        label="Certificates by label (optional)"
+        hint="Labels such as team=web, separated by commas. The key may also access certificates with any of them, including ones that get the label later."
+        value={byLabel}
+        error={errorOf('certificate_labels')}
+        onValue={setByLabel}
+      />
       <Select
         label="Administration"
         hint="For programs such as Ansible or Terraform. A client needs no role."
@@ -146,6 +159,21 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         ]}
         error={errorOf('role')}
         onValue={setRole}
+      />
+      {(role === 'viewer' || role === 'operator') && (
+        <TextField
+          label={mine === '' ? 'Reach (optional)' : 'Reach'}
+          hint="Labels such as team=web, separated by commas. The key then administers only what has one of them."
+          value={reach}
+          error={errorOf('reach')}
+          onValue={setReach}
+        />
+      )}
+      <LabelsField
+        hint="Such as team=web, separated by commas. They say who administers the key, and give it no access."
+        value={labels}
+        error={errorOf('labels')}
+        onValue={setLabels}
       />
       <TextField
         label="Networks (optional)"

@@ -16,6 +16,7 @@ import { useTakenName } from '../data/taken-name.ts';
 import { CertificateNames } from '../forms/certificate-names.tsx';
 import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
+import { labelsIn, useOwnLabels } from '../forms/labels-field.tsx';
 import { navigate } from '../router.ts';
 
 const blank: CertificateDraft = {
@@ -30,6 +31,7 @@ const blank: CertificateDraft = {
   challenge: '',
   reusesKey: false,
   csr: '',
+  labels: '',
 };
 
 export function NewCertificatePage() {
@@ -60,7 +62,8 @@ function CertificateForm({
   readonly issuers: readonly Issuer[];
   readonly providers: readonly DnsProvider[];
 }) {
-  const [draft, setDraft] = useState(blank);
+  const own = useOwnLabels();
+  const [draft, setDraft] = useState({ ...blank, labels: own });
   const [hasTried, setTried] = useState(false);
   const issuer = issuers.find(({ name }) => name === draft.issuer);
   const isAcme = issuer?.type === 'acme';
@@ -129,6 +132,7 @@ function focusFirstError(form: HTMLFormElement): void {
 function bodyOf(draft: CertificateDraft) {
   const { name, domains, issuer, fallbackIssuer, lifetime, usage, profile, challenge } = draft;
   const { csr, keyType, reusesKey } = draft;
+  const labels = labelsIn(draft.labels);
   return {
     name,
     // The request names them.
@@ -140,5 +144,6 @@ function bodyOf(draft: CertificateDraft) {
     ...(usage !== '' && { usage }),
     ...(profile !== '' && { profile }),
     ...(challenge !== '' && { challenge }),
+    ...(labels.length > 0 && { labels }),
   };
 }

@@ -9,9 +9,19 @@ import { Status } from '../components/status.tsx';
 import { Time } from '../components/time.tsx';
 import type { NotificationDelivery } from '../data/administration-shapes.ts';
 import { useFeed } from '../data/feed.ts';
+import { useRefusal } from '../data/session.ts';
 import { changeQuery, usePlace } from '../router.ts';
 
 export function NotificationLog({ channels }: { readonly channels: readonly string[] }) {
+  const refusal = useRefusal('whole-vault');
+  return (
+    <Section title="Delivery log">
+      {refusal === undefined ? <Deliveries channels={channels} /> : <p class="quiet">{refusal}</p>}
+    </Section>
+  );
+}
+
+function Deliveries({ channels }: { readonly channels: readonly string[] }) {
   const { query } = usePlace();
   const wanted = query.get('channel') ?? '';
   const channel = channels.includes(wanted) ? wanted : '';
@@ -19,7 +29,7 @@ export function NotificationLog({ channels }: { readonly channels: readonly stri
   const feed = useFeed<NotificationDelivery>(`/notification-deliveries?${search}`);
   const { items, error, hasMore, isBusy, more, reload } = feed;
   return (
-    <Section title="Delivery log">
+    <>
       {channels.length > 1 && (
         <div class="filters">
           <Select
@@ -43,7 +53,7 @@ export function NotificationLog({ channels }: { readonly channels: readonly stri
         </ul>
       )}
       <More isShown={hasMore} isBusy={isBusy} onMore={more} />
-    </Section>
+    </>
   );
 }
 

@@ -23,6 +23,7 @@ const good: CertificateDraft = {
   challenge: '',
   reusesKey: false,
   csr: '',
+  labels: '',
 };
 
 /** The API's error messages by path. */

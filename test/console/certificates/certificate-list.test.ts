@@ -1,7 +1,11 @@
 /** Search, filters and sorting of the list of certificates. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { filteredAndSorted, issuersOf } from '../../../assets/console/certificates/certificate-list.ts';
+import {
+  filteredAndSorted,
+  issuersOf,
+  labelsOf,
+} from '../../../assets/console/certificates/certificate-list.ts';
 import type { Certificate } from '../../../assets/console/data/shapes.ts';
 
 function certificate(
@@ -14,7 +18,14 @@ function certificate(
     created_at: '2026-06-01T00:00:00Z',
   } as Certificate['current_version'];
   return {
-    ...{ name, domains: [`${name}.example.com`], key_type: 'ec256', issuer: 'local-ca', status: 'valid' },
+    ...{
+      name,
+      labels: [],
+      domains: [`${name}.example.com`],
+      key_type: 'ec256',
+      issuer: 'local-ca',
+      status: 'valid',
+    },
     ...{
       auto_renew: true,
       owner: null,
@@ -68,4 +79,15 @@ test('certificates that need attention come first, then those that expire sooner
   assert.deepEqual(names({ sort: 'trouble' }), ['old', 'stuck', 'mail', 'www', 'new']);
   assert.deepEqual(names({ sort: 'expiry' }), ['old', 'mail', 'stuck', 'www', 'new']);
   assert.deepEqual(names({ sort: 'name' }), ['mail', 'new', 'old', 'stuck', 'www']);
+});
+
+test('a label filters by its whole text, and the search finds parts of it', () => {
+  const labelled = [certificate('a', { labels: ['team=web'] }), certificate('b', { labels: ['team=web2'] })];
+  const named = (label: string, search = '') =>
+    filteredAndSorted(labelled, { search, status: '', issuer: '', label, sort: 'name' }).map(
+      ({ name }) => name,
+    );
+  assert.deepEqual(named('team=web'), ['a']);
+  assert.deepEqual(named('', 'team=web'), ['a', 'b']);
+  assert.deepEqual(labelsOf(labelled), ['team=web', 'team=web2']);
 });

@@ -5,7 +5,9 @@ import { Checkbox, TextArea } from '../../components/field.tsx';
 import { Select } from '../../components/select.tsx';
 import { patch } from '../../data/api.ts';
 import { useList } from '../../data/resource.ts';
+import { useRefusal } from '../../data/session.ts';
 import type { Settings } from '../../data/shapes.ts';
+import { LabelsField, labelsIn } from '../../forms/labels-field.tsx';
 import { ProfileField } from '../../forms/profile-field.tsx';
 
 const keyTypes = ['ec256', 'ec384', 'rsa2048', 'rsa3072', 'rsa4096', 'ed25519'];
@@ -19,6 +21,7 @@ type Draft = {
   csr: string;
   challenge: string;
   profile: string;
+  labels: string;
   reuse_key: boolean;
   rotate_key: boolean;
   auto_renew: boolean;
@@ -44,6 +47,7 @@ export function ChangeDialog({
   const changes = changesOf(before, draft);
   const renews = 'domains' in changes || 'key_type' in changes || 'csr' in changes;
   const isHeldByClient = settings.csr !== null;
+  const refusal = useRefusal('admin');
   return (
     <FormDialog
       title={`Edit ${settings.name}`}
@@ -117,6 +121,13 @@ export function ChangeDialog({
             error={errorOf('profile')}
             onValue={(profile) => set({ profile })}
           />
+          <LabelsField
+            hint="Such as team=web, separated by commas. API keys and people get access by them."
+            value={draft.labels}
+            error={errorOf('labels')}
+            refusal={refusal}
+            onValue={(labels) => set({ labels })}
+          />
           <Checkbox
             label="Renew automatically"
             isChecked={draft.auto_renew}
@@ -153,6 +164,7 @@ function draftOf(settings: Settings): Draft {
     fallback_issuer: settings.fallback_issuer ?? '',
     challenge: settings.challenge ?? '',
     profile: settings.profile ?? '',
+    labels: settings.labels.join(', '),
   };
 }
 
@@ -168,6 +180,7 @@ function changesOf(before: Draft, draft: Draft): Record<string, unknown> {
             .split(/[\s,]+/)
             .filter(Boolean),
         ];
+      if (name === 'labels') return [name, labelsIn(String(value))];
       return [name, value === '' ? null : value];
     }),
   );

@@ -1,5 +1,6 @@
 /** The state of a certificate, its next renewal, its files and its facts. */
 import type { ComponentChildren } from 'preact';
+import { LabelChips } from '../../certificates/label-chips.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { Facts, Section } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
@@ -52,6 +53,7 @@ export function CertificateOverview({
             ['Domains', certificate.domains.join(', ') || undefined],
             ['URIs', settings?.uris.join(', ') || undefined],
             ['Email addresses', settings?.emails.join(', ') || undefined],
+            ['Labels', certificate.labels.length > 0 && <LabelChips labels={certificate.labels} />],
             ['Subject', settings?.subject.join(', ') || undefined],
             ['Issuer', certificate.issuer ?? 'none (imported)'],
             ['ACME client', certificate.owner?.name],

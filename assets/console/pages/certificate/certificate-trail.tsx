@@ -1,14 +1,24 @@
 /** The audit events of one certificate: what happened, who did it and from which address. */
 import { ButtonLink } from '../../components/button.tsx';
 import { Empty } from '../../components/empty.tsx';
-import { Problem } from '../../components/notice.tsx';
+import { Notice, Problem } from '../../components/notice.tsx';
 import { Skeleton } from '../../components/spinner.tsx';
 import { Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { useResource } from '../../data/resource.ts';
+import { useRefusal } from '../../data/session.ts';
 import type { AuditEvent } from '../../data/shapes.ts';
 
 export function CertificateTrail({ name }: { readonly name: string }) {
+  const refusal = useRefusal('whole-vault');
+  return refusal === undefined ? (
+    <Trail name={name} />
+  ) : (
+    <Notice title="The audit log is not open to you">{refusal}</Notice>
+  );
+}
+
+function Trail({ name }: { readonly name: string }) {
   const resource = encodeURIComponent(`certificate:${name}`);
   const { data, error, reload } = useResource<readonly AuditEvent[]>(
     `/audit-events?resource=${resource}&limit=100`,
