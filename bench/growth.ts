@@ -22,23 +22,25 @@ const sizes: readonly Size[] = [
   { certificates: 100_000, keys: 10_000, auditEvents: 1_000_000 },
 ];
 
-/** A vault of one size, and its server. */
-type Served = { readonly size: Size; readonly vault: FilledVault; readonly server: ServerProcess };
+/** A vault and its server. */
+export type Served = { readonly vault: FilledVault; readonly server: ServerProcess };
 
 /** A row of the table: the request to each of the vaults. */
-type Line = {
+export type Line<T extends Served> = {
   readonly name: string;
   readonly status: number;
-  readonly requests: (served: Served) => LoadRequest[];
+  readonly requests: (served: T) => LoadRequest[];
 };
 
+type Sized = Served & { readonly size: Size };
+
 /** The requests of the other benchmarks with the same number of clients, and one per certificate. */
-const lines: readonly Line[] = [
+const lines: readonly Line<Sized>[] = [
   ...requestKinds
     .filter(({ options }) => options === undefined)
     .map((kind) => ({
       ...kind,
-      requests: ({ vault }: Served) => requestsOf(kind, vault, defaultSize.keys),
+      requests: ({ vault }: Sized) => requestsOf(kind, vault, defaultSize.keys),
     })),
   {
     name: 'full chain, 200, all different',
@@ -54,7 +56,7 @@ export async function measureGrowth(program: string, pace: Pace): Promise<Table[
     ? sizes.slice(0, 3).map((size) => ({ ...size, auditEvents: size.auditEvents / 10 }))
     : sizes;
   return inScratch(async (directory) => {
-    const all: Served[] = [];
+    const all: Sized[] = [];
     try {
       for (const size of measured) {
         const place = join(directory, String(all.length));
@@ -63,8 +65,8 @@ export async function measureGrowth(program: string, pace: Pace): Promise<Table[
       }
       const head = ['processor time per request', ...all.map(({ size }) => nameOf(size))];
       const rows: Cell[][] = [];
-      for (const line of lines) rows.push([line.name, ...cells(await costs(line, all, pace))]);
-      const { size, vault, server } = all.at(-1) as Served;
+      for (const line of lines) rows.push(await costsOf(line, all, pace));
+      const { size, vault, server } = all.at(-1) as Sized;
       const figures = await measureWaits(program, server, vault.dataDir, pace);
       return [{ title: 'Growth', head, rows }, figureTable(`With ${nameOf(size)}`, figures)];
     } finally {
@@ -73,7 +75,7 @@ export async function measureGrowth(program: string, pace: Pace): Promise<Table[
   });
 }
 
-async function serve(program: string, directory: string, size: Size): Promise<Omit<Served, 'size'>> {
+async function serve(program: string, directory: string, size: Size): Promise<Served> {
   const vault = await fillVault(join(directory, 'data'), size);
   createAdministrator(program, vault.dataDir);
   const command = serveCommand(program, vault.dataDir);
@@ -85,10 +87,19 @@ function nameOf({ certificates, keys, auditEvents }: Size): string {
   return `${certificates.toLocaleString('en')} certificates, ${keys.toLocaleString('en')} keys${events}`;
 }
 
+/** The row of a request: its processor time at each server, and the ratio to that at the first one. */
+export async function costsOf<T extends Served>(
+  line: Line<T>,
+  all: readonly T[],
+  pace: Pace,
+): Promise<Cell[]> {
+  return [line.name, ...cells(await costs(line, all, pace))];
+}
+
 /** Processor time of each server for each request, in µs, round by round. */
-async function costs(
-  line: Line,
-  all: readonly Served[],
+async function costs<T extends Served>(
+  line: Line<T>,
+  all: readonly T[],
   { seconds, rounds, turn }: Pace,
 ): Promise<number[][]> {
   const plans = all.map((served) => ({

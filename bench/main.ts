@@ -15,6 +15,7 @@ import { measureAcmeOrders } from './acme-orders.ts';
 import { compared, type Figure, figureTable, markdownOf, type Table } from './figure.ts';
 import { measureGrowth } from './growth.ts';
 import { measureHandshakes } from './handshakes.ts';
+import { measureLabels } from './labels.ts';
 import { loadProgram } from './load.ts';
 import { measureLoopTime } from './loop-time.ts';
 import { measureNodes } from './nodes.ts';
@@ -38,6 +39,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   'slow-disk': measureSlowDisk,
   handshakes: measureHandshakes,
   growth: measureGrowth,
+  labels: measureLabels,
   start: figures('Start', measureStart),
   'private-ca': measurePrivateCa,
   acme: figures('Certificates from a CA', measureAcme),
