@@ -166,7 +166,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
   },
   { file: 'src/crypto/secrets/totp.ts', calls: 2, why: 'computes codes, and writes the secret for an app' },
   {
-    file: 'src/domain/oidc/oidc-provider.ts',
+    file: 'src/domain/oidc/provider-metadata.ts',
     calls: 1,
     why: 'hands the client secret to openid-client, for requests to the provider',
   },
