@@ -21,6 +21,7 @@ export type KeyPurpose =
   | 'seal: second factor'
   | 'entity tag'
   | 'sign: session'
+  | 'sign: bearer session'
   | 'authenticate: backup'
   | 'authenticate: vault mark';
 

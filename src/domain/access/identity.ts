@@ -70,7 +70,7 @@ export type SessionFacts = {
   readonly expiresAt: number;
 };
 
-/** A new session; the token belongs only in the cookie. */
+/** A new session; the token belongs only in the cookie, or in the response to the program that signed in. */
 export type SignedIn = { readonly identity: AdministratorIdentity; readonly token: Secret<string> };
 
 /** The client of a sign-in. */
@@ -81,6 +81,8 @@ export type Visitor = {
   readonly oidcSid?: string | undefined;
   /** What the person used besides or instead of a password, for the audit log. */
   readonly secondFactor?: 'totp' | 'recovery_code' | 'passkey' | undefined;
+  /** Set for a program, whose session works as bearer token only; for the audit log. */
+  readonly method?: 'device_flow' | undefined;
 };
 
 /** A caller with valid credentials. */
@@ -186,6 +188,14 @@ export function sessionNeeded(): Problem {
   return new Problem('forbidden', {
     detail: 'This request requires an administrator session; API keys are not accepted.',
     hint: 'Sign in as an administrator.',
+  });
+}
+
+/** The error for the token of a program whose session has ended, or never existed. */
+export function sessionEnded(code: 'unauthenticated' | 'forbidden'): Problem {
+  return new Problem(code, {
+    detail: 'The session has expired or was ended.',
+    hint: 'Sign in again: vault login --oidc',
   });
 }
 

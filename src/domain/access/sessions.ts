@@ -6,7 +6,11 @@ import { Problem } from '../../base/problem.ts';
 import type { Role } from '../../base/role.ts';
 import type { Scope } from '../../base/scope.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type CreateSessionToken, readSessionToken } from '../../crypto/secrets/session-token.ts';
+import {
+  type CreateSessionToken,
+  readSessionToken,
+  type SessionCarrier,
+} from '../../crypto/secrets/session-token.ts';
 import type { Recorded } from '../../db/audit/row-records.ts';
 import { administratorFits, sessionFits, type TaggedAdministrator } from '../../db/audit/row-tags.ts';
 import type { Writer } from '../../db/database.ts';
@@ -86,7 +90,7 @@ export class Sessions {
   async begin(
     writer: Writer,
     row: AdministratorRow,
-    { actor, userAgent, oidcSid, secondFactor }: Visitor,
+    { actor, userAgent, oidcSid, secondFactor, method }: Visitor,
     createToken: CreateSessionToken,
   ): Promise<SignedIn> {
     const { world } = this.#vault;
@@ -97,7 +101,8 @@ export class Sessions {
     for (const { id } of others.slice(maxSessions - 1)) await deleteSession(writer, id);
     const displaced = others.slice(maxSessions - 1).map(({ id }) => id);
     const times = { createdAt: now, expiresAt: now + this.limits.lifetime };
-    const { token, idHash } = createToken(world, await currentKey(this.#vault, writer), times);
+    const key = await currentKey(this.#vault, writer);
+    const { token, idHash } = createToken(world, key, times, method && 'bearer');
     const { id } = await insertSession(writer, {
       administrator_id: administratorId,
       token_hash: idHash,
@@ -111,18 +116,20 @@ export class Sessions {
     const identity = this.#identityOf(row, { id, administratorId, ...times });
     const person = { ...actor, name: actorName(identity) };
     recordEndedSessions(writer, person, displaced, { how: 'too many sessions', now });
-    const detail = secondFactor === undefined ? {} : { detail: { second_factor: secondFactor } };
+    const how = { ...(secondFactor && { second_factor: secondFactor }), ...(method && { method }) };
+    const detail = Object.keys(how).length === 0 ? {} : { detail: how };
     record(writer, { actor: person, action: 'session.create', resource: `session:${id}`, ...detail }, now);
     return { identity, token };
   }
 
   /**
-   * The administrator of this session token, and notes the use; undefined if the session has ended or never existed.
+   * The administrator of this session token, and notes the use; undefined if the session has ended or never existed, or
+   * if the token is presented in another way than it was issued for.
    */
-  async find(token: string): Promise<AdministratorIdentity | undefined> {
+  async find(token: string, carrier: SessionCarrier = 'cookie'): Promise<AdministratorIdentity | undefined> {
     const { db, world } = this.#vault;
     const now = world.now();
-    const idHash = await this.#idHashOf(token, now);
+    const idHash = await this.#idHashOf(token, now, carrier);
     const found = idHash && (await findSessionByToken(db.reader, idHash));
     if (found === undefined) return undefined;
     const { session: row, person } = found;
@@ -144,17 +151,17 @@ export class Sessions {
   }
 
   /** The hash of the session id; undefined if the vault did not issue the token. */
-  async #idHashOf(token: string, now: number): Promise<Buffer | undefined> {
+  async #idHashOf(token: string, now: number, carrier: SessionCarrier): Promise<Buffer | undefined> {
     const { db, keyring } = this.#vault;
     const known = keyring.all;
-    const idHash = await readSessionToken(known, token, now);
+    const idHash = await readSessionToken(known, token, now, carrier);
     if (idHash !== undefined) return idHash;
     // Another process may have issued it with a rotated master key that this one has not loaded yet.
     const name = await currentMasterKey(db.reader);
     const current = name === undefined ? undefined : keyring.use(name);
     return current === undefined || known.includes(current)
       ? undefined
-      : readSessionToken([current], token, now);
+      : readSessionToken([current], token, now, carrier);
   }
 
   /** Whether this session is still valid. Does not count as a use. */

@@ -4,14 +4,17 @@
  */
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
+import { isBearerSession } from '../../crypto/secrets/session-token.ts';
 import type { SecretState } from '../../domain/access/authentication.ts';
 import {
+  type AdministratorIdentity,
   type ApiKeyIdentity,
   actorName,
   administratorNeeded,
   forbiddenByNetwork,
   type Identity,
   isAllowedFrom,
+  sessionEnded,
 } from '../../domain/access/identity.ts';
 import type { Actor } from '../../domain/audit/audit.ts';
 import { type ClientOrigin, clientOriginOf } from '../request/base-url.ts';
@@ -76,12 +79,14 @@ export async function authorizeRequest(
   await vault.freshness.look();
   const { authorization } = requestContext.request.headers;
   const raw = readBearer(authorization);
-  // A presented key takes precedence, even if it is malformed: a session requires a request without the header.
-  const known =
-    authorization === undefined
-      ? sessionOf(context, origin)
-      : raw === undefined
-        ? undefined
+  // What the header presents takes precedence, even if it is malformed: a cookie counts only without the header.
+  const isCookie = authorization === undefined;
+  const known = isCookie
+    ? sessionOf(context, origin)
+    : raw === undefined
+      ? undefined
+      : isBearerSession(raw)
+        ? callerOf(context.findSession(raw, 'bearer'))
         : authenticator.authenticate(raw);
   // The result is usually available immediately, and awaiting it would cost as much as computing it.
   const caller = known instanceof Promise ? await known : known;
@@ -125,7 +130,8 @@ export async function authorizeRequest(
     await recordRefusal(context, identity, actor, origin, detailOf(route, access, identity, state));
     throw error;
   }
-  if (identity.kind === 'administrator' && provenance !== 'same-origin') {
+  // Browsers send cookies by themselves, and only those: no other site can send a header with a token.
+  if (identity.kind === 'administrator' && isCookie && provenance !== 'same-origin') {
     const detail = { code: 'forbidden', reason: 'from another site' };
     await recordRefusal(context, identity, actor, origin, detail);
     throw crossSite();
@@ -161,7 +167,11 @@ async function sessionOf(
   { requestContext, client }: Origin,
 ): Promise<Caller | undefined> {
   const token = readSession(requestContext.request.headers.cookie, sessionCookieName(client.baseUrl));
-  const identity = token === undefined ? undefined : await findSession(token);
+  return token === undefined ? undefined : callerOf(findSession(token, 'cookie'));
+}
+
+async function callerOf(session: Promise<AdministratorIdentity | undefined>): Promise<Caller | undefined> {
+  const identity = await session;
   return identity && { identity, state: 'active' };
 }
 
@@ -178,6 +188,8 @@ function refuseAnonymous(
   if (raw !== undefined) {
     vault.meter.authenticationFailed('key_unknown');
     keyLimits.fail(client.ip);
+    if (isBearerSession(raw))
+      throw sessionEnded(access.kind === 'administrator' ? 'forbidden' : 'unauthenticated');
   }
   if (access.kind === 'administrator') throw administratorNeeded();
   if (takesKeys(access)) throw unauthenticated;

@@ -1,5 +1,6 @@
 /** What the routes use: the vault, and the parts that keep state between requests. */
 
+import type { SessionCarrier } from '../../crypto/secrets/session-token.ts';
 import type { Authenticator } from '../../domain/access/authentication.ts';
 import type { AdministratorIdentity } from '../../domain/access/identity.ts';
 import type { KeyLimits } from '../../domain/access/limits/key-limits.ts';
@@ -32,8 +33,11 @@ export type ServerContext = {
   readonly secondStep: SecondStep;
   /** Undefined if no provider is set up. */
   readonly oidc: OidcSignIn | undefined;
-  /** The session with this token. */
-  readonly findSession: (token: string) => Promise<AdministratorIdentity | undefined>;
+  /** The session with this token, if it is presented as it was issued. */
+  readonly findSession: (
+    token: string,
+    carrier: SessionCarrier,
+  ) => Promise<AdministratorIdentity | undefined>;
   /** Whether the session with this id is active; the check does not count as use. */
   readonly isSessionLive: (id: number) => Promise<boolean>;
   /** The version of the product. */

@@ -85,7 +85,7 @@ export function serverContext(
     signIn,
     secondStep: new SecondStep(vault, signIn),
     oidc: options.oidc && new OidcSignIn(vault, signIn, options.oidc),
-    findSession: (token) => sessions.find(token),
+    findSession: (token, carrier) => sessions.find(token, carrier),
     isSessionLive: (id) => sessions.isLive(id),
     version: options.version,
     publicUrl: options.publicUrl,

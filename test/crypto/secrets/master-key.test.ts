@@ -24,6 +24,7 @@ const frozen: Record<KeyPurpose, string> = {
   'seal: second factor': '314b0b03aa9c6e74a64afc2f5b019dbca1969c7f1aee0e4a4294dd960bf76617',
   'entity tag': 'd42744eac1990b03248bea9600cb2addede0fab4f80cfc9c626e38760db8aa53',
   'sign: session': 'd8a52d34f6e4ab9063360bd81f48baa13c19ffbfcb4dc19c75a6b9b8090efb6b',
+  'sign: bearer session': 'b382302c41d0fbd971ae498790516ef65bdb1ab6d87cbc89e96b227b0b4ae5a1',
   'authenticate: backup': 'de61fdc4608dce2de4065a632ecf46cede2b581dd3f4f04e8a3ed225ea798a5f',
   'authenticate: vault mark': '1ce936df06e05664697b567ece1947d7bb115d2c8bf724d0b1f7b7411ef4a815',
 };

@@ -7,6 +7,7 @@ import { Secret } from '../../../src/base/secret.ts';
 import { MasterKey } from '../../../src/crypto/secrets/master-key.ts';
 import {
   createSetupToken,
+  isBearerSession,
   readSessionToken,
   sessionTokenCreator,
   setupTokenMatches,
@@ -36,6 +37,20 @@ test('readSessionToken returns the hash of the token ID, and the token has only 
   assert.deepEqual([iat, exp], [createdAt / 1000, expiresAt / 1000]);
   assert.deepEqual(rest, { iss: 'certificate-vault' });
   assert.equal(String(token), '[secret]');
+});
+
+test('the token of a program does not work as a cookie, and that of a cookie not as bearer token', async () => {
+  const bearer = createSessionToken(world, key, { createdAt, expiresAt }, 'bearer');
+  const text = bearer.token.expose();
+  assert.match(text, /^vs_[\w-]+\.[\w-]+\.[\w-]+$/);
+  assert.deepEqual([isBearerSession(text), isBearerSession(raw)], [true, false]);
+  assert.deepEqual(await readSessionToken([key], text, createdAt, 'bearer'), bearer.idHash);
+  for (const forged of [text, text.slice(3), `vs_${text}`]) {
+    assert.equal(await readSessionToken([key], forged, createdAt), undefined);
+  }
+  for (const forged of [raw, `vs_${raw}`, text.slice(3)]) {
+    assert.equal(await readSessionToken([key], forged, createdAt, 'bearer'), undefined);
+  }
 });
 
 test('two tokens have different IDs', async () => {
