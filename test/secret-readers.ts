@@ -171,6 +171,21 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'hands the client secret to openid-client, for requests to the provider',
   },
   {
+    file: 'src/domain/oidc/oidc-provider.ts',
+    calls: 1,
+    why: 'hands a device code to openid-client, for requests to the provider',
+  },
+  {
+    file: 'src/domain/oidc/device-sign-in.ts',
+    calls: 2,
+    why: 'seals a device code, and hashes the handle of a program',
+  },
+  {
+    file: 'src/http/routes/access/device-routes.ts',
+    calls: 2,
+    why: 'the handle and the session of a program, in the responses to it',
+  },
+  {
     file: 'src/domain/oidc/pending-sign-in.ts',
     calls: 1,
     why: 'reads a sign-in that has begun, out of its sealed cookie',

@@ -14,7 +14,7 @@ import {
   type RoleMapping,
 } from '../../domain/oidc/provider-settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
-import type { Found } from './setting-values.ts';
+import { type Found, truth } from './setting-values.ts';
 
 export const oidcOptions = {
   'oidc-issuer': {
@@ -75,6 +75,10 @@ export const oidcOptions = {
     description:
       'confine viewers and operators with this value in the claim to a label, such as web-team:team=web, or * for everything; others are refused (default: everything)',
   },
+  'oidc-device-flow': {
+    type: 'boolean',
+    description: 'let people sign in with "vault login --oidc" on other machines (default: off)',
+  },
 } as const;
 
 export type OidcSettings = Omit<ProviderSettings, 'clientSecret' | 'ca'> & {
@@ -123,6 +127,7 @@ export function oidcSettings(
     publicUrl,
     roles: roleMapping(setting, issuer),
     reach: listedReach(setting('oidc-reach')),
+    deviceFlow: truth(setting('oidc-device-flow')),
   };
 }
 

@@ -153,8 +153,12 @@ export class OidcAdmission {
   }
 
   /** Records a refusal, with further facts. */
-  async recordRefusal(actor: Actor, { reason, facts }: OidcRefusal): Promise<void> {
-    await this.#signIn.recordRefusal(actor, 'oidc', reason, facts);
+  async recordRefusal(
+    actor: Actor,
+    { reason, facts }: OidcRefusal,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    await this.#signIn.recordRefusal(actor, 'oidc', reason, { ...facts, ...more });
   }
 }
 

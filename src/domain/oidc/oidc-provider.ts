@@ -1,9 +1,11 @@
 /**
- * The OpenID Connect provider as a relying party uses it, by openid-client: discovery, the code flow, logout tokens.
- * Nothing happens before the first sign-in, so that a provider that is down slows nothing else.
+ * The OpenID Connect provider as a relying party uses it, by openid-client: the code flow, the device flow and logout
+ * tokens. Nothing happens before the first sign-in, so that a provider that is down slows nothing else.
  */
-import type { Configuration } from 'openid-client';
+import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
 import { minute, second } from '../../base/duration.ts';
+import { Secret } from '../../base/secret.ts';
+import { isSecureUrl } from '../../base/secure-url.ts';
 import { type Claims, mergedClaims, roleValuesIn } from './claims.ts';
 import {
   clockTolerance,
@@ -26,6 +28,23 @@ export type Authenticated = {
   readonly claims: Claims;
 };
 
+/** A device authorization that the provider has begun (RFC 8628 §3.2). */
+export type DeviceAuthorization = {
+  readonly deviceCode: Secret<string>;
+  /** What the person types or compares at the provider. */
+  readonly userCode: string;
+  readonly verificationUri: string;
+  /** The same page with the code filled in. */
+  readonly verificationUriComplete: string | undefined;
+  /** How long it is valid, in milliseconds. */
+  readonly lifetime: number;
+  /** How long to wait between requests for its result, in milliseconds. */
+  readonly interval: number;
+};
+
+/** The result of a device authorization: a person, or that they have not confirmed it yet. */
+export type DeviceResult = Authenticated | 'pending' | 'slow_down';
+
 /** Whose sessions end: of one session at the provider, of a person, or both. */
 export type Logout = {
   readonly jti: string;
@@ -37,6 +56,10 @@ export type Logout = {
 
 const maxLogoutAge = 5 * minute;
 const maxText = 255;
+
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+const usualInterval = 5 * second;
+const [maxUserCode, maxDeviceCode, maxUrl] = [64, 4096, 2000];
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
@@ -92,16 +115,62 @@ export class OidcProvider {
         pkceCodeVerifier: verifier,
         idTokenExpected: true,
       });
-      const idToken = tokens.claims();
-      if (idToken === undefined) throw new OidcRefusal('invalid', 'no ID token');
-      this.#refuseFuture(idToken.iat);
-      const { sub: subject, sid } = idToken;
-      if (subject.length > maxText) throw new OidcRefusal('invalid', 'subject too long');
-      const claims = this.#isEnough(idToken)
-        ? idToken
-        : mergedClaims(idToken, await this.#userinfo(configuration, tokens.access_token, subject));
-      return { subject, sid: shortText(sid), claims };
+      return await this.#authenticated(configuration, tokens);
     } catch (error) {
+      throw refusalFor(error);
+    }
+  }
+
+  /** Whether the provider offers device authorizations. Throws OidcRefusal. */
+  async offersDeviceFlow(): Promise<boolean> {
+    const { configuration } = await this.#metadata.discovered();
+    return configuration.serverMetadata().device_authorization_endpoint !== undefined;
+  }
+
+  /** Begins a device authorization; undefined if the provider does not offer any. Throws OidcRefusal. */
+  async beginDevice(): Promise<DeviceAuthorization | undefined> {
+    const client = await openidClient();
+    const { configuration } = await this.#metadata.discovered();
+    if (!(await this.offersDeviceFlow())) return undefined;
+    try {
+      const { scope } = this.settings;
+      const begun = await client.initiateDeviceAuthorization(configuration, { scope });
+      const { device_code: code, user_code: userCode, verification_uri_complete: complete } = begun;
+      const urls = [begun.verification_uri, ...(complete === undefined ? [] : [complete])];
+      if (
+        code.length > maxDeviceCode ||
+        userCode.length > maxUserCode ||
+        !/^[\x20-\x7e]+$/.test(userCode) ||
+        !urls.every((url) => url.length <= maxUrl && isSecureUrl(url))
+      ) {
+        throw new OidcRefusal('invalid', 'invalid device authorization');
+      }
+      return {
+        deviceCode: new Secret(code),
+        userCode,
+        verificationUri: begun.verification_uri,
+        verificationUriComplete: complete,
+        lifetime: begun.expires_in * second,
+        interval: begun.interval === undefined ? usualInterval : begun.interval * second,
+      };
+    } catch (error) {
+      throw refusalFor(error);
+    }
+  }
+
+  /** Asks once for the result of a device authorization, and checks the ID token. Throws OidcRefusal. */
+  async pollDevice(deviceCode: Secret<string>): Promise<DeviceResult> {
+    const client = await openidClient();
+    const { configuration } = await this.#metadata.discovered();
+    try {
+      const parameters = { device_code: deviceCode.expose() };
+      // The library's own function for this flow repeats the request until there is a result.
+      const tokens = await client.genericGrantRequest(configuration, deviceGrant, parameters);
+      return await this.#authenticated(configuration, tokens);
+    } catch (error) {
+      const { error: said } = error as { error?: unknown };
+      if (said === 'authorization_pending') return 'pending';
+      if (said === 'slow_down') return 'slow_down';
       throw refusalFor(error);
     }
   }
@@ -131,6 +200,21 @@ export class OidcProvider {
     } catch (error) {
       throw refusalFor(error);
     }
+  }
+
+  async #authenticated(
+    configuration: Configuration,
+    tokens: TokenEndpointResponse & TokenEndpointResponseHelpers,
+  ): Promise<Authenticated> {
+    const idToken = tokens.claims();
+    if (idToken === undefined) throw new OidcRefusal('invalid', 'no ID token');
+    this.#refuseFuture(idToken.iat);
+    const { sub: subject, sid } = idToken;
+    if (subject.length > maxText) throw new OidcRefusal('invalid', 'subject too long');
+    const claims = this.#isEnough(idToken)
+      ? idToken
+      : mergedClaims(idToken, await this.#userinfo(configuration, tokens.access_token, subject));
+    return { subject, sid: shortText(sid), claims };
   }
 
   #isEnough(idToken: Claims): boolean {

@@ -7,6 +7,7 @@ import type { SignedIn, Visitor } from '../access/identity.ts';
 import type { SignIn } from '../access/sign-in.ts';
 import type { Attempt } from '../access/sign-in-backoff.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
+import { DeviceSignIn } from './device-sign-in.ts';
 import { OidcAdmission, type UseOnce } from './oidc-admission.ts';
 import { OidcProvider } from './oidc-provider.ts';
 import { openPending, type PendingSignIn, pendingLifetime, sealJson } from './pending-sign-in.ts';
@@ -22,12 +23,15 @@ export class OidcSignIn {
   readonly #signIn: SignIn;
   readonly #admission: OidcAdmission;
   readonly provider: OidcProvider;
+  /** Sign-in on the command line. */
+  readonly device: DeviceSignIn;
 
   constructor(vault: OidcContext, signIn: SignIn, settings: ProviderSettings) {
     this.#vault = vault;
     this.#signIn = signIn;
     this.#admission = new OidcAdmission(vault, signIn, settings);
     this.provider = new OidcProvider(vault, settings);
+    this.device = new DeviceSignIn(vault, signIn, this.#admission, this.provider);
   }
 
   /** The page of the provider, and the sealed text that the same browser must return. Throws OidcRefusal. */

@@ -16,7 +16,7 @@ export const pendingLifetime = 10 * minute;
 const maxLength = 2000;
 
 /** What is sealed; one is never accepted in place of another. */
-export type SealedKind = 'sign-in' | 'test' | 'test result';
+export type SealedKind = 'sign-in' | 'test' | 'test result' | `device sign-in ${string}`;
 
 /** What a sign-in needs in order to be finished. */
 export type PendingChecks = Omit<SignInChecks, 'state'> & {

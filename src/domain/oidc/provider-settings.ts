@@ -25,6 +25,8 @@ export type ProviderSettings = {
   readonly roles: RoleMapping;
   /** Without any, people reach everything; else viewers and operators with none of the values are refused. */
   readonly reach?: readonly ReachValue[];
+  /** Whether people may sign in on the command line, by the device flow. */
+  readonly deviceFlow?: boolean;
 };
 
 /** Where the provider sends browsers back to. */

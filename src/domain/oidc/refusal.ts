@@ -4,7 +4,7 @@ import { OutboundError } from '../../net/outbound-http.ts';
 
 /** Why a sign-in failed, as the console shows it. */
 export type RefusalCode =
-  /** This browser has begun no sign-in, or not lately, or another one since. */
+  /** This browser or program has begun no sign-in, or not lately, or another one since. */
   | 'expired'
   | 'provider_unreachable'
   /** The provider or the person at it declined. */
@@ -42,7 +42,10 @@ export class OidcRefusal extends Error {
   }
 }
 
-/** Errors that a provider may return (RFC 6749 §4.1.2.1, OpenID Connect Core 1.0 §3.1.2.6); others are not recorded. */
+/**
+ * Errors that a provider may return (RFC 6749 §4.1.2.1, OpenID Connect Core 1.0 §3.1.2.6, RFC 8628 §3.5); others are
+ * not recorded.
+ */
 const knownErrors = [
   ...[
     'access_denied',
@@ -58,7 +61,7 @@ const knownErrors = [
     'consent_required',
     'interaction_required',
   ],
-  ...['account_selection_required', 'invalid_grant', 'invalid_client'],
+  ...['account_selection_required', 'invalid_grant', 'invalid_client', 'expired_token'],
 ];
 
 /** The refusal for an error of the libraries, which is about what the provider sent, or did not send. */
@@ -75,7 +78,8 @@ export function refusalFor(error: unknown): OidcRefusal {
   }
   const { code, error: said, message } = error as { code?: unknown; error?: unknown; message?: unknown };
   const known = knownErrors.find((one) => one === said) ?? 'other';
-  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') {
+  if (known === 'expired_token') return new OidcRefusal('expired', 'expired at the provider', {}, error);
+  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR' || known === 'access_denied') {
     return new OidcRefusal('declined', 'declined by the provider', { error: known }, error);
   }
   if (said !== undefined) {

@@ -9,6 +9,7 @@ import type { Route } from '../request/route.ts';
 import { aboutRoutes } from '../routes/about-routes.ts';
 import { administratorRoutes } from '../routes/access/administrator-routes.ts';
 import { apiKeyRoutes } from '../routes/access/api-key-routes.ts';
+import { deviceRoutes } from '../routes/access/device-routes.ts';
 import { factorRoutes } from '../routes/access/factor-routes.ts';
 import { oidcRoutes } from '../routes/access/oidc-routes.ts';
 import { passkeyRoutes } from '../routes/access/passkey-routes.ts';
@@ -78,6 +79,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...factorRoutes,
     ...passkeyRoutes,
     ...oidcRoutes,
+    ...deviceRoutes,
     ...whoamiRoutes,
     ...administratorRoutes,
   ];

@@ -2,17 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { outside } from '../../harness/database/outside-database.ts';
 import { loopbackSetting } from '../../harness/loopback-guard.ts';
-import {
-  clientId,
-  clientSecret,
-  type ScriptedProvider,
-  scriptedProvider,
-} from '../../harness/oidc/scripted-provider.ts';
+import { writeOidcSettings } from '../../harness/oidc/oidc-settings-file.ts';
+import { type ScriptedProvider, scriptedProvider } from '../../harness/oidc/scripted-provider.ts';
 import { type CommandLine, commandLine } from '../../harness/processes/command-line.ts';
 import { freePort } from '../../harness/processes/port.ts';
 import { fromExecutable, type Outcome, serve, vault } from '../../harness/processes/vault-process.ts';
@@ -25,25 +21,9 @@ async function site(t: TestContext): Promise<Site> {
   await createAdmin(line, 'local');
   const provider = await scriptedProvider(t, Date.now);
   const url = `http://127.0.0.1:${await freePort()}`;
-  settle(line, { provider, url });
+  writeOidcSettings(line, { provider, url });
   await serve(t, line.data, { listen: new URL(url).host });
   return { line, provider, url };
-}
-
-function settle(
-  { data, file }: CommandLine,
-  { provider, url, client = clientId }: { provider: ScriptedProvider; url: string; client?: string },
-): void {
-  const secret = file(clientSecret);
-  chmodSync(secret, 0o600);
-  const settings = {
-    public_url: url,
-    oidc_issuer: provider.issuer,
-    oidc_client_id: client,
-    oidc_client_secret_file: secret,
-    oidc_admins: ['vault-admins'],
-  };
-  writeFileSync(join(data, 'vault.yaml'), JSON.stringify(settings));
 }
 
 /** Runs the test, and `visit` with the URL that it shows. */
@@ -155,7 +135,7 @@ test('a sign-in that fails, and a server with other settings, are reported with 
     declined.stderr,
     /\nvault: the sign-in failed: declined by the provider \(error: access_denied\)\n$/,
   );
-  settle(line, { provider, url: 'http://127.0.0.1:1', client: 'other' });
+  writeOidcSettings(line, { provider, url: 'http://127.0.0.1:1', client: 'other' });
   const other = await tested(t, opened, async (url) => {
     const { search } = provider.authorize(url);
     await comeBack(new URL(`/oidc/callback${search}`, opened.url));

@@ -14,6 +14,7 @@ import { findAdministrator } from '../../../src/db/tables/access/administrators.
 import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/access/api-key-certificates.ts';
 import { pageApiKeys, pageApiKeysOf } from '../../../src/db/tables/access/api-key-pages.ts';
 import { findApiKey, findApiKeyByPrefix } from '../../../src/db/tables/access/api-keys.ts';
+import { countOidcResults, findOidcResult } from '../../../src/db/tables/access/oidc-uses.ts';
 import { findSessionByToken, listSessions } from '../../../src/db/tables/access/sessions.ts';
 import { findClientAccountByKey } from '../../../src/db/tables/acme-server/acme-client-accounts.ts';
 import {
@@ -221,6 +222,14 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'a session by its token': [
     (db) => findSessionByToken(db, Buffer.alloc(32)),
     /SEARCH sessions USING INDEX .*\(token_hash=\?\)/,
+  ],
+  'the number of sign-ins that have begun on the command line': [
+    (db) => countOidcResults(db, 0, 100),
+    /SEARCH oidc_uses USING INDEX oidc_uses_by_expiry \(expires_at>\?\)/,
+  ],
+  'a sign-in that has begun, by its handle': [
+    (db) => findOidcResult(db, Buffer.alloc(32)),
+    /SEARCH oidc_uses USING (?:PRIMARY KEY|INDEX \S+) \(id_hash=\?\)/,
   ],
   'the newest record of a session': [
     (db) => findSessionByToken(db, Buffer.alloc(32)),

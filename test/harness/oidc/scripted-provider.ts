@@ -27,6 +27,10 @@ export type ScriptedProvider = {
   token: (claims: Claims) => Promise<string>;
   /** Members of the metadata in place of the usual ones. */
   metadata: Claims;
+  /** Members of the response that begins a device authorization; undefined if the provider offers none. */
+  device: Claims | undefined;
+  /** Whether people have confirmed their device authorizations, or the error that the provider returns. */
+  deviceState: 'confirmed' | 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token';
   /** Whether each request fails with 500. */
   isDown: boolean;
   readonly requests: string[];
@@ -45,6 +49,7 @@ export async function scriptedProvider(
   const { publicKey, privateKey } = await generateKeyPair('RS256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'one', use: 'sig', alg: 'RS256' };
   const codes = new Map<string, URLSearchParams>();
+  const deviceCodes = new Set<string>();
   const sign: ScriptedProvider['sign'] = (claims, header = {}) =>
     new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one', ...header }).sign(privateKey);
   const provider: { -readonly [K in keyof ScriptedProvider]: ScriptedProvider[K] } = {
@@ -53,6 +58,8 @@ export async function scriptedProvider(
     userinfo: undefined,
     token: (claims) => sign(claims),
     metadata: {},
+    device: {},
+    deviceState: 'authorization_pending',
     isDown: false,
     requests: [],
     sign,
@@ -83,6 +90,7 @@ export async function scriptedProvider(
             authorization_endpoint: `${issuer}/authorize`,
             token_endpoint: `${issuer}/token`,
             jwks_uri: `${issuer}/jwks`,
+            ...(provider.device && { device_authorization_endpoint: `${issuer}/device` }),
             ...(provider.userinfo && { userinfo_endpoint: `${issuer}/userinfo` }),
             response_types_supported: ['code'],
             subject_types_supported: ['public'],
@@ -95,11 +103,16 @@ export async function scriptedProvider(
         return [200, { keys: [jwk] }];
       case '/userinfo':
         return [200, { sub: 'subject-1', ...provider.userinfo }];
-      case '/token':
+      case '/device':
+        return deviceAnswer(provider, deviceCodes, new URLSearchParams(await textOf(request)), request);
+      case '/token': {
+        // As it is when the request begins, for tests that change it after they have seen the request.
+        const { deviceState } = provider;
         return tokenAnswer(provider, codes, new URLSearchParams(await textOf(request)), {
-          request,
+          ...{ request, deviceCodes, deviceState },
           now: Math.floor(now() / 1000),
         });
+      }
       default:
         return [404, {}];
     }
@@ -122,31 +135,82 @@ export async function scriptedProvider(
   return provider;
 }
 
+function deviceAnswer(
+  provider: ScriptedProvider,
+  deviceCodes: Set<string>,
+  body: URLSearchParams,
+  request: IncomingMessage,
+): [status: number, body: unknown] {
+  if (!isClient(body, request)) return [401, { error: 'invalid_client' }];
+  assert.equal(body.get('scope'), 'openid profile email');
+  const code = `device-code-${deviceCodes.size}`;
+  deviceCodes.add(code);
+  const user = `ABCD-EFG${deviceCodes.size}`;
+  return [
+    200,
+    {
+      device_code: code,
+      user_code: user,
+      verification_uri: `${provider.issuer}/activate`,
+      verification_uri_complete: `${provider.issuer}/activate?user_code=${user}`,
+      expires_in: 600,
+      interval: 5,
+      ...provider.device,
+    },
+  ];
+}
+
+/** Whether the request is from the vault. */
+function isClient(body: URLSearchParams, { headers }: IncomingMessage): boolean {
+  return (body.get('client_secret') ?? passwordIn(headers.authorization ?? '')) === clientSecret;
+}
+
 async function tokenAnswer(
   provider: ScriptedProvider,
   codes: Map<string, URLSearchParams>,
   body: URLSearchParams,
-  { request, now }: { readonly request: IncomingMessage; readonly now: number },
+  {
+    request,
+    deviceCodes,
+    deviceState,
+    now,
+  }: {
+    readonly request: IncomingMessage;
+    readonly deviceCodes: Set<string>;
+    readonly deviceState: ScriptedProvider['deviceState'];
+    readonly now: number;
+  },
 ): Promise<[status: number, body: unknown]> {
+  if (!isClient(body, request)) return [401, { error: 'invalid_client' }];
+  if (body.get('grant_type') === 'urn:ietf:params:oauth:grant-type:device_code') {
+    if (!deviceCodes.has(body.get('device_code') ?? '')) return [400, { error: 'invalid_grant' }];
+    if (deviceState !== 'confirmed') return [400, { error: deviceState }];
+    return tokensOf(provider, now, undefined);
+  }
   const code = body.get('code') ?? '';
   const asked = codes.get(code);
   codes.delete(code);
-  const given = body.get('client_secret') ?? passwordIn(request.headers.authorization ?? '');
-  const isClient = given === clientSecret;
-  if (!isClient) return [401, { error: 'invalid_client' }];
   const verifier = createHash('sha256')
     .update(body.get('code_verifier') ?? '')
     .digest('base64url');
   if (asked === undefined || verifier !== asked.get('code_challenge'))
     return [400, { error: 'invalid_grant' }];
   assert.equal(body.get('redirect_uri'), asked.get('redirect_uri'));
+  return tokensOf(provider, now, asked.get('nonce') ?? undefined);
+}
+
+async function tokensOf(
+  provider: ScriptedProvider,
+  now: number,
+  nonce: string | undefined,
+): Promise<[status: number, body: unknown]> {
   const claims: Claims = {
     iss: provider.issuer,
     sub: 'subject-1',
     aud: clientId,
     iat: now,
     exp: now + 3600,
-    nonce: asked.get('nonce') ?? undefined,
+    nonce,
     preferred_username: 'alice',
     groups: ['vault-admins'],
     ...provider.claims,

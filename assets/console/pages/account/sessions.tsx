@@ -74,6 +74,7 @@ export function SessionsPage() {
 }
 
 const browsers: readonly (readonly [RegExp, string])[] = [
+  [/^certificate-vault\//, 'Command line'],
   [/Edg\//, 'Edge'],
   [/OPR\//, 'Opera'],
   [/Firefox\//, 'Firefox'],

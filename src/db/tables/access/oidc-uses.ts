@@ -42,7 +42,42 @@ export async function findOidcResult(reader: Reader, idHash: Buffer): Promise<Bu
   return row?.result ?? undefined;
 }
 
-/** Forgets the result, and keeps that the hash was used. */
-export async function deleteOidcResult(writer: Writer, idHash: Buffer): Promise<void> {
-  await writer.updateTable('oidc_uses').set({ result: null }).where('id_hash', '=', idHash).execute();
+/** The number of results that have not expired at `now`, counted up to `limit`. */
+export async function countOidcResults(reader: Reader, now: number, limit: number): Promise<number> {
+  const rows = await reader
+    .selectFrom('oidc_uses')
+    .select('id_hash')
+    .where('expires_at', '>', now)
+    .where('result', 'is not', null)
+    .limit(limit)
+    .execute();
+  return rows.length;
+}
+
+/** Replaces the result `from`; returns false if it was replaced or forgotten meanwhile. */
+export async function replaceOidcResult(
+  writer: Writer,
+  idHash: Buffer,
+  { from, to }: { readonly from: Buffer; readonly to: Buffer },
+): Promise<boolean> {
+  const changed = await writer
+    .updateTable('oidc_uses')
+    .set({ result: to })
+    .where('id_hash', '=', idHash)
+    .where('result', '=', from)
+    .returning('expires_at')
+    .execute();
+  return changed.length > 0;
+}
+
+/** Forgets the result, and keeps that the hash was used; returns false if there was none. */
+export async function deleteOidcResult(writer: Writer, idHash: Buffer): Promise<boolean> {
+  const forgotten = await writer
+    .updateTable('oidc_uses')
+    .set({ result: null })
+    .where('id_hash', '=', idHash)
+    .where('result', 'is not', null)
+    .returning('expires_at')
+    .execute();
+  return forgotten.length > 0;
 }

@@ -86,11 +86,7 @@ export const oidcRoutes: readonly Route[] = [
         return json(201, { url }, { 'Set-Cookie': cookie });
       } catch (error) {
         if (!(error instanceof OidcRefusal)) throw error;
-        throw new Problem('unavailable', {
-          detail: 'The identity provider cannot be used now; the log of the vault has the reason.',
-          hint: 'Retry in a moment, or sign in with a password.',
-          cause: error,
-        });
+        throw providerUnavailable(error);
       }
     },
   }),
@@ -156,7 +152,17 @@ export const oidcRoutes: readonly Route[] = [
   }),
 ];
 
-function oidcOf({ oidc }: ServerContext): OidcSignIn {
+/** The error where the provider cannot be used. */
+export function providerUnavailable(cause: OidcRefusal): Problem {
+  return new Problem('unavailable', {
+    detail: 'The identity provider cannot be used now; the log of the vault has the reason.',
+    hint: 'Retry in a moment, or sign in with a password.',
+    cause,
+  });
+}
+
+/** The sign-in by OpenID Connect. Throws `not_found` if no provider is set up. */
+export function oidcOf({ oidc }: ServerContext): OidcSignIn {
   if (oidc !== undefined) return oidc;
   throw new Problem('not_found', { detail: 'Sign-in by OpenID Connect is not set up.' });
 }

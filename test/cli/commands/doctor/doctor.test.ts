@@ -436,6 +436,7 @@ test('an OpenID Connect provider that cannot be used is a failed finding, and so
     oidc_client_id: clientId,
     oidc_client_secret_file: secret,
     oidc_admins: 'vault-admins',
+    oidc_device_flow: true,
   };
   const settle = (more: Partial<typeof settings> = {}) =>
     writeFileSync(join(line.data, 'vault.yaml'), JSON.stringify({ ...settings, ...more }));
@@ -446,6 +447,11 @@ test('an OpenID Connect provider that cannot be used is a failed finding, and so
   assert.deepEqual(
     [found?.status, found?.message],
     ['ok', `${provider.issuer} is reachable, and its metadata is valid`],
+  );
+  provider.device = undefined;
+  assert.match(
+    troubles(await examined(line))[0] ?? '',
+    /^warning oidc: \S+ is reachable, but has no device_authorization_endpoint, so "vault login --oidc" fails/,
   );
   provider.metadata = { issuer: 'https://other.example.com' };
   const [other] = troubles(await examined(line));
