@@ -186,6 +186,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'the handle and the session of a program, in the responses to it',
   },
   {
+    file: 'src/cli/commands/login.ts',
+    calls: 1,
+    why: 'tells the token of a session from an API key, to end the session',
+  },
+  {
     file: 'src/domain/oidc/pending-sign-in.ts',
     calls: 1,
     why: 'reads a sign-in that has begun, out of its sealed cookie',

@@ -1,6 +1,6 @@
 /**
- * The API keys that `vault login` stores for servers, in a file of the user that others cannot read, with how each
- * server is trusted. A key comes from the file that CERTVAULT_TOKEN_FILE names, else from there; never from an
+ * The API keys and sessions that `vault login` stores for servers, in a file of the user that others cannot read, with
+ * how each server is trusted. A key comes from the file that CERTVAULT_TOKEN_FILE names, else from there; never from an
  * argument, which every user of the machine sees.
  */
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
@@ -22,6 +22,7 @@ const maxSize = 1024 * 1024;
 /** How to trust a server: by the PEM certificates of CAs, by the pin of its public key, or by the public CAs. */
 export type ServerTrust = { readonly ca?: string | undefined; readonly pin?: string | undefined };
 
+/** `key` is an API key, or the token of a session. */
 export type Login = ServerTrust & { readonly key: Secret<string> };
 
 type Stored = ServerTrust & { readonly key: string };
@@ -55,13 +56,13 @@ export function storeLogin({ environment, world }: Terminal, url: string, { key,
   return path;
 }
 
-/** Forgets the key for this server; returns false if there was none. */
-export function forgetLogin({ environment, world }: Terminal, url: string): boolean {
+/** Forgets the key for this server, and returns it; undefined if there was none. */
+export function forgetLogin({ environment, world }: Terminal, url: string): Login | undefined {
   const path = loginPath(environment);
   const { [url]: known, ...servers } = readLogins(path).servers;
-  if (known === undefined) return false;
+  if (known === undefined) return undefined;
   writeLogins(world, path, { servers });
-  return true;
+  return { ...known, key: new Secret(known.key) };
 }
 
 function readKey(path: string): Secret<string> {

@@ -1,6 +1,7 @@
 /**
- * A vault elsewhere, as commands use it: the endpoints of administrators, with an API key that has a role. Responses
- * are bounded, redirects are not followed, and what the server says is an error of the operator like any other.
+ * A vault elsewhere, as commands use it: the endpoints of administrators, with an API key that has a role, or with the
+ * session of a person. Responses are bounded, redirects are not followed, and what the server says is an error of the
+ * operator like any other.
  */
 import { readFileSync } from 'node:fs';
 import { minute, second } from '../../base/duration.ts';
@@ -36,10 +37,10 @@ const maxEntries = 1_000_000;
 export class RemoteVault {
   readonly #outbound: Outbound;
   readonly #url: string;
-  readonly #login: Login;
+  readonly #login: ServerTrust & Partial<Login>;
 
-  /** `url` without a trailing slash. */
-  constructor({ world, environment, version }: Terminal, url: string, login: Login) {
+  /** `url` without a trailing slash; `login` without a key for requests that need none. */
+  constructor({ world, environment, version }: Terminal, url: string, login: ServerTrust & Partial<Login>) {
     // A person names the server, and it may be on this machine.
     this.#outbound = outboundHttp(world, environment, `certificate-vault/${version}`, unguarded);
     this.#url = url;
@@ -112,7 +113,11 @@ export class RemoteVault {
       return await this.#outbound({
         method,
         url: this.#url + path,
-        headers: { Authorization: `Bearer ${key.expose()}`, Prefer: commandLinePreference, ...headers },
+        headers: {
+          ...(key !== undefined && { Authorization: `Bearer ${key.expose()}` }),
+          Prefer: commandLinePreference,
+          ...headers,
+        },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         ca,
         pin,

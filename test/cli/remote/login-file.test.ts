@@ -67,7 +67,7 @@ test('a key that is stored at login works for its server until logout, and the f
   assert.equal(logout.code, 0, logout.stderr);
   assert(!readFileSync(file, 'utf8').includes('vk_'));
   assert.equal((await run(`--server ${url} certificate list`)).code, 1);
-  assert.equal((await run(`logout ${url}`)).stderr, `vault: no API key is stored for ${url}\n`);
+  assert.equal((await run(`logout ${url}`)).stderr, `vault: no API key or session is stored for ${url}\n`);
 });
 
 test('a key that the vault refuses or that has no role is not stored', async (t) => {
