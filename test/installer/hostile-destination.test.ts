@@ -20,6 +20,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { assertPair, leftovers, type Machine, machine, modeOf } from '../harness/client/installer.ts';
 import { type ClientVault, clientVault } from '../harness/client/vault.ts';
+import { eventually } from '../harness/eventually.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { inTurnOfShells } from './places.ts';
 
@@ -300,7 +301,7 @@ test('continuous attacks by the owner of the directory read and change no other 
     const environment = { CERTIFICATE_VAULT_FETCH_SECONDS: '1', CERTIFICATE_VAULT_FETCH_TRIES: '1' };
     for (let run = 1; run <= 4; run += 1) {
       await client.run(['--run'], { environment });
-      assertSafe(`run ${run}`);
+      await atRest(racer.pid ?? 0, () => assertSafe(`run ${run}`));
     }
   } finally {
     if (racer.pid !== undefined) process.kill(-racer.pid, 'SIGKILL');
@@ -310,6 +311,21 @@ test('continuous attacks by the owner of the directory read and change no other 
   assert.equal(healed.code, 0, healed.stderr);
   assertPair(client);
 });
+
+/** Looks while all processes of this session are stopped: between two looks, they would exchange what is looked at. */
+async function atRest(session: number, look: () => void): Promise<void> {
+  const states = () =>
+    execFileSync('ps', ['-o', 'stat=', '-s', String(session)], { encoding: 'utf8' })
+      .trim()
+      .split('\n');
+  process.kill(-session, 'SIGSTOP');
+  try {
+    await eventually('the attacker is stopped', () => states().every((state) => /^[TZ]/.test(state)));
+    look();
+  } finally {
+    process.kill(-session, 'SIGCONT');
+  }
+}
 
 async function lifeWithOwner(t: TestContext, client: Machine): Promise<void> {
   const { vault, install } = await scene(t, client);
