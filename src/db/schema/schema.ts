@@ -19,6 +19,7 @@ import type {
 } from './schema-access.ts';
 import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
+import type { DeploymentsTable } from './schema-deployments.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
 import type { ObjectLabelsTable } from './schema-labels.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
@@ -215,6 +216,7 @@ export type Schema = AcmeServerTables &
     recovery_codes: RecoveryCodesTable;
     factor_uses: FactorUsesTable;
     object_labels: ObjectLabelsTable;
+    deployments: DeploymentsTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

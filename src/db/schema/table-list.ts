@@ -137,6 +137,10 @@ const shapes: Record<KeptTable, TableShape> = {
   api_key_certificates: table('api_key_id certificate_id', {
     integer: 'api_key_id certificate_id',
   }),
+  deployments: table('id', {
+    integer: 'id certificate_id api_key_id version next_run_at created_at changed_at last_seen_at silent_at',
+    text: 'name host job destination fingerprint_sha256 reload reload_output verify verify_output error client_version',
+  }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
     text: 'name password_hash role oidc_issuer oidc_subject reach',

@@ -39,6 +39,7 @@ import { oidc } from './migrations/migration-0025-oidc.ts';
 import { clientCertificates } from './migrations/migration-0026-client-certificates.ts';
 import { secondFactors } from './migrations/migration-0027-second-factors.ts';
 import { labels } from './migrations/migration-0028-labels.ts';
+import { deployments } from './migrations/migration-0029-deployments.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -76,6 +77,7 @@ export const migrations: Migrations = {
   '0026-client-certificates': clientCertificates,
   '0027-second-factors': secondFactors,
   '0028-labels': labels,
+  '0029-deployments': deployments,
 };
 
 /** The name of the newest schema. */

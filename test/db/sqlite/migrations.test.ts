@@ -101,6 +101,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0026-client-certificates',
     '0027-second-factors',
     '0028-labels',
+    '0029-deployments',
   ]);
 });
 

@@ -66,6 +66,14 @@ import {
   listDueCertificates,
   nextMoment,
 } from '../../../src/db/tables/certificates/certificates.ts';
+import {
+  deleteSilent,
+  findDeployment,
+  firstSilence,
+  hasDeployments,
+  pageDeploymentFacts,
+  pageDeployments,
+} from '../../../src/db/tables/deployments.ts';
 import { nextRange } from '../../../src/db/tables/id-ranges.ts';
 import {
   findHttpChallenge,
@@ -322,6 +330,34 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'a page of API keys with a label': [
     (db) => pageApiKeys(db, { limit: 10, labels: ['team=web'] }),
     /SEARCH object_labels EXISTS USING COVERING INDEX object_labels_by_object \(kind=\? AND object_id=\? AND label=\?\)/,
+  ],
+  'a deployment by its name': [
+    (db) => findDeployment(db, 1, 'x'),
+    /SEARCH deployments USING INDEX deployments_by_name \(certificate_id=\? AND name=\?\)/,
+  ],
+  'the number of deployments of a key': [
+    (db) => hasDeployments(db, 1, 10),
+    /SEARCH deployments USING COVERING INDEX deployments_by_api_key \(api_key_id=\?\)/,
+  ],
+  'a page of deployments': [
+    (db) => pageDeployments(db, { after: 1, last: 9, limit: 3, labels: ['team=web'], reach: ['team=web'] }),
+    /SEARCH deployments USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'a page of the deployments of a certificate': [
+    (db) => pageDeployments(db, { certificateId: 1, after: 1, limit: 3 }),
+    /SEARCH deployments USING INDEX deployments_by_certificate \(certificate_id=\? AND id>\?\)/,
+  ],
+  'the facts of some deployments': [
+    (db) => pageDeploymentFacts(db, 1, 3),
+    /SEARCH deployments USING INTEGER PRIMARY KEY \(rowid>\?\)/,
+  ],
+  'the first deployment to become silent': [
+    (db) => firstSilence(db),
+    /SEARCH deployments USING COVERING INDEX deployments_by_silence/,
+  ],
+  'silent deployments that are due to be pruned': [
+    (db) => deleteSilent(db as Writer, 1, 10),
+    /SEARCH deployments USING COVERING INDEX deployments_by_silence \(silent_at<\?\)/,
   ],
   'the span of certificates with a label': [
     (db) => nextSpan(db, { now: 1, limit: 10, labels: ['team=web'] }, undefined, 10),

@@ -21,6 +21,7 @@ import { oidc } from './migration-0025-oidc.ts';
 import { clientCertificates } from './migration-0026-client-certificates.ts';
 import { secondFactors } from './migration-0027-second-factors.ts';
 import { labels } from './migration-0028-labels.ts';
+import { deployments } from './migration-0029-deployments.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -42,6 +43,7 @@ export const migrations: Migrations = {
   '0026-client-certificates': clientCertificates,
   '0027-second-factors': secondFactors,
   '0028-labels': labels,
+  '0029-deployments': deployments,
 };
 
 /**
