@@ -40,6 +40,11 @@ const table = {
     status: 409,
     detail: 'The certificate was imported and has no issuer that can renew it.',
   },
+  deployment_exists: {
+    status: 409,
+    detail: 'Another active API key reports a deployment with this id for the certificate.',
+  },
+  too_many_deployments: { status: 409, detail: 'The API key reports the maximum number of deployments.' },
   no_current_version: { status: 409, detail: 'This certificate has not been issued yet.' },
   profile_exists: { status: 409, detail: 'The issuer already has a profile with this name.' },
   profile_in_use: { status: 409, detail: 'Certificates or API keys still use this profile.' },

@@ -1,6 +1,6 @@
 /**
  * Prunes once an hour: audit events, if a retention period is set, deleted certificates and superseded versions with
- * their keys, and past orders of ACME clients. After the clock jumped, it waits until the clock has been steady for a
+ * their keys, past orders of ACME clients, and silent deployments. After the clock jumped, it waits until the clock has been steady for a
  * while, because what is pruned cannot be recovered.
  */
 import { hour } from '../base/duration.ts';
@@ -9,6 +9,7 @@ import { pruneOrders } from '../domain/acme-server/orders/order-retention.ts';
 import { pruneAuditLog } from '../domain/audit/audit-retention.ts';
 import { purgeExpired } from '../domain/certificates/certificate-purging.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
+import { pruneDeployments } from '../domain/deployments/deployments.ts';
 import { observeClock } from '../domain/schedule/steady-clock.ts';
 import { pruneVersions } from '../domain/versions/version-pruning.ts';
 
@@ -51,6 +52,8 @@ async function prune(
   if (versions > 0) vault.log.info({ versions }, 'superseded versions pruned');
   const orders = await pruneOrders(vault, signal);
   if (orders > 0) vault.log.info({ orders }, 'past orders of ACME clients pruned');
+  const deployments = await pruneDeployments(vault, signal);
+  if (deployments > 0) vault.log.info({ deployments }, 'silent deployments pruned');
   const events = auditEvents === undefined ? 0 : await pruneAuditLog(vault, auditEvents, signal);
   if (events > 0) vault.log.info({ events }, 'expired audit events pruned');
 }

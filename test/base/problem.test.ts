@@ -24,6 +24,8 @@ const statuses: Record<ProblemCode, number> = {
   no_current_version: 409,
   profile_exists: 409,
   profile_in_use: 409,
+  deployment_exists: 409,
+  too_many_deployments: 409,
   acme_account_current: 409,
   api_key_active: 409,
   api_key_exists: 409,

@@ -1,22 +1,26 @@
 /**
- * Records when and from where each API key and ACME client was last used, in the background and at most once a minute
- * each.
+ * Writes in the background, in one transaction, what no request waits for: when and from where each API key and ACME
+ * client was last used, at most once a minute each, and reports of deployments that have no news.
  */
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import type { Database, Writer } from '../../db/database.ts';
 import { setLastUsed } from '../../db/tables/access/api-key-uses.ts';
 import { setAcmeClientsUsed } from '../../db/tables/acme-server/acme-clients.ts';
+import { type Sighting, setSightings } from '../../db/tables/deployments.ts';
 
 type Use = { readonly id: number; readonly at: number; readonly ip: string | null };
 
 export class KeyUse {
+  readonly #db: Database;
   readonly #keys: Uses;
   readonly #acmeClients: Uses;
+  readonly #deployments = new Unwritten(setSightings);
 
   constructor(db: Database, world: World) {
-    this.#keys = new Uses(db, world, setLastUsed);
-    this.#acmeClients = new Uses(db, world, setAcmeClientsUsed);
+    this.#db = db;
+    this.#keys = new Uses(world, setLastUsed);
+    this.#acmeClients = new Uses(world, setAcmeClientsUsed);
   }
 
   /** Notes a use of the key, unless one was noted within the last minute. */
@@ -29,25 +33,75 @@ export class KeyUse {
     this.#acmeClients.note(id, ip);
   }
 
-  /** Writes the uses noted since the last call. After an error they stay noted for the next call. */
+  /** Notes a report of a deployment; it replaces one that is not written yet. */
+  noteDeployment(sighting: Sighting): void {
+    this.#deployments.put(sighting);
+  }
+
+  /** Forgets the noted report of the deployment with this id, because a newer one was written. */
+  forgetDeployment(id: number): void {
+    this.#deployments.drop(id);
+  }
+
+  /** Writes what was noted since the last call. After an error it stays noted for the next call. */
   async write(): Promise<void> {
-    await this.#keys.write();
-    await this.#acmeClients.write();
+    const parts = [this.#keys.unwritten, this.#acmeClients.unwritten, this.#deployments];
+    const stores = parts.flatMap((part) => part.take() ?? []);
+    if (stores.length === 0) return;
+    try {
+      await this.#db.write(async (writer) => {
+        for (const { store } of stores) await store(writer);
+      });
+    } catch (error) {
+      for (const { putBack } of stores) putBack();
+      throw error;
+    }
+  }
+}
+
+/** How to store what was taken, and how to note it again. */
+type Taken = { readonly store: (writer: Writer) => Promise<void>; readonly putBack: () => void };
+
+/** The rows of one table that are not written yet. */
+class Unwritten<Row extends { readonly id: number }> {
+  readonly #store: (writer: Writer, rows: readonly Row[]) => Promise<void>;
+  #rows = new Map<number, Row>();
+
+  constructor(store: (writer: Writer, rows: readonly Row[]) => Promise<void>) {
+    this.#store = store;
+  }
+
+  put(row: Row): void {
+    this.#rows.set(row.id, row);
+  }
+
+  drop(id: number): void {
+    this.#rows.delete(id);
+  }
+
+  /** Takes all rows; undefined if there are none. */
+  take(): Taken | undefined {
+    if (this.#rows.size === 0) return undefined;
+    const rows = this.#rows;
+    this.#rows = new Map();
+    return {
+      store: (writer) => this.#store(writer, [...rows.values()]),
+      putBack: () => {
+        this.#rows = new Map([...rows, ...this.#rows]);
+      },
+    };
   }
 }
 
 /** The uses of one table. */
 class Uses {
-  readonly #db: Database;
+  readonly unwritten: Unwritten<Use>;
   readonly #world: World;
-  readonly #store: (writer: Writer, uses: readonly Use[]) => Promise<void>;
   readonly #noted = new Map<number, number>();
-  #unwritten = new Map<number, Use>();
 
-  constructor(db: Database, world: World, store: (writer: Writer, uses: readonly Use[]) => Promise<void>) {
-    this.#db = db;
+  constructor(world: World, store: (writer: Writer, uses: readonly Use[]) => Promise<void>) {
     this.#world = world;
-    this.#store = store;
+    this.unwritten = new Unwritten(store);
   }
 
   note(id: number, ip: string | undefined): void {
@@ -55,18 +109,6 @@ class Uses {
     const last = this.#noted.get(id);
     if (last !== undefined && Math.abs(now - last) < minute) return;
     this.#noted.set(id, now);
-    this.#unwritten.set(id, { id, at: now, ip: ip ?? null });
-  }
-
-  async write(): Promise<void> {
-    if (this.#unwritten.size === 0) return;
-    const uses = this.#unwritten;
-    this.#unwritten = new Map();
-    try {
-      await this.#db.write((writer) => this.#store(writer, [...uses.values()]));
-    } catch (error) {
-      this.#unwritten = new Map([...uses, ...this.#unwritten]);
-      throw error;
-    }
+    this.unwritten.put({ id, at: now, ip: ip ?? null });
   }
 }

@@ -36,6 +36,8 @@ export type AuditAction =
   | 'certificate.purge'
   | 'certificate.prune'
   | 'certificate.download'
+  | 'deployment.create'
+  | 'deployment.update'
   | 'renewal.request'
   | 'renewal.fail'
   | 'api_key.create'

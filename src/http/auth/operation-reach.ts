@@ -29,12 +29,12 @@ export const operationReach: Readonly<Record<string, Rule>> = {
   ]),
   ...all('certificate', [
     ...['getCertificateSettings', 'listRenewalsOfCertificate', 'changeCertificate', 'deleteCertificate'],
-    'revokeCertificate',
+    ...['revokeCertificate', 'listDeploymentsOfCertificate'],
   ]),
   ...all('handler', [
     ...['createCertificate', 'ensureCertificate', 'importCertificate', 'listApiKeysOfCertificate'],
     ...['listRenewals', 'getRenewalDetail', 'listApiKeys', 'createApiKey', 'revokeApiKey'],
-    ...['listAcmeClients', 'getAcmeClient', 'listNotificationChannels'],
+    ...['listAcmeClients', 'getAcmeClient', 'listNotificationChannels', 'listDeployments'],
   ]),
 };
 

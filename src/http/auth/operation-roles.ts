@@ -20,6 +20,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
   ...all('viewer', [
     ...['getCertificateSettings', 'listApiKeysOfCertificate', 'listDeletedCertificates'],
     ...['listRenewals', 'getRenewalDetail', 'listRenewalsOfCertificate'],
+    ...['listDeployments', 'listDeploymentsOfCertificate'],
     ...['listApiKeys', 'listAcmeClients', 'getAcmeClient'],
     ...['listIssuers', 'listProfiles', 'getProfile', 'getPrivateCa', 'listAcmeAccounts'],
     ...['listDnsProviders', 'listDnsProviderTypes'],

@@ -26,6 +26,7 @@ import { certificateAdminRoutes } from '../routes/certificates/certificate-admin
 import { certificateImportRoutes } from '../routes/certificates/certificate-import-routes.ts';
 import { certificateRoutes } from '../routes/certificates/certificate-routes.ts';
 import { deletedCertificateRoutes } from '../routes/certificates/deleted-certificate-routes.ts';
+import { deploymentRoutes } from '../routes/certificates/deployment-routes.ts';
 import { formatRoutes } from '../routes/certificates/format-routes.ts';
 import { renewalRoutes } from '../routes/certificates/renewal-routes.ts';
 import { crlRoutes, namedCaRoutes } from '../routes/crl-routes.ts';
@@ -62,6 +63,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...artifactRoutes,
     ...formatRoutes,
     ...renewalRoutes,
+    ...deploymentRoutes,
     ...apiKeyRoutes,
     ...acmeClientRoutes,
     ...issuerRoutes,

@@ -31,7 +31,7 @@ async function prepared(t: Parameters<typeof checkedServer>[0]): Promise<Prepare
   const server = await checkedServer(t);
   for (const name of [asked, hidden]) await makeCertificate(server.vault, name);
   const endpoints = guardedEndpoints(await openRenewal(server, asked));
-  assert.equal(endpoints.length, 16);
+  assert.equal(endpoints.length, 17);
   const ask: Prepared['ask'] = ({ method, path, lines: own }, lines) =>
     server.raw(method, path(asked), [...own, ...lines]);
   return { server, endpoints, ask };

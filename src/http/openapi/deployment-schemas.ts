@@ -1,0 +1,47 @@
+/** Schemas of deployments: which host has which version of a certificate. */
+import { z } from 'zod';
+import { deploymentStates } from '../../domain/deployments/deployment-state.ts';
+import type { DeploymentView } from '../../domain/deployments/deployments.ts';
+import { labelFilter } from '../../domain/labels/label-inputs.ts';
+import { digits, limit, time } from './schemas.ts';
+
+const step = z
+  .strictObject({ result: z.enum(['ok', 'failed']), output: z.string().nullable() })
+  .nullable()
+  .describe('null if there is no such step, or if it has not run yet; output is its last line');
+
+export const deploymentSchema = z
+  .strictObject({
+    id: z.string().describe("the client's id, unique per certificate"),
+    certificate: z.string(),
+    host: z.string(),
+    job: z.string(),
+    destination: z.string(),
+    state: z
+      .enum(deploymentStates)
+      .describe(
+        'silent: no report for two schedules; failing: the last run, its reload or its verification failed; outdated: an older version although the schedule is over',
+      ),
+    version: z.int().nullable().describe('the version that is installed; null for none'),
+    fingerprint_sha256: z.string().nullable(),
+    reload: step,
+    verify: step,
+    error: z.string().nullable().describe('why the last run failed before the reload'),
+    next_run_at: time.nullable(),
+    client_version: z.string().nullable(),
+    api_key: z.strictObject({ id: z.int(), name: z.string() }).describe('the API key that reports it'),
+    created_at: time.describe('when it was first reported'),
+    changed_at: time.describe('when version, fingerprint or a result last changed'),
+    last_seen_at: time.describe('when it was last reported'),
+  })
+  .meta({ id: 'Deployment' }) satisfies z.ZodType<DeploymentView>;
+
+const page = {
+  limit,
+  after: digits(z.int().min(1)).optional().describe('the cursor from the Link header'),
+  state: z.enum(deploymentStates).optional(),
+};
+
+export const deploymentsOfCertificateQuery = z.strictObject(page);
+
+export const deploymentsQuery = z.strictObject({ ...page, label: labelFilter.optional() });
