@@ -36,6 +36,7 @@ export const remoteCommands: Readonly<Record<string, readonly string[]>> = {
   'certificate undelete': ['listDeletedCertificates', 'restoreDeletedCertificate'],
   'certificate purge': ['listDeletedCertificates', 'purgeDeletedCertificate'],
   'renewals list': ['listRenewals', 'getCertificateSettings'],
+  'fleet status': ['listDeployments'],
   'api-key create': ['createApiKey'],
   'api-key list': ['listApiKeys'],
   'api-key update': ['listApiKeys', 'updateApiKey'],

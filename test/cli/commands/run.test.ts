@@ -71,6 +71,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'audit checkpoint': ['--new-key'],
   'audit public-key': [],
   'renewals list': ['--failed', '--name', '--limit', '--json'],
+  'fleet status': ['--state', '--label', '--json'],
   'issuer add': [
     ...['--name', '--directory', '--email', '--eab-kid', '--eab-hmac-key-file', '--ca-file', '--profile'],
     ...['--preferred-chain', '--accept-terms'],
@@ -96,6 +97,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   'acme-client': ['create', 'list', 'show', 'update', 'rotate', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],
+  fleet: ['status'],
   audit: ['list', 'export', 'tail', 'checkpoint', 'verify', 'public-key'],
   issuer: ['add', 'list', 'update', 'remove'],
   'acme-account': ['list', 'rollover', 'deactivate', 'delete'],
