@@ -16,6 +16,7 @@
 . "${0%install.sh}installer/trust.sh"
 . "${0%install.sh}installer/check.sh"
 . "${0%install.sh}installer/write.sh"
+. "${0%install.sh}installer/report.sh"
 . "${0%install.sh}installer/commit.sh"
 . "${0%install.sh}installer/create-job.sh"
 . "${0%install.sh}installer/manage.sh"

@@ -10,12 +10,16 @@ reload_and_verify() {
     reload_status=$?
     if [ "$reload_status" -ne 0 ]; then
       tail -n 20 "$scratch/reload.log" >&2
+      reload_result=failed reload_output=$(last_line "$scratch/reload.log") verify_result='' verify_output=''
+      keep_results
       [ "$reload_status" -ne 124 ] ||
         fail "$exit_reload" "the reload command timed out after $reload_seconds seconds; the next run retries it"
       fail "$exit_reload" "the reload command failed with exit code $reload_status; the next run retries it"
     fi
+    reload_result=ok reload_output=$(last_line "$scratch/reload.log")
   fi
   [ -z "$verify" ] || verify_served
+  keep_results
 }
 
 # Retries, because services take a moment to load the new certificate.
@@ -25,15 +29,18 @@ verify_served() {
   while :; do
     served_certificate
     served_fingerprint=$(fingerprint <"$scratch/served")
-    [ "$served_fingerprint" != "$own_fingerprint" ] || return 0
+    if [ "$served_fingerprint" = "$own_fingerprint" ]; then
+      verify_result=ok verify_output="$verify serves the new certificate"
+      return 0
+    fi
     verify_count=$((verify_count + 1))
     [ "$verify_count" -lt "$verify_tries" ] || break
     sleep 1
   done
-  if [ -n "$served_fingerprint" ]; then
-    fail "$exit_verify" "$verify does not serve the new certificate; the next run retries the reload and the check"
-  fi
-  fail "$exit_verify" "$verify is unreachable or does not speak TLS; the next run retries the reload and the check"
+  verify_result=failed verify_output="$verify is unreachable or does not speak TLS"
+  [ -z "$served_fingerprint" ] || verify_output="$verify does not serve the new certificate"
+  keep_results
+  fail "$exit_verify" "$verify_output; the next run retries the reload and the check"
 }
 
 fingerprint() {
@@ -111,7 +118,7 @@ make_first_scratch() {
 
 # The job's files must be regular files.
 check_state_files() {
-  for part in state pending swapping last-run; do
+  for part in state pending swapping last-run results reported; do
     is_plain "$run_state/$part" || fail "$exit_write" "$run_state/$part is not a file; remove it, and run the job again"
   done
   for part in job api-key ca.pem install.sh keystore-password; do
@@ -180,16 +187,17 @@ run_job() {
   [ -z "$local_key" ] || promote_local_key
   if [ -n "$changed" ] || [ -e "$run_state/pending" ]; then
     reload_and_verify
-    outcome="version $pinned is installed in $destination"
+    outcome="version $pinned is installed in $destination" news=yes
     commit "$scratch/next"
     info "$outcome"
   else
-    outcome="unchanged, version $pinned"
+    outcome="unchanged, version $pinned" news=no
     commit "$scratch/next"
     info_quiet "$outcome"
   fi
   remove_local_keys
   [ -z "$late_failure" ] || fail "$exit_fetch" "$outcome, but its renewal with a new private key failed: $late_failure"
   record_run 0 "$outcome"
+  report_run 0 "$outcome" "$news"
 }
 

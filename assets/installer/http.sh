@@ -24,7 +24,7 @@ choose_tool() {
 }
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
-# that is not empty. Sets http_status (000 if there was no
+# that is not empty (or another method and type: `upload_method`, `upload_type`). Sets http_status (000 if there was no
 # response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short`, `large`, or
 # the listener_problem of is_listener_trusted) and http_error (the program's message). Does not follow redirects.
 http_get() {
@@ -189,7 +189,7 @@ EOF
   set -- --silent --show-error --output "$2" --dump-header "$scratch/head" --proto "=$server_scheme" \
     --connect-timeout "$connect_seconds" --max-time "$fetch_seconds" --config "$scratch/curl.config" \
     ${3:+--header} ${3:+"If-None-Match: $3"}
-  [ -z "$upload" ] || set -- "$@" --data-binary "@$upload" --header 'Content-Type: application/x-pem-file'
+  [ -z "$upload" ] || set -- "$@" --request "$upload_method" --data-binary "@$upload" --header "Content-Type: $upload_type"
   [ "$ca" = no ] || set -- "$@" --cacert "$ca_path"
   [ -z "$client_cert" ] || set -- "$@" --cert "$client_cert" --key "$client_key"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey "$pin"
@@ -213,7 +213,12 @@ EOF
   # connection.
   set -- --server-response --no-verbose --content-on-error --no-http-keep-alive --output-document="$2" \
     --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
-  [ -z "$upload" ] || set -- "$@" --post-file="$upload" --header='Content-Type: application/x-pem-file'
+  # Only versions since 1.15 have other methods than POST.
+  case ${upload:+$upload_method} in
+    '') ;;
+    POST) set -- "$@" --post-file="$upload" --header="Content-Type: $upload_type" ;;
+    *) set -- "$@" --method="$upload_method" --body-file="$upload" --header="Content-Type: $upload_type" ;;
+  esac
   [ "$ca" = no ] || set -- "$@" --ca-certificate="$ca_path"
   [ -z "$client_cert" ] || set -- "$@" --certificate="$client_cert" --private-key="$client_key"
   [ -z "$pin" ] || set -- "$@" --pinnedpubkey="$pin"
@@ -229,7 +234,7 @@ EOF
 # HTTP/1.0 has no chunked encoding: the body ends when the connection closes.
 write_request() {
   request_method=GET
-  [ -z "$upload" ] || request_method=POST
+  [ -z "$upload" ] || request_method=$upload_method
   cat <<EOF || return 1
 $request_method $server_path$1 HTTP/1.0$cr
 Host: $server_authority$cr
@@ -247,7 +252,7 @@ EOF
 If-None-Match: $2$cr
 EOF
   [ -z "$upload" ] || cat <<EOF || return 1
-Content-Type: application/x-pem-file$cr
+Content-Type: $upload_type$cr
 Content-Length: $(byte_count "$upload")$cr
 EOF
   cat <<EOF || return 1

@@ -22,10 +22,14 @@ to_syslog() {
   logger -t certificate-vault -p "daemon.$1" "${job_id:+$job_id: }$2" >/dev/null 2>&1 </dev/null || :
 }
 
-# fail CODE MESSAGE: exits with an error. A run also records the error for --status.
+# fail CODE MESSAGE: exits with an error. A run also records the error for --status, and reports it to the vault.
 fail() {
+  [ -z "$reporting" ] || exit "$reporting"
   message err "$2"
-  [ -z "$run_state" ] || record_run "$1" "$2"
+  [ -z "$run_state" ] || {
+    record_run "$1" "$2"
+    report_run "$1" "$2" yes
+  }
   exit "$1"
 }
 
@@ -89,6 +93,8 @@ initialize() {
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' walk_safe=$newline stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
   listener_user='' client_cert='' client_key='' local_key='' local_path='' chain_version='' upload='' late_failure=''
+  upload_method=POST upload_type=application/x-pem-file http_status='' reporting=''
+  reload_result='' reload_output='' verify_result='' verify_output=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)
   set_traps

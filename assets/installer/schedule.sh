@@ -1,13 +1,14 @@
 # ---------------------------------------------------------------------------------------------------------------------
 # Schedules
 
-# cron_to_calendar SCHEDULE [LOCAL UTC LAST]: converts a cron schedule to systemd.time(7), one OnCalendar value per line.
+# cron_to_calendar SCHEDULE [LOCAL UTC LAST [REPORTED]]: converts a cron schedule to systemd.time(7), one OnCalendar value per line.
 # Fails and prints the reason if the schedule is not valid, so it also validates schedules for cron. With LOCAL UTC LAST
 # (the current local time, the current time in UTC, and the last run in UTC, such as 2026-11-22T17:03:00) it prints
 # `overdue` instead, if the last run was more than an hour before the second to last scheduled time. The hour allows for
-# a change to daylight saving time.
+# a change to daylight saving time. With an empty LAST it prints the next scheduled time in UTC, and `due` if it is time for
+# a report: the last one (REPORTED, in UTC) was 20 hours ago, or the next run is more than a day ahead.
 cron_to_calendar() {
-  awk -v local_now="${2:-}" -v utc_now="${3:-}" -v last_run="${4:-}" '
+  awk -v local_now="${2:-}" -v utc_now="${3:-}" -v last_run="${4:-}" -v reported="${5:-}" '
     function refuse(why) { print why; failed = 1; exit 1 }
     function number(text, names,   i) {
       if (text ~ /^[0-9]+$/ && length(text) <= 2) return text + 0
@@ -70,6 +71,7 @@ cron_to_calendar() {
       day -= 365 * year + int(year / 4) - int(year / 100)
       month_of = int((5 * day + 2) / 153); day_of = day - int((153 * month_of + 2) / 5) + 1
       month_of += month_of < 10 ? 3 : -9
+      year_of = year + 400 * int((days + 719468) / 146097) + (month_of < 3)
     }
     function seconds_of(time,   part) {
       if (time !~ /^[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z?$/) return 0
@@ -77,17 +79,32 @@ cron_to_calendar() {
       return days_of(part[1], part[2], part[3]) * 86400 + part[4] * 3600 + part[5] * 60 + part[6]
     }
     # The second to last scheduled time, in seconds of the local clock.
-    function last_but_one(now, either,   day, left, minute, hit, found) {
+    function last_but_one(now, either,   day, left, minute, found) {
       for (day = int(now / 86400); left++ < 6000; day--) {
-        date_of(day)
-        if (!((4, month_of) in set)) continue
-        hit = ((3, day_of) in set) + ((5, (day + 4) % 7) in set)
-        if (hit < (either ? 1 : 2)) continue
+        if (!is_day(day, either)) continue
         for (minute = 1439; minute >= 0; minute--)
           if ((2, int(minute / 60)) in set && (1, minute % 60) in set && day * 86400 + minute * 60 <= now && ++found == 2)
             return day * 86400 + minute * 60
       }
       return 0
+    }
+    function is_day(day, either,   hit) {
+      date_of(day)
+      hit = ((3, day_of) in set) + ((5, (day + 4) % 7) in set)
+      return (4, month_of) in set && hit >= (either ? 1 : 2)
+    }
+    # The next scheduled time, in seconds of the local clock.
+    function next_time(now, either,   day, left, minute) {
+      for (day = int(now / 86400); left++ < 6000; day++) if (is_day(day, either))
+        for (minute = 0; minute < 1440; minute++)
+          if ((2, int(minute / 60)) in set && (1, minute % 60) in set && day * 86400 + minute * 60 > now)
+            return day * 86400 + minute * 60
+      return 0
+    }
+    function stamp(time,   day) {
+      day = int(time / 86400); time -= day * 86400
+      date_of(day)
+      return sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", year_of, month_of, day_of, int(time / 3600), int(time / 60) % 60, time % 60)
     }
     NR > 1 { refuse("more than one line") }
     {
@@ -107,6 +124,13 @@ cron_to_calendar() {
       if (!either && !exists()) refuse("no month has this day")
       if (local_now != "") {
         local = seconds_of(local_now)
+        if (last_run == "") {
+          utc = seconds_of(utc_now)
+          next_run = next_time(local, either) - local + utc
+          age = utc - seconds_of(reported)
+          print stamp(next_run) " " (age < 0 || age >= 72000 || next_run - utc > 90000 ? "due" : "sent")
+          exit
+        }
         print (seconds_of(last_run) + local - seconds_of(utc_now) < last_but_one(local, either) - 3600 ? "overdue" : "in time")
         exit
       }

@@ -11,6 +11,8 @@
 
 # The vault inserts its own address here when it serves this script.
 default_server=''
+# And its version here.
+client_version=''
 
 default_file_mode=0644
 private_key_mode=0600

@@ -15,11 +15,13 @@ export function readAsset(path: string): string {
 
 /**
  * The client installer: each part in the place of the line of assets/install.sh that reads it, without the comments of
- * that file. Throws like `readAsset`.
+ * that file, and with the version of the vault that serves it. Throws like `readAsset`.
  */
-export function readInstaller(): string {
+export function readInstaller(version = ''): string {
   const source = readAsset('install.sh').replaceAll(/^# .*\n/gm, '');
-  return source.replaceAll(/^\. "[^"}]+\}([^"]+)"\n/gm, (_, part: string) => readAsset(part));
+  return source
+    .replaceAll(/^\. "[^"}]+\}([^"]+)"\n/gm, (_, part: string) => readAsset(part))
+    .replace("\nclient_version=''\n", `\nclient_version='${version}'\n`);
 }
 
 /** The licenses collected by the build; undefined when running from source without a build. */

@@ -113,7 +113,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
   const metrics = await openMetrics(vault, settings);
   const tls = await openTls(vault, settings);
   const routes = routesWith({
-    installer: readInstaller(),
+    installer: readInstaller(version),
     trust: readAsset('install-ca.sh'),
   });
   const context = serverContext(vault, {
