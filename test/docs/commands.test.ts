@@ -521,6 +521,27 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/installed-where.md',
+    prepare: async (t, box) => {
+      await web(box);
+      const { lines } = await box.run(
+        'vault api-key create --name www --scope certificates:read --certificate web',
+      );
+      const key = lines.find((line) => line.startsWith('vk_'));
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      const failed = { result: 'failed', output: 'nginx: configuration file test failed' };
+      for (const [host, reload] of [['www1', null] as const, ['www2', failed] as const]) {
+        const response = await fetch(`${url}/api/v1/certificates/web/deployments/${host}`, {
+          method: 'PUT',
+          headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+          body: JSON.stringify({ host, job: 'web-123', destination: '/tls', version: 1, reload }),
+        });
+        assert.equal(response.status, 204);
+      }
+      return {};
+    },
+  },
+  {
     page: 'docs/how-to/rotate-api-key.md',
     needs: needs('curl'),
     prepare: async (t, box) => {

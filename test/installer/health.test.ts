@@ -125,11 +125,11 @@ async function proxied(t: TestContext, client: Machine, tool: 'curl' | 'wget'): 
   const environment = { SERVICE_API_KEY: vault.key, http_proxy: url, no_proxy: 'example.test' };
   const installed = await client.run([...args, '--reload-command', reload], { environment });
   assert.equal(installed.code, 0, installed.stderr);
-  assert.equal(proxy.seen.length, 2);
+  assert.equal(proxy.seen.length, 3, 'two files and the report');
   // Cron runs it without these variables.
   const run = await client.run(['--run'], { script: client.copy() });
   assert.equal(run.code, 0, run.stderr);
-  assert.equal(proxy.seen.length, 4);
+  assert.equal(proxy.seen.length, 5);
   assert.equal(proxy.seen.at(-1)?.headers['proxy-authorization'], `Basic ${btoa('me:pass-word')}`);
   assert.equal(modeOf(join(client.copy(), '..', 'job')), 0o600);
   const status = await client.run(['--status']);

@@ -29,6 +29,10 @@ export const metricFamilies = {
     'gauge',
     'Consecutive failed renewals of a certificate; absent if none.',
   ],
+  certificate_vault_deployments: [
+    'gauge',
+    'Where certificates are installed, by state: current, outdated, failing or silent.',
+  ],
   vault_last_issued_timestamp_seconds: [
     'gauge',
     'Time of the latest issuance or import of a current version.',

@@ -7,6 +7,7 @@ import {
 } from '../../domain/certificates/certificate-search.ts';
 import { certificateStatus, certificateStatuses } from '../../domain/certificates/certificate-status.ts';
 import type { DatabaseContext, LogContext, TimedContext, WorldContext } from '../../domain/contexts.ts';
+import { countDeployments } from '../../domain/deployments/deployments.ts';
 import { type ReadinessContext, readiness } from '../../domain/doctor/readiness.ts';
 import { countWork } from '../../domain/doctor/vault-counts.ts';
 import type { Series } from '../../domain/health/meter.ts';
@@ -143,11 +144,19 @@ async function storedGauges(vault: TimedContext & LogContext): Promise<Series> {
       vault_audit_events_total: counts.auditEvents,
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
       ...(await privateCaGauges(vault)),
+      ...(await deploymentGauges(vault)),
     };
   } catch (error) {
     vault.log.warn({ err: error }, 'failed to read metrics from the database');
     return {};
   }
+}
+
+async function deploymentGauges(vault: TimedContext): Promise<Series> {
+  const counts = Object.entries(await countDeployments(vault));
+  return Object.fromEntries(
+    counts.map(([state, count]) => [seriesName('certificate_vault_deployments', { state }), count]),
+  );
 }
 
 async function privateCaGauges(vault: TimedContext): Promise<Series> {

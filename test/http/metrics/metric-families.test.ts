@@ -28,6 +28,7 @@ test('each metric in the dashboard and rules is exported, and each vault metric 
     [
       'vault_check_ok',
       'vault_certificate_issued_timestamp_seconds',
+      'certificate_vault_deployments',
       'vault_last_issued_timestamp_seconds',
     ].filter((name) => left.includes(name)),
   );

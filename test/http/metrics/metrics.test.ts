@@ -1,12 +1,16 @@
 /** What metrics cost and say of many certificates. (Who gets them: cli/serving/open-metrics.test.ts.) */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { day } from '../../../src/base/duration.ts';
+import { deploymentReport } from '../../../src/domain/deployments/deployment-inputs.ts';
+import { reportDeployment } from '../../../src/domain/deployments/deployment-reports.ts';
+import { parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { type Metrics, metricsText } from '../../../src/http/metrics/metrics.ts';
 import { addStagingCa, caExpiry, exportRoot } from '../../harness/ca/private-ca-fixtures.ts';
 import { outside } from '../../harness/database/outside-database.ts';
 import { testedEngine } from '../../harness/database/tested-engine.ts';
-import { makeCertificate } from '../../harness/http/fixtures.ts';
+import { makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { status, webhookReceiver } from '../../harness/http/webhook-receiver.ts';
 import { addWebhook, deliverAll, failRenewal } from '../../harness/notifications/fixtures.ts';
 import { testVault } from '../../harness/test-vault.ts';
@@ -88,6 +92,35 @@ test('undelivered notifications are counted until they are delivered', async (t)
   world.advance(60_000);
   await deliverAll(vault);
   assert.match((await textOf(vault)).text, /^vault_notifications_untaken 0$/m);
+});
+
+test('deployments are counted by state, also those of which there are none', async (t) => {
+  const { vault, world, dataDir } = await testVault(t);
+  await makeCertificate(vault, 'web');
+  const { id } = await makeKey(vault);
+  const report = { host: 'www', job: 'web', destination: '/tls', version: 1 };
+  const actor = { name: 'test' };
+  for (const name of ['one', 'other']) {
+    const target = { certificate: 'web', name };
+    await reportDeployment(vault, actor, id, target, parseInput(deploymentReport, report));
+  }
+  const failed = parseInput(deploymentReport, { ...report, reload: { result: 'failed' } });
+  await reportDeployment(vault, actor, id, { certificate: 'web', name: 'broken' }, failed);
+  const counts = async () =>
+    [...(await textOf(vault)).text.matchAll(/^certificate_vault_deployments\{state="(\w+)"\} (\d+)$/gm)].map(
+      ([, state, count]) => `${state} ${count}`,
+    );
+  assert.deepEqual(await counts(), ['silent 0', 'failing 1', 'outdated 0', 'current 2']);
+  world.advance(3 * day);
+  assert.deepEqual(await counts(), ['silent 3', 'failing 0', 'outdated 0', 'current 0']);
+  outside(dataDir, (db) =>
+    db.exec(`with recursive n (i) as (select 1 union all select i + 1 from n where i < 9999)
+      insert into deployments (certificate_id, api_key_id, name, host, job, destination, created_at, changed_at,
+        last_seen_at, silent_at)
+      select certificate_id, api_key_id, 'n' || i, host, job, destination, created_at, changed_at, last_seen_at, silent_at
+      from n, deployments where deployments.name = 'one'`),
+  );
+  assert.deepEqual((await counts())[0], 'silent 10002');
 });
 
 test('private CAs report the expiry of their root, and of their intermediate after the root was exported', async (t) => {
