@@ -1,7 +1,7 @@
 /**
  * Prunes once an hour: audit events, if a retention period is set, deleted certificates and superseded versions with
- * their keys, past orders of ACME clients, and silent deployments. After the clock jumped, it waits until the clock has been steady for a
- * while, because what is pruned cannot be recovered.
+ * their keys, past orders of ACME clients, and silent deployments. After the clock jumped, it waits until the clock has
+ * been steady for a while, because what is pruned cannot be recovered.
  */
 import { hour } from '../base/duration.ts';
 import { formatTimestamp } from '../base/timestamp.ts';

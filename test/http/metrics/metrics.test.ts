@@ -94,7 +94,7 @@ test('undelivered notifications are counted until they are delivered', async (t)
   assert.match((await textOf(vault)).text, /^vault_notifications_untaken 0$/m);
 });
 
-test('deployments are counted by state, also those of which there are none', async (t) => {
+test('deployments are counted by state, with 0 for a state without any', async (t) => {
   const { vault, world, dataDir } = await testVault(t);
   await makeCertificate(vault, 'web');
   const { id } = await makeKey(vault);

@@ -142,7 +142,7 @@ suite('a report', () => {
     });
   }
 
-  test('that is written is not overwritten by an older one that is written behind', async (t) => {
+  test('with news is not overwritten by an older one that is written later', async (t) => {
     const { vault, world, reported, list } = await fleet(t);
     await reported('one', report);
     world.advance(minute);
