@@ -1,6 +1,6 @@
 /**
  * A model of a run of the client installer: the same requests in the same order with the same headers, retries and
- * checks. year.test.ts compares it with the real requests of assets/install.sh.
+ * checks. year.test.ts compares it with the real requests of assets/install.sh. It does not report what is installed.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';

@@ -25,14 +25,14 @@ test('after a year of renewals and outages with ten clients, all records match',
   t.diagnostic(JSON.stringify(figures));
 });
 
-test('the clients of the simulation send the same requests as the installer', async (t) => {
+test('the clients of the simulation send the same requests for files as the installer', async (t) => {
   const vault = await clientVault(t);
   const before = await vault.relay();
   const asked = async (run: () => Promise<unknown>) => {
     before.seen.length = 0;
     await run();
     return before.seen
-      .filter(({ path }) => path.startsWith('/api/'))
+      .filter(({ path }) => path.startsWith('/api/') && !path.includes('/deployments/'))
       .map(({ path, headers }) => [path, headers['if-none-match'], headers.authorization, headers.accept]);
   };
   const client = machine(t);

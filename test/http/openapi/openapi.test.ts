@@ -77,6 +77,8 @@ suite('the OpenAPI document', () => {
       ],
       // As the CA spells them.
       ...['eab_kid', 'eab_hmac_key', 'ca_pem', 'preferred_chain'],
+      // As a client names them.
+      ...['host', 'job', 'destination'],
       // Known to other operations: the types of DNS providers and channels, and what the audit log holds.
       ...['type', 'actor', 'action', 'resource'],
     ];
