@@ -5,6 +5,7 @@
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration, CustomFetch } from 'openid-client';
 import { hour, second } from '../../base/duration.ts';
+import { shortened } from '../../base/printable-text.ts';
 import type { Outbound } from '../../net/outbound-http.ts';
 import type { WorldContext } from '../contexts.ts';
 import type { ProviderSettings } from './provider-settings.ts';
@@ -77,12 +78,15 @@ export class ProviderMetadata {
           timeout: requestTimeout / second,
         },
       );
-      const { jwks_uri: keys } = configuration.serverMetadata();
+      const { issuer: found, jwks_uri: keys } = configuration.serverMetadata();
+      // The library ignores a slash after the host, and checks no issuer of some URLs.
+      if (found !== issuer) throw otherIssuer(found);
       if (keys === undefined) throw new OidcRefusal('invalid', 'no jwks_uri in the metadata of the provider');
       const options = { timeoutDuration: requestTimeout, [customFetch]: this.#fetch };
       return { configuration, keys: createRemoteJWKSet(new URL(keys), options) };
     } catch (error) {
-      throw refusalFor(error);
+      const found = issuerAtFault(error);
+      throw found === undefined ? refusalFor(error) : otherIssuer(found, error);
     }
   }
 
@@ -105,6 +109,17 @@ export class ProviderMetadata {
     const isEmpty = [204, 205, 304].includes(answer.status);
     return new Response(isEmpty ? null : answer.body.toString('utf8'), answer);
   };
+}
+
+/** The issuer in the metadata, if the library has rejected it; its message does not have it. */
+function issuerAtFault(error: unknown): unknown {
+  const { cause } = error as { readonly cause?: { readonly attribute?: unknown; readonly body?: unknown } };
+  return cause?.attribute === 'issuer' ? (cause.body as { readonly issuer?: unknown }).issuer : undefined;
+}
+
+function otherIssuer(found: unknown, cause: unknown = new Error('issuers differ')): OidcRefusal {
+  const facts = { metadata_issuer: shortened(String(found), 200) };
+  return new OidcRefusal('invalid', 'the metadata of the provider has another issuer', facts, cause);
 }
 
 type FetchOptions = {

@@ -457,7 +457,7 @@ test('an OpenID Connect provider that cannot be used is a failed finding, and so
   const [other] = troubles(await examined(line));
   assert.match(
     other ?? '',
-    /^failed oidc: http:\/\/127\.0\.0\.1:\d+: invalid response of the provider: .*issuer/,
+    /^failed oidc: http:\/\/127\.0\.0\.1:\d+: the metadata of the provider has another issuer: https:\/\/other\.example\.com$/,
   );
   provider.isDown = true;
   assert.match(troubles(await examined(line))[0] ?? '', /^failed oidc: /);
