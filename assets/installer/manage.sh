@@ -213,8 +213,11 @@ uninstall_jobs() {
     remove_directory "$stage_path" || warn "$walk_problem"
     remove_old_version
   fi
+  prepare_removal
   rm -rf "${jobs_root:?}/$job_id" "${state_root:?}/$job_id" || fail "$exit_write" "cannot remove $jobs_root/$job_id"
   held_lock=''
+  release_install_lock
   info "removed the job; the files in $destination stay"
+  report_removal
 }
 

@@ -34,6 +34,7 @@ fail() {
 }
 
 usage_error() {
+  [ -z "$reporting" ] || exit "$reporting"
   message err "$1"
   exit 2
 }

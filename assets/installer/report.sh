@@ -44,7 +44,7 @@ report_run() {
   read_results
   report_body "$1" "$2" "${report_times%% *}" >"$scratch/report.json" || return 0
   upload=$scratch/report.json upload_method=PUT upload_type=application/json authorized=yes fetch_seconds=$connect_seconds
-  http_get "/api/v1/certificates/$certificate/deployments/$job_id.$(uname -n | cksum | cut -d ' ' -f 1)" "$scratch/body"
+  http_get "$(deployment_path)" "$scratch/body"
   upload='' authorized=no
   case $http_status in
     # 404: an older vault. What the vault does not accept today, it may accept tomorrow.
@@ -56,6 +56,42 @@ EOF
       } 2>/dev/null || :
       ;;
     *) rm -f "$run_state/reported" ;;
+  esac
+}
+
+# Prints the path at which the vault takes the reports of the job.
+deployment_path() {
+  echo "/api/v1/certificates/$certificate/deployments/$job_id.$(uname -n | cksum | cut -d ' ' -f 1)"
+}
+
+# Keeps what report_removal needs of the files of the job.
+prepare_removal() {
+  for part in api-key ca.pem; do
+    is_plain "$jobs_root/$job_id/$part" || return 0
+  done
+  [ -f "$jobs_root/$job_id/api-key" ] || return 0
+  [ "$ca" = no ] || cp "$jobs_root/$job_id/ca.pem" "$scratch/ca.pem" 2>/dev/null || return 0
+  IFS= read -r api_key <"$jobs_root/$job_id/api-key" || api_key=''
+}
+
+# Tells the vault that the job was removed, so that it does not become silent there.
+report_removal() {
+  [ -n "$api_key" ] || return 0
+  # From here on, fail ends the script with 0: the job is removed.
+  reporting=0
+  check_server "$server"
+  ca_path=$scratch/ca.pem
+  choose_tool
+  use_proxies
+  true >"$scratch/report.json" || return 0
+  upload=$scratch/report.json upload_method=DELETE upload_type=application/json authorized=yes fetch_seconds=$connect_seconds
+  http_get "$(deployment_path)" "$scratch/body"
+  upload='' authorized=no
+  case $http_status in
+    # 404: the job never reported, or this is an older vault.
+    2?? | 404) ;;
+    *) warn "the vault still lists the job, because the request to delete it failed (status $http_status)
+Try: vault fleet forget --certificate $certificate --host $(uname -n)" ;;
   esac
 }
 

@@ -44,6 +44,7 @@ const table = {
     status: 409,
     detail: 'Another active API key reports a deployment with this id for the certificate.',
   },
+  deployment_not_found: { status: 404, detail: 'Deployment not found.' },
   too_many_deployments: { status: 409, detail: 'The API key reports the maximum number of deployments.' },
   no_current_version: { status: 409, detail: 'This certificate has not been issued yet.' },
   profile_exists: { status: 409, detail: 'The issuer already has a profile with this name.' },

@@ -36,6 +36,7 @@ const severities: Readonly<Record<string, (data: Data) => Severity>> = {
   'private_ca.expiring': ({ urgency }) => urgencies[String(urgency)] ?? 'warning',
   'backup.overdue': () => 'error',
   'disk.low': ({ state }) => (state === 'critical' ? 'critical' : 'warning'),
+  'deployment.unhealthy': () => 'warning',
 };
 
 const order: readonly Severity[] = ['info', 'warning', 'error', 'critical'];
@@ -68,8 +69,10 @@ function worstIn({ notices }: Data): Severity {
   return order[Math.max(0, ...ranks)] ?? 'info';
 }
 
-/** All alarms of a certificate are one, because one recovery ends them all. */
+/** All alarms of a certificate are one, because one recovery ends them all; each deployment has its own. */
 function alarmOf(event: string, data: Data): string {
+  const [deployment] = (data.deployments ?? []) as readonly { certificate: string; id: string }[];
+  if (deployment !== undefined) return `deployment/${deployment.certificate}/${deployment.id}`;
   if (typeof data.certificate === 'string') return `certificate/${data.certificate}`;
   if (typeof data.private_ca === 'string') return `private-ca/${data.private_ca}`;
   const key = data.api_key as { readonly id?: number } | undefined;

@@ -1,7 +1,11 @@
-/** Checks once a minute for notifications that are due by time: expiry, overdue backups, low disk space, digests. */
+/**
+ * Checks once a minute for notifications that are due by time: expiry, states of deployments, overdue backups, low disk
+ * space, digests.
+ */
 import { minute } from '../base/duration.ts';
 import type { BackupPlan } from '../domain/backup/backup-schedule.ts';
 import type { LoggedContext } from '../domain/contexts.ts';
+import { notifyDeployments } from '../domain/notifications/notification-deployments.ts';
 import { queueDigests } from '../domain/notifications/notification-digest.ts';
 import { type DiskContext, notifyDiskSpace } from '../domain/notifications/notification-disk.ts';
 import { notifyPrivateCas } from '../domain/notifications/notification-private-ca.ts';
@@ -12,7 +16,7 @@ import {
   notifyExpiries,
 } from '../domain/notifications/notification-watch.ts';
 
-/** Certificates and API keys scanned per minute, tens of milliseconds of work; larger vaults take several minutes. */
+/** Certificates, API keys and deployments scanned per minute: tens of milliseconds of work; the rest follows later. */
 const rowsPerMinute = 15_000;
 
 /** Runs until `signal` is aborted. Logs errors and retries a minute later. */
@@ -24,10 +28,12 @@ export async function runNotificationWatcher(
   const { world, log } = vault;
   const since = world.now();
   const cursor: ExpiryCursor = { certificates: 0, api_keys: 0 };
+  const deployments = { after: 0 };
   while (!signal.aborted) {
     try {
       await notifyExpiries(vault, cursor, rowsPerMinute);
       await notifyPrivateCas(vault);
+      await notifyDeployments(vault, { cursor: deployments, since, most: rowsPerMinute });
       await notifyBackups(vault, plan, since);
       await notifyDiskSpace(vault);
       await queueDigests(vault);

@@ -17,6 +17,7 @@ const statuses: Record<ProblemCode, number> = {
   acme_client_not_found: 404,
   administrator_not_found: 404,
   session_not_found: 404,
+  deployment_not_found: 404,
   method_not_allowed: 405,
   certificate_exists: 409,
   certificate_in_use: 409,

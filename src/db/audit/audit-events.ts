@@ -61,3 +61,18 @@ export async function countAuditEvents(reader: Reader): Promise<number> {
     .executeTakeFirstOrThrow();
   return n;
 }
+
+/** The id of the newest event with one of these actions; 0 without any. */
+export async function lastEventOf(reader: Reader, actions: readonly string[]): Promise<number> {
+  let last = 0;
+  // One query per action: only then the index of actions has the maximum at its end.
+  for (const action of actions) {
+    const { id } = await reader
+      .selectFrom('audit_events')
+      .select(({ fn }) => fn.max<number | null>('id').as('id'))
+      .where('action', '=', action)
+      .executeTakeFirstOrThrow();
+    last = Math.max(last, id ?? 0);
+  }
+  return last;
+}

@@ -3,6 +3,9 @@ import type { Generated } from 'kysely';
 
 export type StepResult = 'ok' | 'failed';
 
+/** The states that need a person. */
+export type NotifiedState = 'failing' | 'outdated' | 'silent';
+
 export type DeploymentsTable = {
   id: Generated<number>;
   certificate_id: number;
@@ -31,4 +34,6 @@ export type DeploymentsTable = {
   last_seen_at: number;
   /** From then on there was no report for two schedules. */
   silent_at: number;
+  /** The state that was last notified; null for `current`. */
+  notified_state: Generated<NotifiedState | null>;
 };

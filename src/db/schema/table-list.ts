@@ -139,7 +139,7 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   deployments: table('id', {
     integer: 'id certificate_id api_key_id version next_run_at created_at changed_at last_seen_at silent_at',
-    text: 'name host job destination fingerprint_sha256 reload reload_output verify verify_output error client_version',
+    text: 'name host job destination fingerprint_sha256 reload reload_output verify verify_output error client_version notified_state',
   }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',

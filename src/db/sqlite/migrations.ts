@@ -40,6 +40,7 @@ import { clientCertificates } from './migrations/migration-0026-client-certifica
 import { secondFactors } from './migrations/migration-0027-second-factors.ts';
 import { labels } from './migrations/migration-0028-labels.ts';
 import { deployments } from './migrations/migration-0029-deployments.ts';
+import { deploymentAlerts } from './migrations/migration-0030-deployment-alerts.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -78,6 +79,7 @@ export const migrations: Migrations = {
   '0027-second-factors': secondFactors,
   '0028-labels': labels,
   '0029-deployments': deployments,
+  '0030-deployment-alerts': deploymentAlerts,
 };
 
 /** The name of the newest schema. */

@@ -1,7 +1,7 @@
 /** The table `deployments`: jobs of clients with their last report. */
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
-import type { DeploymentsTable } from '../schema/schema-deployments.ts';
+import type { DeploymentsTable, NotifiedState } from '../schema/schema-deployments.ts';
 import { isLabelled } from './object-labels.ts';
 
 export type DeploymentRow = Selectable<DeploymentsTable>;
@@ -38,6 +38,10 @@ export async function updateDeployment(
   changes: Updateable<DeploymentsTable>,
 ): Promise<void> {
   await writer.updateTable('deployments').set(changes).where('id', '=', id).execute();
+}
+
+export async function deleteDeployment(writer: Writer, id: number): Promise<void> {
+  await writer.deleteFrom('deployments').where('id', '=', id).execute();
 }
 
 /** Whether the API key has at least `count` deployments. */
@@ -111,8 +115,14 @@ export type ListedDeploymentRow = DeploymentRow & {
 };
 
 export type DeploymentPage = {
+  /** Only these. */
+  readonly ids?: readonly number[] | undefined;
   /** Of one certificate only. */
   readonly certificateId?: number | undefined;
+  /** Of one API key only. */
+  readonly apiKeyId?: number | undefined;
+  /** Of one host only. */
+  readonly host?: string | undefined;
   /** Only those of certificates with all of these labels. */
   readonly labels?: readonly string[] | undefined;
   /** Only those of certificates with any of these labels. */
@@ -123,10 +133,12 @@ export type DeploymentPage = {
   readonly limit: number;
 };
 
-/** Deployments in the order of their ids. Give `last` with labels or a reach: for them, rows are looked through. */
+/**
+ * Deployments in the order of their ids. Give `last` with a host, labels or a reach: for them, rows are looked through.
+ */
 export async function pageDeployments(
   reader: Reader,
-  { certificateId, labels = [], reach, after, last, limit }: DeploymentPage,
+  { ids, certificateId, apiKeyId, host, labels = [], reach, after, last, limit }: DeploymentPage,
 ): Promise<ListedDeploymentRow[]> {
   let query = reader
     .selectFrom('deployments')
@@ -143,8 +155,11 @@ export async function pageDeployments(
     .where('deployments.id', '>', after)
     .orderBy('deployments.id')
     .limit(limit);
+  if (ids !== undefined) query = query.where('deployments.id', 'in', ids);
   if (last !== undefined) query = query.where('deployments.id', '<=', last);
   if (certificateId !== undefined) query = query.where('deployments.certificate_id', '=', certificateId);
+  if (apiKeyId !== undefined) query = query.where('deployments.api_key_id', '=', apiKeyId);
+  if (host !== undefined) query = query.where('deployments.host', '=', host);
   for (const label of labels)
     query = query.where(isLabelled('certificate', 'deployments.certificate_id', [label]));
   if (reach !== undefined)
@@ -164,15 +179,20 @@ export type DeploymentFacts = Pick<
   | 'error'
   | 'current_version'
   | 'current_since'
+  | 'notified_state'
 >;
 
-/** The facts of at most `limit` deployments after the id `after`, in the order of their ids. */
+/**
+ * The facts of at most `limit` deployments after the id `after`, in the order of their ids: of all certificates, or of
+ * one.
+ */
 export async function pageDeploymentFacts(
   reader: Reader,
   after: number,
   limit: number,
+  certificateId?: number,
 ): Promise<DeploymentFacts[]> {
-  return reader
+  let query = reader
     .selectFrom('deployments')
     .innerJoin('certificates', 'certificates.id', 'deployments.certificate_id')
     .leftJoin('certificate_versions', (join) =>
@@ -181,12 +201,22 @@ export async function pageDeploymentFacts(
         .onRef('certificate_versions.version', '=', 'certificates.current_version'),
     )
     .select(['deployments.id', 'deployments.last_seen_at', 'deployments.next_run_at', 'deployments.version'])
-    .select(['deployments.reload', 'deployments.verify', 'deployments.error'])
+    .select(['deployments.reload', 'deployments.verify', 'deployments.error', 'deployments.notified_state'])
     .select(['certificates.current_version', 'certificate_versions.created_at as current_since'])
     .where('deployments.id', '>', after)
     .orderBy('deployments.id')
-    .limit(limit)
-    .execute();
+    .limit(limit);
+  if (certificateId !== undefined) query = query.where('deployments.certificate_id', '=', certificateId);
+  return query.execute();
+}
+
+/** Remembers what was notified about these deployments. */
+export async function setNotifiedState(
+  writer: Writer,
+  ids: readonly number[],
+  notified_state: NotifiedState | null,
+): Promise<void> {
+  await writer.updateTable('deployments').set({ notified_state }).where('id', 'in', ids).execute();
 }
 
 /** When the first deployment became silent, or will; undefined without any. */

@@ -19,3 +19,25 @@ export async function nextRange(
     .executeTakeFirstOrThrow();
   return last === null ? undefined : { after, last };
 }
+
+/** The range of the next `count` deployments of the API key after the id `after`, or undefined if there are none. */
+export async function nextRangeOfKey(
+  reader: Reader,
+  apiKeyId: number,
+  after: number,
+  count: number,
+): Promise<IdRange | undefined> {
+  const { last } = await reader
+    .selectFrom(({ selectFrom }) =>
+      selectFrom('deployments')
+        .select('id')
+        .where('api_key_id', '=', apiKeyId)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(count)
+        .as('page'),
+    )
+    .select(({ fn }) => fn.max<number | null>('id').as('last'))
+    .executeTakeFirstOrThrow();
+  return last === null ? undefined : { after, last };
+}

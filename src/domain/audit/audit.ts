@@ -38,6 +38,7 @@ export type AuditAction =
   | 'certificate.download'
   | 'deployment.create'
   | 'deployment.update'
+  | 'deployment.delete'
   | 'renewal.request'
   | 'renewal.fail'
   | 'api_key.create'

@@ -1,16 +1,23 @@
 /**
- * Reports that the vault or a renewal has changed, in any process. All watchers share one query of the database per
- * second; without watchers, there is none.
+ * Reports that the vault, a renewal or a deployment has changed, in any process. All watchers share one look at the
+ * database per second; without watchers, there is none.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
+import { lastEventOf } from '../../db/audit/audit-events.ts';
 import type { Database } from '../../db/database.ts';
 import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
-/** `vault`: certificates, versions, authorities or the rights of API keys. */
-export const changeKinds = ['vault', 'renewals'] as const;
+/**
+ * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: a client reported another
+ * version or result.
+ */
+export const changeKinds = ['vault', 'renewals', 'deployments'] as const;
 
 export type ChangeKind = (typeof changeKinds)[number];
+
+/** Each report with news is recorded as one of these. */
+const deploymentNews = ['deployment.create', 'deployment.update', 'deployment.delete'] as const;
 
 const lookAgainAfter = second;
 
@@ -84,6 +91,8 @@ export class Changes {
     const commits = await this.#db.commits();
     if (before?.commits === commits) return before;
     const generation = await this.#db.generation();
-    return { commits, seen: { vault: String(generation), renewals: await renewalsState(this.#db.reader) } };
+    const renewals = await renewalsState(this.#db.reader);
+    const deployments = String(await lastEventOf(this.#db.reader, deploymentNews));
+    return { commits, seen: { vault: String(generation), renewals, deployments } };
   }
 }

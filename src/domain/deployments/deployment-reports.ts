@@ -12,6 +12,7 @@ import { type Actor, record } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import type { DeploymentReport } from './deployment-inputs.ts';
+import type { DeploymentTarget } from './deployment-removal.ts';
 import { silentAt } from './deployment-state.ts';
 
 /** The maximum number of deployments that an API key reports: a large fleet may share one. */
@@ -35,7 +36,7 @@ export async function reportDeployment(
   { db, world, keyUse }: ReportContext,
   actor: Actor,
   apiKeyId: number,
-  target: { readonly certificate: string; readonly name: string },
+  target: DeploymentTarget,
   report: DeploymentReport,
 ): Promise<void> {
   const now = world.now();

@@ -10,7 +10,7 @@ import {
   pageDeploymentFacts,
   pageDeployments,
 } from '../../db/tables/deployments.ts';
-import { nextRange } from '../../db/tables/id-ranges.ts';
+import { nextRange, nextRangeOfKey } from '../../db/tables/id-ranges.ts';
 import type { TimedContext } from '../contexts.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { type DeploymentState, deploymentState, deploymentStates } from './deployment-state.ts';
@@ -29,6 +29,8 @@ export type DeploymentView = {
   destination: string;
   state: DeploymentState;
   version: number | null;
+  /** The current version of the certificate; null before the first one. */
+  current_version: number | null;
   fingerprint_sha256: string | null;
   reload: StepView | null;
   verify: StepView | null;
@@ -45,7 +47,7 @@ export type DeploymentView = {
 };
 
 /** Which deployments; what is undefined does not matter. */
-export type DeploymentSearch = Pick<DeploymentPage, 'labels' | 'reach' | 'limit'> & {
+export type DeploymentSearch = Pick<DeploymentPage, 'apiKeyId' | 'host' | 'labels' | 'reach' | 'limit'> & {
   /** The name of a certificate. */
   readonly certificate?: string | undefined;
   readonly state?: DeploymentState | undefined;
@@ -62,7 +64,7 @@ export const keptAfterSilence = 30 * day;
 /** The deployments that match, in the order of their first report, in portions. Throws `certificate_not_found`. */
 export async function* findDeployments(
   { db, world }: TimedContext,
-  { certificate, state, labels, reach, after = 0, limit }: DeploymentSearch,
+  { certificate, apiKeyId, host, state, labels, reach, after = 0, limit }: DeploymentSearch,
 ): AsyncGenerator<readonly Deployment[]> {
   const certificateId =
     certificate === undefined ? undefined : (await requireCertificate(db.reader, certificate)).id;
@@ -71,10 +73,13 @@ export async function* findDeployments(
   for (let left = limit; left > 0; ) {
     const range =
       certificateId === undefined
-        ? await nextRange(db.reader, 'deployments', from, scannedAtOnce)
+        ? await (apiKeyId === undefined
+            ? nextRange(db.reader, 'deployments', from, scannedAtOnce)
+            : nextRangeOfKey(db.reader, apiKeyId, from, scannedAtOnce))
         : undefined;
     if (certificateId === undefined && range === undefined) return;
-    const page = { certificateId, labels, reach, after: from, last: range?.last, limit: scannedAtOnce };
+    const filters = { certificateId, apiKeyId, host, labels, reach };
+    const page = { ...filters, after: from, last: range?.last, limit: scannedAtOnce };
     const rows = await pageDeployments(db.reader, page);
     const matches = rows
       .map((row) => ({ ...row, state: stateOf(row, now) }))
@@ -88,10 +93,24 @@ export async function* findDeployments(
   }
 }
 
-function stateOf(row: DeploymentFacts, now: number): DeploymentState {
+/** The state of a deployment at `now`, UTC milliseconds. */
+export function stateOf(row: DeploymentFacts, now: number): DeploymentState {
   const { current_version: version, current_since: since } = row;
   const current = version === null || since === null ? null : { version, created_at: since };
   return deploymentState(row, current, now);
+}
+
+/** What failed: the last run, or its reload or verification with the last line of output; undefined for nothing. */
+export function failureOf(
+  row: Pick<ListedDeploymentRow, 'error' | 'reload' | 'reload_output' | 'verify' | 'verify_output'>,
+): string | undefined {
+  if (row.error !== null) return row.error;
+  const steps = [
+    ['reload', row.reload, row.reload_output],
+    ['verification', row.verify, row.verify_output],
+  ] as const;
+  const [name, , output] = steps.find(([, result]) => result === 'failed') ?? [];
+  return name && `${name} failed${output ? `: ${output}` : ''}`;
 }
 
 /** A deployment as the API and the commands show it. */
@@ -105,6 +124,7 @@ export function deploymentView(row: Deployment): DeploymentView {
     destination,
     state,
     version,
+    current_version: row.current_version,
     fingerprint_sha256,
     reload: row.reload && { result: row.reload, output: row.reload_output },
     verify: row.verify && { result: row.verify, output: row.verify_output },
@@ -128,11 +148,22 @@ export async function countDeployments({
     DeploymentState,
     number
   >;
-  for (let after = 0; ; ) {
-    const rows = await pageDeploymentFacts(db.reader, after, scannedAtOnce);
+  for await (const rows of deploymentFacts({ db, world })) {
     for (const row of rows) counts[stateOf(row, now)] += 1;
+  }
+  return counts;
+}
+
+/** The facts of all deployments, or of those of one certificate, in portions of a few milliseconds of work. */
+export async function* deploymentFacts(
+  { db, world }: TimedContext,
+  certificateId?: number,
+): AsyncGenerator<readonly DeploymentFacts[]> {
+  for (let after = 0; ; ) {
+    const rows = await pageDeploymentFacts(db.reader, after, scannedAtOnce, certificateId);
+    yield rows;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < scannedAtOnce) return counts;
+    if (last === undefined || rows.length < scannedAtOnce) return;
     after = last.id;
     await world.turn();
   }

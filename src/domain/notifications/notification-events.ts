@@ -13,7 +13,7 @@ export const alarmEvents = [
 export type AlarmEvent = (typeof alarmEvents)[number];
 
 /** The events that a new channel subscribes to. */
-export const usualEvents = [...alarmEvents, 'pending_change.created'] as const;
+export const usualEvents = [...alarmEvents, 'deployment.unhealthy', 'pending_change.created'] as const;
 
 /** The events that a channel can subscribe to. */
 export const channelEvents = [...usualEvents, 'certificate.issued'] as const;
@@ -27,14 +27,15 @@ const recoveries = {
   'private_ca.recovered': 'private_ca.expiring',
   'backup.recovered': 'backup.overdue',
   'disk.recovered': 'disk.low',
-} as const satisfies Record<string, AlarmEvent>;
+  'deployment.recovered': 'deployment.unhealthy',
+} as const satisfies Record<string, (typeof usualEvents)[number]>;
 
 export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 'test';
 
 /** An event to notify of, before it is queued for channels. */
 export type Notice = {
   readonly event: NoticeEvent;
-  /** The name of the certificate, API key or private CA, or what the pending change does, shown in lists. */
+  /** The name of the certificate, API key or private CA, the deployment, or what the pending change does, for lists. */
   readonly about: string | null;
   /** The certificates that channel filters match: `["*"]` for any, null if the event concerns none. */
   readonly certificates: readonly string[] | null;
@@ -57,6 +58,7 @@ const courses: readonly (readonly [alarms: readonly string[], recoveries: readon
   [['private_ca.expiring'], ['private_ca.recovered']],
   [['backup.overdue'], ['backup.recovered']],
   [['disk.low'], ['disk.recovered']],
+  [['deployment.unhealthy'], ['deployment.recovered']],
 ];
 
 /** The events that make an undelivered one obsolete: recoveries of an alarm, and alarms after a recovery. */

@@ -12,7 +12,8 @@ import type { Reader } from '../../db/database.ts';
 import { channelsNotifiedSince } from '../../db/tables/notifications/notification-pace.ts';
 import type { NotificationRow } from '../../db/tables/notifications/notifications.ts';
 import type { NoticeEvent } from './notification-events.ts';
-import { messageText, section, signed } from './notification-text.ts';
+import { section } from './notification-set-aside.ts';
+import { messageText, signed } from './notification-text.ts';
 
 /** A channel that sent this many notices within this time waits until they are older. */
 const maxAtOnce = 5;

@@ -3,13 +3,13 @@ import { day, second } from '../../base/duration.ts';
 import { parseJson, toJson } from '../../base/json.ts';
 import { hasAnyLabel } from '../../base/object-label.ts';
 import type { World } from '../../base/world.ts';
-import { isGathering } from '../../channels/channel-types.ts';
+import { channelTypes, isGathering } from '../../channels/channel-types.ts';
 import type { Writer } from '../../db/database.ts';
-import { areAnyLabelled } from '../../db/tables/certificates/certificate-labels.ts';
+import { areAnyLabelled, labelledAmong } from '../../db/tables/certificates/certificate-labels.ts';
 import { type ChannelRow, listChannels } from '../../db/tables/notifications/notification-channels.ts';
 import { insertDelivery } from '../../db/tables/notifications/notification-deliveries.ts';
 import { insertNotification } from '../../db/tables/notifications/notifications.ts';
-import { matchesFilter, type Notice, subscribedEvent } from './notification-events.ts';
+import { matchesFilter, type Notice, type NoticeEvent, subscribedEvent } from './notification-events.ts';
 
 /** A notice that is still undelivered after this time is abandoned. */
 const deliverableFor = 3 * day;
@@ -39,6 +39,41 @@ export async function notifyChannel(
   return addDelivery(world, writer, await addNotification(world, writer, notice), channel.id);
 }
 
+/**
+ * Queues one notice about several items for each enabled channel that subscribes to its event: about those items whose
+ * certificates pass the filters of the channel. A channel that keeps alarms gets a notice for each item, so that its
+ * recovery closes it.
+ */
+export async function notifyAbout<Item extends { readonly certificate: string }>(
+  world: World,
+  writer: Writer,
+  event: NoticeEvent,
+  items: readonly Item[],
+  compose: (items: readonly Item[]) => Pick<Notice, 'about' | 'data'>,
+): Promise<void> {
+  const names = [...new Set(items.map(({ certificate }) => certificate))];
+  for (const channel of await listChannels(writer)) {
+    if (!isForChannel(channel, event)) continue;
+    const patterns = parseJson(channel.certificates);
+    const wanted = channel.certificate_labels === null ? undefined : parseJson(channel.certificate_labels);
+    const labelled = wanted && (await labelledAmong(writer, names, wanted));
+    const its = items.filter(
+      ({ certificate }) => matchesFilter(patterns, [certificate]) && labelled?.has(certificate) !== false,
+    );
+    const isSplit = channelTypes.get(channel.type)?.keepsAlarms === true;
+    const parts = isSplit ? its.map((item) => [item]) : its.length === 0 ? [] : [its];
+    for (const part of parts) {
+      const id = await addNotification(world, writer, { event, certificates: null, ...compose(part) });
+      await addDelivery(world, writer, id, channel.id, isGathering(channel.type) ? gatheredFor : 0);
+    }
+  }
+}
+
+/** Whether the channel is enabled and subscribes to the event. */
+export function isForChannel(channel: ChannelRow, event: NoticeEvent): boolean {
+  return channel.disabled_at === null && parseJson(channel.events).includes(subscribedEvent(event));
+}
+
 /** Whether `notify` would reach one of these channels, as far as their patterns decide. */
 export function isForSome(
   channels: readonly ChannelRow[],
@@ -51,12 +86,7 @@ function isSubscribed(
   channel: ChannelRow,
   { event, certificates }: Pick<Notice, 'event' | 'certificates'>,
 ): boolean {
-  if (channel.disabled_at !== null) return false;
-  const subscribed = parseJson(channel.events);
-  return (
-    subscribed.includes(subscribedEvent(event)) &&
-    matchesFilter(parseJson(channel.certificates), certificates)
-  );
+  return isForChannel(channel, event) && matchesFilter(parseJson(channel.certificates), certificates);
 }
 
 /** Whether the notice is about certificates with a label of the channel, or about none. */

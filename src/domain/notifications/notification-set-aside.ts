@@ -1,4 +1,4 @@
-/** The notification about a backup that was set aside, and how notifications format facts. */
+/** The notifications about backups that are overdue or were set aside, and how notifications format facts. */
 import { shortened } from '../../base/printable-text.ts';
 import { acceptedPath } from '../backup/backup-directory.ts';
 import type { SetAside } from '../backup/backup-health.ts';
@@ -43,4 +43,31 @@ function amounts({ certificates, versions }: SetAside['holds']): string {
 /** A possibly untrusted text, as one line of limited length. */
 export function oneLine(text: string): string {
   return shortened(text, 900);
+}
+
+/** A title and its lines, the first of `all`; empty if there are no lines. */
+export function section(title: string, lines: readonly string[], all = lines.length): string[] {
+  if (lines.length === 0) return [];
+  const more = all > lines.length ? [`  and ${all - lines.length} more`] : [];
+  return ['', `${title}:`, '', ...lines.map((line) => `  ${oneLine(line)}`), ...more];
+}
+
+/** The text about backups that are overdue. */
+export function overdueWords(data: Data): Words {
+  return {
+    subject: data.last_backup_at === null ? 'no backup yet' : 'backup is overdue',
+    lines: [
+      data.last_backup_at === null
+        ? 'Backups are scheduled, but the vault has not created one yet.'
+        : `The last backup of the vault is from ${data.last_backup_at}.`,
+      '',
+      ...fact('Directory', data.directory),
+      ...fact('Interval', `${Number(data.every_seconds) / 60} minutes`),
+      ...(data.failing === true ? fact('State', 'last attempt failed; see the log of the vault') : []),
+      '',
+      'Check that the directory exists, is writable and has free space. To test:',
+      '',
+      '  vault backup FILE',
+    ],
+  };
 }

@@ -1,8 +1,17 @@
 /** The texts of notifications: a subject line, and plain text that says what to do. */
 import { formatByteSize } from '../../base/byte-size.ts';
+import { healthyWords, unhealthyWords } from './notification-deployment-text.ts';
 import type { Digest } from './notification-digest.ts';
 import { expiryText, privateCaRenewedWords, privateCaWords, timeUntil } from './notification-expiry-text.ts';
-import { type Data, fact, oneLine, setAsideWords, type Words } from './notification-set-aside.ts';
+import {
+  type Data,
+  fact,
+  oneLine,
+  overdueWords,
+  section,
+  setAsideWords,
+  type Words,
+} from './notification-set-aside.ts';
 
 export type MessageText = { readonly subject: string; readonly text: string };
 
@@ -116,6 +125,8 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
   'private_ca.expiring': privateCaWords,
   'private_ca.recovered': privateCaRenewedWords,
   'backup.overdue': (data) => (data.set_aside === undefined ? overdueWords(data) : setAsideWords(data)),
+  'deployment.unhealthy': unhealthyWords,
+  'deployment.recovered': healthyWords,
   'backup.recovered': (data) => ({
     subject: 'backups work again',
     lines: [`The last backup is from ${data.last_backup_at}.`, `Backups were overdue since ${data.since}.`],
@@ -186,13 +197,6 @@ function digestWords(digest: Digest, at: number): Words {
   };
 }
 
-/** A title and its lines, the first of `all`; empty if there are no lines. */
-export function section(title: string, lines: readonly string[], all = lines.length): string[] {
-  if (lines.length === 0) return [];
-  const more = all > lines.length ? [`  and ${all - lines.length} more`] : [];
-  return ['', `${title}:`, '', ...lines.map((line) => `  ${oneLine(line)}`), ...more];
-}
-
 function names(list: unknown): string {
   return (list as readonly string[]).join(', ');
 }
@@ -228,23 +232,4 @@ function expiringAdvice({ certificate, acme_client: client, issuer, renews_itsel
       ? `  vault certificate import --name ${certificate} …`
       : `  vault certificate renew --name ${certificate} --wait`,
   ];
-}
-
-function overdueWords(data: Data): Words {
-  return {
-    subject: data.last_backup_at === null ? 'no backup yet' : 'backup is overdue',
-    lines: [
-      data.last_backup_at === null
-        ? 'Backups are scheduled, but the vault has not created one yet.'
-        : `The last backup of the vault is from ${data.last_backup_at}.`,
-      '',
-      ...fact('Directory', data.directory),
-      ...fact('Interval', `${Number(data.every_seconds) / 60} minutes`),
-      ...(data.failing === true ? fact('State', 'last attempt failed; see the log of the vault') : []),
-      '',
-      'Check that the directory exists, is writable and has free space. To test:',
-      '',
-      '  vault backup FILE',
-    ],
-  };
 }

@@ -29,7 +29,7 @@ export const operationReach: Readonly<Record<string, Rule>> = {
   ]),
   ...all('certificate', [
     ...['getCertificateSettings', 'listRenewalsOfCertificate', 'changeCertificate', 'deleteCertificate'],
-    ...['revokeCertificate', 'listDeploymentsOfCertificate'],
+    ...['revokeCertificate', 'listDeploymentsOfCertificate', 'getRollout'],
   ]),
   ...all('handler', [
     ...['createCertificate', 'ensureCertificate', 'importCertificate', 'listApiKeysOfCertificate'],

@@ -20,7 +20,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
   ...all('viewer', [
     ...['getCertificateSettings', 'listApiKeysOfCertificate', 'listDeletedCertificates'],
     ...['listRenewals', 'getRenewalDetail', 'listRenewalsOfCertificate'],
-    ...['listDeployments', 'listDeploymentsOfCertificate'],
+    ...['listDeployments', 'listDeploymentsOfCertificate', 'getRollout'],
     ...['listApiKeys', 'listAcmeClients', 'getAcmeClient'],
     ...['listIssuers', 'listProfiles', 'getProfile', 'getPrivateCa', 'listAcmeAccounts'],
     ...['listDnsProviders', 'listDnsProviderTypes'],

@@ -10,7 +10,7 @@ type RecordedCall = Pick<Call, 'context' | 'identity' | 'actor' | 'path'>;
  */
 export function requireRecordAllowance(
   call: RecordedCall,
-  method: 'GET' | 'POST' | 'PUT',
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
 ): Promise<never> | undefined {
   const { context, identity } = call;
   if (identity?.kind !== 'api-key') return undefined;

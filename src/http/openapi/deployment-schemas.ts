@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { deploymentStates } from '../../domain/deployments/deployment-state.ts';
 import type { DeploymentView } from '../../domain/deployments/deployments.ts';
+import type { RolloutView } from '../../domain/deployments/rollout.ts';
 import { labelFilter } from '../../domain/labels/label-inputs.ts';
 import { digits, limit, time } from './schemas.ts';
 
@@ -23,6 +24,7 @@ export const deploymentSchema = z
         'silent: no report for two schedules; failing: the last run, its reload or its verification failed; outdated: an older version although the schedule is over',
       ),
     version: z.int().nullable().describe('the version that is installed; null for none'),
+    current_version: z.int().nullable().describe('of the certificate; null before the first one'),
     fingerprint_sha256: z.string().nullable(),
     reload: step,
     verify: step,
@@ -36,6 +38,18 @@ export const deploymentSchema = z
   })
   .meta({ id: 'Deployment' }) satisfies z.ZodType<DeploymentView>;
 
+export const rolloutSchema = z
+  .strictObject({
+    certificate: z.string(),
+    version: z.int().nullable().describe('the current version; null before the first one'),
+    issued_at: time.nullable(),
+    deployments: z.int().describe('all that are not silent'),
+    fetched: z.int().describe('those that reported this version, or a newer one, as installed'),
+    live: z.int().describe('those of them whose last run, reload and verification did not fail'),
+    silent: z.int().describe('those that no longer report'),
+  })
+  .meta({ id: 'Rollout' }) satisfies z.ZodType<RolloutView>;
+
 const page = {
   limit,
   after: digits(z.int().min(1)).optional().describe('the cursor from the Link header'),
@@ -44,4 +58,9 @@ const page = {
 
 export const deploymentsOfCertificateQuery = z.strictObject(page);
 
-export const deploymentsQuery = z.strictObject({ ...page, label: labelFilter.optional() });
+export const deploymentsQuery = z.strictObject({
+  ...page,
+  label: labelFilter.optional(),
+  api_key: digits(z.int().min(1)).optional().describe('the id of an API key: only what it reports'),
+  host: z.string().max(512).optional().describe('only those of this host'),
+});

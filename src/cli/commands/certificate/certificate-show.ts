@@ -10,6 +10,7 @@ import {
   type VersionView,
   versionView,
 } from '../../../domain/certificates/certificate-views.ts';
+import { type RolloutView, rolloutOf, rolloutText } from '../../../domain/deployments/rollout.ts';
 import { stepsOf } from '../../../domain/renewals/attempt.ts';
 import { openRenewalOf } from '../../../domain/renewals/renewals.ts';
 import type { Vault } from '../../../domain/vault.ts';
@@ -23,7 +24,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { facts, jsonText } from '../../terminal/output.ts';
 import { jsonOption, table } from '../../terminal/table.ts';
 import { nameOption } from './certificate-options.ts';
-import { certificatePath } from './certificates-there.ts';
+import { certificatePath, rolloutThere } from './certificates-there.ts';
 
 /** How many versions are shown, newest first. */
 const shownVersions = 20;
@@ -34,6 +35,7 @@ type Shown = {
   /** What the renewal that is queued or runs has done last; undefined without one. */
   readonly renewing: string | undefined;
   readonly versions: readonly VersionView[];
+  readonly rollout: RolloutView | undefined;
 };
 
 export const showCommand = command({
@@ -63,6 +65,7 @@ async function shownHere(vault: Vault, settings: Settings, name: string): Promis
     settings: await certificateSettings(vault, name),
     renewing: open && (stepsOf(open).at(-1)?.text ?? open.status),
     versions: versions.map((version) => versionView(version, current_version)),
+    rollout: await rolloutOf(vault, name),
   };
 }
 
@@ -77,6 +80,7 @@ async function shownThere(remote: RemoteVault, name: string): Promise<Shown> {
     settings,
     renewing: isOpen ? (newest.steps.at(-1)?.text ?? newest.status) : undefined,
     versions: await remote.get<VersionView[]>(`${path}/versions`, { limit: shownVersions }),
+    rollout: await rolloutThere(remote, name),
   };
 }
 
@@ -85,7 +89,8 @@ function asJson({ view, settings }: Shown): string {
   return jsonText({ ...view, public_key_pin, next_public_key_pin, csr, usage, subject });
 }
 
-function asText({ view, settings, renewing, versions }: Shown): string {
+function asText({ view, settings, renewing, versions, rollout }: Shown): string {
+  const progress = rollout && rolloutText(rollout);
   const { usage, uris, emails, subject, fallback_issuer: fallback, challenge, profile } = settings;
   const { public_key_pin: pin, next_public_key_pin: nextPin } = settings;
   const head = facts([
@@ -110,6 +115,7 @@ function asText({ view, settings, renewing, versions }: Shown): string {
     ['Renewal', renewalText(view)],
     ...(renewing === undefined ? [] : [['Renewing', renewing] as const]),
     ...(view.renewal.last_error === null ? [] : [['Last error', view.renewal.last_error] as const]),
+    ...(progress === undefined ? [] : [['Rollout', progress] as const]),
   ]);
   if (versions.length === 0) return `${head}\nNo versions yet.\n`;
   const cells = versions.map(({ version, current, not_before, not_after, source, ...more }) => [

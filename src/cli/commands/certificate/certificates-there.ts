@@ -12,6 +12,7 @@ import {
   deletedCertificateNotFound,
   type Restored,
 } from '../../../domain/certificates/deleted-certificates.ts';
+import type { RolloutView } from '../../../domain/deployments/rollout.ts';
 import type { IssuerView } from '../../../domain/issuers/issuer-views.ts';
 import type { Keystore } from '../../../domain/versions/formats.ts';
 import { inPath, type RemoteVault } from '../../remote/remote-vault.ts';
@@ -101,6 +102,16 @@ export async function suggestingThere<T>(
     if (name === undefined || !(error instanceof Problem) || error.code !== 'certificate_not_found')
       throw error;
     await remote.get(certificatePath(name, '/settings'));
+    throw error;
+  }
+}
+
+/** How far the current version has come; undefined from a vault of a version without rollouts. */
+export async function rolloutThere(remote: RemoteVault, name: string): Promise<RolloutView | undefined> {
+  try {
+    return await remote.get<RolloutView>(certificatePath(name, '/rollout'));
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'not_found') return undefined;
     throw error;
   }
 }

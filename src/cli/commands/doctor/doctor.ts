@@ -9,6 +9,7 @@ import { acmeClientFindings } from '../../../domain/doctor/acme-client-findings.
 import { authorityFindings } from '../../../domain/doctor/authority-findings.ts';
 import { certificateFindings, renewalFindings } from '../../../domain/doctor/certificate-findings.ts';
 import { databaseFindings } from '../../../domain/doctor/database-findings.ts';
+import { deploymentFindings } from '../../../domain/doctor/deployment-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../../domain/doctor/finding.ts';
 import { hookFindings } from '../../../domain/doctor/hook-findings.ts';
 import { issuerFindings } from '../../../domain/doctor/issuer-findings.ts';
@@ -155,6 +156,7 @@ async function checkContents(
       keyFindings(vault, settings.tls?.kind === 'certificate' ? settings.tls.name : undefined),
       apiKeyFindings(vault),
       acmeClientFindings(vault),
+      deploymentFindings(vault),
       administratorFindings(vault),
       authenticityFindings(vault),
       backupFindings(vault, inUse.backups),

@@ -22,6 +22,7 @@ import { clientCertificates } from './migration-0026-client-certificates.ts';
 import { secondFactors } from './migration-0027-second-factors.ts';
 import { labels } from './migration-0028-labels.ts';
 import { deployments } from './migration-0029-deployments.ts';
+import { deploymentAlerts } from './migration-0030-deployment-alerts.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -44,6 +45,7 @@ export const migrations: Migrations = {
   '0027-second-factors': secondFactors,
   '0028-labels': labels,
   '0029-deployments': deployments,
+  '0030-deployment-alerts': deploymentAlerts,
 };
 
 /**

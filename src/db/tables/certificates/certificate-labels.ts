@@ -84,6 +84,25 @@ export async function areAnyLabelled(
   return false;
 }
 
+/** Those of the names whose certificate has any of the labels. */
+export async function labelledAmong(
+  reader: Reader,
+  names: readonly string[],
+  labels: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const labelled = new Set<string>();
+  for (let from = 0; from < names.length; from += namesAtOnce) {
+    const found = await reader
+      .selectFrom('certificates')
+      .select('name')
+      .where('name', 'in', names.slice(from, from + namesAtOnce))
+      .where(isLabelled('certificate', 'certificates.id', labels))
+      .execute();
+    for (const { name } of found) labelled.add(name);
+  }
+  return labelled;
+}
+
 /** The names of the certificates in a range of ids that have any of the labels. */
 export async function namesLabelled(
   reader: Reader,
