@@ -9,6 +9,7 @@ import { AcmeAccountsPage } from './pages/acme-accounts.tsx';
 import { AcmeClientSetupPage } from './pages/acme-client-setup.tsx';
 import { AcmeClientsPage } from './pages/acme-clients.tsx';
 import { AdministratorsPage } from './pages/administrators.tsx';
+import { ApiKeyPage } from './pages/api-key.tsx';
 import { ApiKeysPage } from './pages/api-keys.tsx';
 import { ApprovalsPage } from './pages/approvals.tsx';
 import { AuditLogPage } from './pages/audit-log.tsx';
@@ -16,6 +17,8 @@ import { CertificatePage } from './pages/certificate/certificate.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { DeletedCertificatesPage } from './pages/deleted-certificates.tsx';
 import { DnsProvidersPage } from './pages/dns-providers.tsx';
+import { FleetPage } from './pages/fleet.tsx';
+import { HostPage } from './pages/host.tsx';
 import { ImportPage } from './pages/import.tsx';
 import { InstallCommandPage } from './pages/install-command.tsx';
 import { IssuersPage } from './pages/issuers.tsx';
@@ -46,8 +49,11 @@ export const pages: readonly PageEntry[] = [
   { path: '/deleted-certificates', page: DeletedCertificatesPage, needs: 'whole-vault' },
   { path: '/new-certificate', page: NewCertificatePage },
   { path: '/import', page: ImportPage },
+  { path: '/fleet', page: FleetPage, label: 'Fleet', group: 'vault' },
+  { path: '/fleet/:host', page: HostPage },
   { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },
   { path: '/api-keys/new', page: NewApiKeyPage },
+  { path: '/api-keys/:id', page: ApiKeyPage },
   { path: '/api-keys/:id/install', page: InstallCommandPage },
   { path: '/acme-clients', page: AcmeClientsPage, label: 'ACME clients', group: 'vault' },
   { path: '/acme-clients/new', page: NewAcmeClientPage },

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { Menu } from './components/menu.tsx';
 import { Problem } from './components/notice.tsx';
-import { remove } from './data/api.ts';
+import { endSession } from './data/api.ts';
 import { useAction } from './data/resource.ts';
 import { type Person, setSession, useRefusal } from './data/session.ts';
 import { type PageEntry, pages } from './page-table.tsx';
@@ -26,7 +26,7 @@ export function Shell({
   // Close the menu after navigation.
   useEffect(() => setOpen(false), [path]);
   const { run: signOut, error } = useAction(async () => {
-    await remove('/session');
+    await endSession();
     navigate('/sign-in');
     setSession(null);
   });

@@ -17,6 +17,7 @@ const tones: Readonly<Record<string, BadgeTone>> = {
   ...{ valid: 'good', active: 'good', succeeded: 'good', delivered: 'good', ready: 'good', ok: 'good' },
   ...{ expiring: 'warning', queued: 'accent', running: 'accent', sending: 'accent', registering: 'accent' },
   ...{ expired: 'bad', not_yet_valid: 'bad', failed: 'bad', revoked: 'bad', gone: 'bad' },
+  ...{ failing: 'bad', silent: 'warning', outdated: 'warning', current: 'good' },
 };
 
 /** A badge for any status in the API, such as that of a certificate, renewal or key. */

@@ -46,6 +46,38 @@ export const put = <T>(path: string, body: unknown): Promise<T> => call<T>('PUT'
 export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body);
 export const remove = (path: string): Promise<void> => call<void>('DELETE', path);
 
+/** Reads without a response yet. */
+const reads = new Set<Promise<unknown>>();
+
+/** What reads wait for while the session ends. */
+let ending: Promise<void> | undefined;
+
+/** How long a read may delay the end of a session, in milliseconds. */
+const longestDelay = 5000;
+
+/**
+ * Ends the session, so that no read of the page is rejected: those that were sent are answered first, and later ones
+ * stay unanswered, because the page goes away. Throws ApiError, and lets them go on then.
+ */
+export async function endSession(): Promise<void> {
+  let goOn = () => {
+    // Replaced immediately.
+  };
+  ending = new Promise((resolve) => {
+    goOn = resolve;
+  });
+  try {
+    const late = new Promise((resolve) => setTimeout(resolve, longestDelay));
+    await Promise.race([Promise.allSettled(reads), late]);
+    await remove('/session');
+  } catch (error) {
+    goOn();
+    throw error;
+  } finally {
+    ending = undefined;
+  }
+}
+
 /** The bytes of a file, requested with these headers. Throws ApiError. */
 export async function fetchFile(path: string, headers: Readonly<Record<string, string>>): Promise<Blob> {
   return (await request('GET', `/api/v1${path}`, undefined, headers)).blob();
@@ -89,7 +121,7 @@ async function request(
     init.headers = { ...headers, 'Content-Type': 'application/json' };
     init.body = JSON.stringify(body);
   }
-  const response = await fetch(path, init).catch(() => {
+  const response = await send(path, init).catch(() => {
     throw new ApiError(
       0,
       'unreachable',
@@ -101,6 +133,18 @@ async function request(
   const isSignIn = method === 'POST' && /\/(session|setup|second-step|passkey)$/.test(path);
   if (!isSignIn && (await isSignedOut(error, path))) sessionLost();
   throw error;
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  if (init.method !== 'GET') return fetch(path, init);
+  if (ending !== undefined) await ending;
+  const read = fetch(path, init);
+  reads.add(read);
+  try {
+    return await read;
+  } finally {
+    reads.delete(read);
+  }
 }
 
 /** Administrator endpoints answer 403 to a request without a session, so a 403 needs a second check. */

@@ -1,15 +1,21 @@
 /**
- * Loads all certificates of the vault step by step: first those that need attention, then the rest page by page.
+ * Loads long lists step by step: all certificates of the vault, first those that need attention, and any other list
+ * page by page.
  */
 import type { Certificate } from './shapes.ts';
 
-export type Certificates = {
-  readonly items: readonly Certificate[];
-  /** Whether all certificates are loaded. */
+/** A list that may not be loaded to its end. */
+export type Growing<T> = {
+  readonly items: readonly T[];
+  /** Whether all items are loaded. */
   readonly isWhole: boolean;
 };
 
-type Page = { readonly items: readonly Certificate[]; readonly next: string | undefined };
+export type Certificates = Growing<Certificate>;
+
+type PageOf<T> = { readonly items: readonly T[]; readonly next: string | undefined };
+
+type Page = PageOf<Certificate>;
 
 /** The size of the first request, which is sorted by health. */
 const firstFew = 200;
@@ -39,4 +45,21 @@ export async function growingList(
 
 function byName(one: Certificate, other: Certificate): number {
   return one.name < other.name ? -1 : 1;
+}
+
+/** All items of a list, page by page. `read` and `show` as above. */
+export async function growingPages<T>(
+  path: string,
+  show: (part: Growing<T>) => void,
+  read: (path: string) => Promise<PageOf<T>>,
+): Promise<Growing<T>> {
+  const items: T[] = [];
+  let next: string | undefined = path;
+  while (next !== undefined) {
+    const page: PageOf<T> = await read(next);
+    items.push(...page.items);
+    next = page.next;
+    if (next !== undefined) show({ items: [...items], isWhole: false });
+  }
+  return { items, isWhole: true };
 }

@@ -23,11 +23,11 @@ export function useList<T>(path: string | undefined): Resource<readonly T[]> {
 /** Loads from a path. `show` renders a partial result, and is ignored once a whole result was loaded. */
 type Load<T> = (path: string, show: (part: T) => void) => Promise<T>;
 
-/** `matters` selects the changes that cause a reload; by default all of them. */
+/** `matters` selects the changes that cause a reload; by default all but those of deployments, which few pages show. */
 export function useLoaded<T>(
   path: string | undefined,
   load: Load<T>,
-  matters: (change: Change) => boolean = () => true,
+  matters: (change: Change) => boolean = ({ kinds }) => kinds?.some((kind) => kind !== 'deployments') ?? true,
 ): Resource<T> {
   const [state, setState] = useState<{ path?: string; data?: T; error?: ApiError }>({});
   const wanted = useRef(path);

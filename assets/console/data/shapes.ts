@@ -110,6 +110,31 @@ export type ApiKey = {
   readonly previous_expires_at: string | null;
 };
 
+export type DeploymentState = 'failing' | 'silent' | 'outdated' | 'current';
+
+type DeploymentStep = { readonly result: 'ok' | 'failed'; readonly output: string | null };
+
+/** A job of a client that installs a certificate, as it last reported. */
+export type Deployment = {
+  /** The client's id for it, unique per certificate. */
+  readonly id: string;
+  readonly certificate: string;
+  readonly host: string;
+  readonly job: string;
+  readonly destination: string;
+  readonly state: DeploymentState;
+  /** The version that is installed; null for none. */
+  readonly version: number | null;
+  readonly current_version: number | null;
+  readonly reload: DeploymentStep | null;
+  readonly verify: DeploymentStep | null;
+  /** Why the last run failed before the reload. */
+  readonly error: string | null;
+  readonly next_run_at: string | null;
+  readonly api_key: { readonly id: number; readonly name: string };
+  readonly last_seen_at: string;
+};
+
 export type AuditEvent = {
   readonly id: number;
   readonly at: string;

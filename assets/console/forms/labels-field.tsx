@@ -34,11 +34,3 @@ export function LabelsField({
 export function useOwnLabels(): string {
   return useSession()?.reach[0] ?? '';
 }
-
-/** Splits text at commas. Values of labels may contain spaces, and no comma. */
-export function labelsIn(text: string): string[] {
-  return text
-    .split(',')
-    .map((label) => label.trim())
-    .filter(Boolean);
-}

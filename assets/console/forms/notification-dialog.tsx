@@ -14,6 +14,7 @@ const events = [
   ['private_ca.expiring', 'A private CA is about to expire'],
   ['backup.overdue', 'A scheduled backup is overdue'],
   ['disk.low', 'Disk space is low'],
+  ['deployment.unhealthy', 'A deployment is failing, outdated or silent'],
   ['pending_change.created', 'A change needs an approval'],
   ['certificate.issued', 'A new version is issued'],
 ] as const;

@@ -15,7 +15,8 @@ import type { Administrator } from '../data/administration-shapes.ts';
 import { patch, post, remove } from '../data/api.ts';
 import { useList } from '../data/resource.ts';
 import { useSession } from '../data/session.ts';
-import { labelsIn } from '../forms/labels-field.tsx';
+import {} from '../forms/labels-field.tsx';
+import { labelsIn } from '../text/label-list.ts';
 
 type Opened =
   | { readonly kind: 'add' }

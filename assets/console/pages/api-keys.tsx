@@ -11,8 +11,11 @@ import { Badge, Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { post, remove } from '../data/api.ts';
+import { useDeployments } from '../data/deployments.ts';
 import { useList } from '../data/resource.ts';
 import type { ApiKey } from '../data/shapes.ts';
+import { HostNames } from '../fleet/host-names.tsx';
+import { hostsOf, hostsText } from '../fleet/hosts.ts';
 import { RotateApiKeyDialog } from './rotate-api-key.tsx';
 
 type Opened = { readonly kind: 'rotate' | 'revoke' | 'delete'; readonly apiKey: ApiKey };
@@ -65,9 +68,9 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
   return [
     {
       title: 'Name',
-      cell: ({ name, prefix, previous_expires_at }) => (
+      cell: ({ id, name, prefix, previous_expires_at }) => (
         <>
-          <div>{name}</div>
+          <a href={`/api-keys/${id}`}>{name}</a>
           <div class="mono beneath whole">{prefix}…</div>
           {previous_expires_at !== null && (
             <div class="beneath">
@@ -197,9 +200,22 @@ function Confirmation({
         The vault rejects the key from the next request on. Machines that use it keep the certificates they
         have. This cannot be undone.
       </p>
+      <Hosts id={id} />
       <p>
         Last used: <Time at={last_used_at} none="never" show="both" />
       </p>
     </ConfirmDialog>
+  );
+}
+
+/** The hosts that could no longer renew. */
+function Hosts({ id }: { readonly id: number }) {
+  const { data } = useDeployments(`/deployments?api_key=${id}`);
+  if (!data?.isWhole || data.items.length === 0) return null;
+  const hosts = hostsOf(data.items).map(({ name }) => name);
+  return (
+    <p>
+      {hostsText(hosts.length)} {hosts.length === 1 ? 'uses' : 'use'} it: <HostNames hosts={hosts} />.
+    </p>
   );
 }

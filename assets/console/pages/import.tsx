@@ -11,8 +11,9 @@ import { ApiError, post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
 import { type ChosenFile, isPkcs12, readFiles, withFiles } from '../forms/dropped-files.ts';
 import { FileDrop } from '../forms/file-drop.tsx';
-import { LabelsField, labelsIn, useOwnLabels } from '../forms/labels-field.tsx';
+import { LabelsField, useOwnLabels } from '../forms/labels-field.tsx';
 import { navigate } from '../router.ts';
+import { labelsIn } from '../text/label-list.ts';
 
 export function ImportPage() {
   const [files, setFiles] = useState<readonly ChosenFile[]>([]);

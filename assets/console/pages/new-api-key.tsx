@@ -13,9 +13,10 @@ import { post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
 import { useRefusal } from '../data/session.ts';
 import { Allowlist } from '../forms/allowlist.tsx';
-import { LabelsField, labelsIn, useOwnLabels } from '../forms/labels-field.tsx';
+import { LabelsField, useOwnLabels } from '../forms/labels-field.tsx';
 import { InstallerBuilder } from '../installer/installer-builder.tsx';
 import { usePlace } from '../router.ts';
+import { labelsIn } from '../text/label-list.ts';
 
 const scopes = [
   {

@@ -16,8 +16,10 @@ import { useTakenName } from '../data/taken-name.ts';
 import { CertificateNames } from '../forms/certificate-names.tsx';
 import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
-import { labelsIn, useOwnLabels } from '../forms/labels-field.tsx';
+import { useOwnLabels } from '../forms/labels-field.tsx';
 import { navigate } from '../router.ts';
+
+import { labelsIn } from '../text/label-list.ts';
 
 const blank: CertificateDraft = {
   name: '',

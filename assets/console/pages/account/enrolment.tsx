@@ -3,7 +3,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { Problem } from '../../components/notice.tsx';
 import type { SecondFactors } from '../../data/administration-shapes.ts';
-import { get, remove } from '../../data/api.ts';
+import { endSession, get } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
 import { type Person, setSession } from '../../data/session.ts';
 import { Outside } from './outside.tsx';
@@ -14,7 +14,7 @@ export function EnrolmentPage({ person }: { readonly person: Person }) {
   // Without the feed of changes, which the vault keeps from them.
   const load = useAction(async () => setFactors(await get<SecondFactors>('/second-factors')));
   const signOut = useAction(async () => {
-    await remove('/session');
+    await endSession();
     setSession(null);
   });
   const done = useCallback(async () => setSession(await get<Person>('/session')), []);

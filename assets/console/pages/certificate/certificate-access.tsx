@@ -46,7 +46,7 @@ export function CertificateAccess({ name }: { readonly name: string }) {
       rows={data}
       keyOf={({ id }) => id}
       columns={[
-        { title: 'Key', cell: (key) => key.name },
+        { title: 'Key', cell: ({ id, name: key }) => <a href={`/api-keys/${id}`}>{key}</a> },
         { title: 'State', cell: ({ state }) => <Status status={state} /> },
         {
           title: 'Permissions',

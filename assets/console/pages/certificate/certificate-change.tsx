@@ -7,8 +7,9 @@ import { patch } from '../../data/api.ts';
 import { useList } from '../../data/resource.ts';
 import { useRefusal } from '../../data/session.ts';
 import type { Settings } from '../../data/shapes.ts';
-import { LabelsField, labelsIn } from '../../forms/labels-field.tsx';
+import { LabelsField } from '../../forms/labels-field.tsx';
 import { ProfileField } from '../../forms/profile-field.tsx';
+import { labelsIn } from '../../text/label-list.ts';
 
 const keyTypes = ['ec256', 'ec384', 'rsa2048', 'rsa3072', 'rsa4096', 'ed25519'];
 const challenges = ['http-01', 'tls-alpn-01', 'dns-01', 'dns-persist-01'];

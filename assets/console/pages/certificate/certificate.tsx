@@ -1,4 +1,4 @@
-/** The page of one certificate: overview, versions, renewals, access and audit trail, with its actions. */
+/** The page of one certificate: overview, versions, deployments, renewals, access and audit trail, with its actions. */
 import { useState } from 'preact/hooks';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
@@ -13,6 +13,7 @@ import type { Certificate, Renewal, Settings } from '../../data/shapes.ts';
 import type { PageProps } from '../../router.ts';
 import { CertificateAccess } from './certificate-access.tsx';
 import { ChangeDialog } from './certificate-change.tsx';
+import { CertificateDeployments } from './certificate-deployments.tsx';
 import { DeleteDialog, RevokeDialog } from './certificate-ending.tsx';
 import { CertificateOverview } from './certificate-overview.tsx';
 import { CertificateRenewals } from './certificate-renewals.tsx';
@@ -114,6 +115,11 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
             ),
           },
           { id: 'versions', label: 'Versions', content: () => <CertificateVersions certificate={data} /> },
+          {
+            id: 'deployments',
+            label: 'Deployments',
+            content: () => <CertificateDeployments certificate={data} />,
+          },
           { id: 'renewals', label: 'Renewals', content: () => <CertificateRenewals renewals={renewals} /> },
           { id: 'access', label: 'Access', content: () => <CertificateAccess name={name} /> },
           { id: 'trail', label: 'Audit log', content: () => <CertificateTrail name={name} /> },

@@ -1,0 +1,54 @@
+/** All hosts that report what they installed: how many jobs are in which state, and when each was last seen. */
+import { ButtonLink } from '../components/button.tsx';
+import { Empty } from '../components/empty.tsx';
+import { Problem } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Skeleton } from '../components/spinner.tsx';
+import { type Deployments, useDeployments } from '../data/deployments.ts';
+import { HostList } from '../fleet/host-list.tsx';
+import { countsOf, countsText, hostsText, jobsText } from '../fleet/hosts.ts';
+
+export function FleetPage() {
+  const { data, error, reload } = useDeployments('/deployments');
+  const isEmpty = data?.items.length === 0;
+  return (
+    <Page title="Fleet" lead={data && !isEmpty && <Summary {...data} />}>
+      {error && <Problem error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={8} />}
+      {isEmpty && <NoHosts />}
+      {data && !isEmpty && <HostList {...data} />}
+    </Page>
+  );
+}
+
+/** Says that all jobs are current only once all are loaded. */
+function Summary({ items, isWhole }: Deployments) {
+  const counts = countsOf(items);
+  const hosts = hostsText(new Set(items.map(({ host }) => host)).size);
+  if (!isWhole) return <>{`${jobsText(items.length)} on ${hosts} loaded so far…`}</>;
+  if (counts.current < items.length) {
+    return <>{`${jobsText(items.length)} on ${hosts}: ${countsText(counts)}.`}</>;
+  }
+  return (
+    <>
+      {items.length === 1
+        ? `1 job on ${hosts}, current.`
+        : `All ${jobsText(items.length)} on ${hosts} are current.`}
+    </>
+  );
+}
+
+function NoHosts() {
+  return (
+    <Empty title="No hosts yet" actions={<ButtonLink href="/api-keys">View API keys</ButtonLink>}>
+      <p>
+        Each job of the client installer reports which version of a certificate it installed, and whether the
+        reload worked. Its host appears here with the first report.
+      </p>
+      <p>
+        The menu of an API key has the installer command. Jobs that were installed with an older vault do not
+        report; install them again. More in <span class="mono">docs/how-to/installed-where.md</span>.
+      </p>
+    </Empty>
+  );
+}
