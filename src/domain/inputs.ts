@@ -175,7 +175,7 @@ const apiKeySettings = z.strictObject({
     .transform((list) => [...new Set(list)])
     .default([])
     .describe(
-      'profiles of private CAs, as issuer/profile: with the scope certificates:sign, the key signs for no others',
+      'profiles of private CAs, as issuer/profile: the key may have certificates issued with no others; empty for any',
     ),
   role: z
     .enum(roles)

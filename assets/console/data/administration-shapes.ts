@@ -134,6 +134,8 @@ export type Administrator = {
   readonly role: Role;
   /** Labels that confine what they may do; empty for everything. */
   readonly reach: readonly string[];
+  /** Profiles (`issuer/profile`) that they may have certificates issued with; empty for any. */
+  readonly profiles: readonly string[];
   readonly sign_in: 'password' | 'oidc';
   readonly created_at: string;
   readonly last_signed_in_at: string | null;

@@ -9,6 +9,8 @@ export type Person = {
   readonly scopes: readonly Scope[];
   /** Labels that confine what they may do; empty for everything. */
   readonly reach: readonly string[];
+  /** Profiles (`issuer/profile`) that they may have certificates issued with; empty for any. */
+  readonly profiles: readonly string[];
   /** Whether destructive changes need the approval of a second administrator. */
   readonly second_approval: boolean;
   readonly sign_in: 'password' | 'oidc';

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 import type { IssuerOffer } from '../data/administration-shapes.ts';
 import { getAll, post } from '../data/api.ts';
+import { useSession } from '../data/session.ts';
 
 type Offers = Readonly<Record<string, readonly string[]>>;
 
@@ -33,17 +34,35 @@ export function ProfileField({
       // The profiles stay unknown; an unknown one is rejected later.
     }
   };
+  const own = useSession()?.profiles ?? [];
   const isUnknown = value !== '' && offered !== undefined && !offered.includes(value);
   return (
     <TextField
       label="Profile"
-      hint={hintOf(issuer, isAcme, offered)}
+      hint={own.length > 0 ? ownHint(own) : hintOf(issuer, isAcme, offered)}
       value={value}
       onFocus={() => void loadOffer()}
       error={error ?? (isUnknown ? `${issuer} offers no profile ${value}` : undefined)}
       onValue={(profile) => onValue(profile.trim())}
     />
   );
+}
+
+/** People who are confined to profiles cannot create a certificate without one of them. */
+export function useOwnProfile(): { readonly issuer: string; readonly profile: string } | undefined {
+  const [issuer, profile] = useSession()?.profiles[0]?.split('/') ?? [];
+  return issuer === undefined || profile === undefined ? undefined : { issuer, profile };
+}
+
+function ownHint(own: readonly string[]): string {
+  const [first = ''] = own;
+  if (own.length === 1) return `You may use only the profile ${profileWithIssuer(first)}.`;
+  return `You may use only one of these profiles: ${own.map(profileWithIssuer).join(', ')}.`;
+}
+
+function profileWithIssuer(reference: string): string {
+  const [issuer, profile] = reference.split('/');
+  return `${profile} of ${issuer}`;
 }
 
 function hintOf(issuer: string, isAcme: boolean, offered: readonly string[] | undefined): string {

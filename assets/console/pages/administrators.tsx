@@ -1,12 +1,10 @@
 /** Administrators: the people who can sign in to this console. */
 import { useState } from 'preact/hooks';
-import { type Role, roles } from '../../../src/base/role.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
-import { Select } from '../components/select.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Badge } from '../components/status.tsx';
 import { Table } from '../components/table.tsx';
@@ -15,8 +13,8 @@ import type { Administrator } from '../data/administration-shapes.ts';
 import { patch, post, remove } from '../data/api.ts';
 import { useList } from '../data/resource.ts';
 import { useSession } from '../data/session.ts';
-import {} from '../forms/labels-field.tsx';
-import { labelsIn } from '../text/label-list.ts';
+import { blankRights, rightsBody, rightsDraft } from '../forms/rights-draft.ts';
+import { RightsFields } from '../forms/rights-fields.tsx';
 
 type Opened =
   | { readonly kind: 'add' }
@@ -56,10 +54,13 @@ export function AdministratorsPage() {
             },
             {
               title: 'Role',
-              cell: ({ role, reach }) => (
+              cell: ({ role, reach, profiles }) => (
                 <>
                   {role}
                   {reach.length > 0 && <div class="quiet small">Only {reach.join(', ')}</div>}
+                  {profiles.length > 0 && (
+                    <div class="quiet small">Issues only with {profiles.join(', ')}</div>
+                  )}
                 </>
               ),
             },
@@ -176,50 +177,6 @@ function pathOf({ name }: Administrator): string {
   return `/administrators/${encodeURIComponent(name)}`;
 }
 
-type Rights = { readonly role: Role; readonly reach: string };
-
-/** The role admin reaches everything. */
-function RightsFields({
-  rights,
-  error,
-  onRights,
-}: {
-  readonly rights: Rights;
-  readonly error: string | undefined;
-  readonly onRights: (rights: Rights) => void;
-}) {
-  const { role, reach } = rights;
-  return (
-    <>
-      <Select
-        label="Role"
-        value={role}
-        choices={roles.map((one) => ({ value: one, label: roleNames[one] }))}
-        onValue={(one) => onRights({ ...rights, role: one as Role })}
-      />
-      {role !== 'admin' && (
-        <TextField
-          label="Reach (optional)"
-          hint="Labels such as team=web, separated by commas. They then see and change only what has one of them."
-          value={reach}
-          error={error}
-          onValue={(text) => onRights({ ...rights, reach: text })}
-        />
-      )}
-    </>
-  );
-}
-
-function bodyOf({ role, reach }: Rights) {
-  return { role, reach: role === 'admin' ? [] : labelsIn(reach) };
-}
-
-const roleNames: Readonly<Record<Role, string>> = {
-  viewer: 'viewer: reads everything but private keys',
-  operator: 'operator: also manages certificates',
-  admin: 'admin: may do everything',
-};
-
 function RoleDialog({
   administrator,
   onClose,
@@ -229,19 +186,18 @@ function RoleDialog({
   readonly onClose: () => void;
   readonly onDone: () => Promise<void>;
 }) {
-  const { role, reach } = administrator;
-  const [rights, setRights] = useState<Rights>({ role, reach: reach.join(', ') });
+  const [rights, setRights] = useState(() => rightsDraft(administrator));
   return (
     <FormDialog
       title={`Change the role of ${administrator.name}`}
       action="Change role"
       onClose={onClose}
       onSubmit={async () => {
-        await patch(pathOf(administrator), bodyOf(rights));
+        await patch(pathOf(administrator), rightsBody(rights));
         await onDone();
       }}
     >
-      {(errorOf) => <RightsFields rights={rights} error={errorOf('reach')} onRights={setRights} />}
+      {(errorOf) => <RightsFields rights={rights} errorOf={errorOf} onRights={setRights} />}
     </FormDialog>
   );
 }
@@ -255,14 +211,14 @@ function AddDialog({
 }) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
-  const [rights, setRights] = useState<Rights>({ role: 'admin', reach: '' });
+  const [rights, setRights] = useState(blankRights);
   return (
     <FormDialog
       title="Add administrator"
       action="Add"
       onClose={onClose}
       onSubmit={async () => {
-        await post('/administrators', { name, password, ...bodyOf(rights) });
+        await post('/administrators', { name, password, ...rightsBody(rights) });
         await onDone();
       }}
     >
@@ -278,7 +234,7 @@ function AddDialog({
             error={errorOf('password')}
             onValue={setPassword}
           />
-          <RightsFields rights={rights} error={errorOf('reach')} onRights={setRights} />
+          <RightsFields rights={rights} errorOf={errorOf} onRights={setRights} />
         </>
       )}
     </FormDialog>

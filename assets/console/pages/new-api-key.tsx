@@ -11,9 +11,10 @@ import { Select } from '../components/select.tsx';
 import type { CreatedApiKey } from '../data/administration-shapes.ts';
 import { post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
-import { useRefusal } from '../data/session.ts';
+import { useRefusal, useSession } from '../data/session.ts';
 import { Allowlist } from '../forms/allowlist.tsx';
 import { LabelsField, useOwnLabels } from '../forms/labels-field.tsx';
+import { profilesIn } from '../forms/rights-draft.ts';
 import { InstallerBuilder } from '../installer/installer-builder.tsx';
 import { usePlace } from '../router.ts';
 import { labelsIn } from '../text/label-list.ts';
@@ -40,6 +41,9 @@ const scopes = [
     hint: 'Have the certificate issued for a key that the machine keeps (certificates:sign).',
   },
 ] as const;
+
+/** With these scopes, a key has certificates issued. */
+const issuing = ['renewals:trigger', 'certificates:sign'];
 
 export function NewApiKeyPage() {
   const [created, setCreated] = useState<CreatedApiKey>();
@@ -89,15 +93,19 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
   const [labels, setLabels] = useState(mine);
   const [byLabel, setByLabel] = useState('');
   const [reach, setReach] = useState(mine);
+  const own = useSession()?.profiles ?? [];
+  const [profiles, setProfiles] = useState(own.join(', '));
   const [bound, setBound] = useState('');
   const [expires, setExpires] = useState('');
+  const canIssue = role === 'operator' || (role !== 'admin' && chosen.some((one) => issuing.includes(one)));
   const creating = useAction(async () => {
     const expiry = expires === '' ? {} : { expires_at: new Date(expires).toISOString() };
     const allowed_networks = domainsIn(networks);
     const administers = role === '' ? {} : { role, ...(role !== 'admin' && { reach: labelsIn(reach) }) };
+    const issues = canIssue ? { profiles: profilesIn(profiles) } : {};
     const binding = bound.trim() === '' ? {} : { client_certificate: bound.trim() };
     const allowlist = { certificates, certificate_labels: labelsIn(byLabel) };
-    const rights = { scopes: chosen, ...allowlist, allowed_networks, ...administers };
+    const rights = { scopes: chosen, ...allowlist, allowed_networks, ...administers, ...issues };
     const wanted = { name, labels: labelsIn(labels), ...rights, ...binding, ...expiry };
     onCreated(await post<CreatedApiKey>('/api-keys', wanted));
   });
@@ -168,6 +176,15 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
           value={reach}
           error={errorOf('reach')}
           onValue={setReach}
+        />
+      )}
+      {canIssue && (
+        <TextField
+          label={own.length === 0 ? 'Profiles (optional)' : 'Profiles'}
+          hint="Profiles of private CAs such as local-ca/web, separated by commas. The key then has certificates issued only with one of them."
+          value={profiles}
+          error={errorOf('profiles')}
+          onValue={setProfiles}
         />
       )}
       <LabelsField

@@ -17,8 +17,8 @@ import { CertificateNames } from '../forms/certificate-names.tsx';
 import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
 import { useOwnLabels } from '../forms/labels-field.tsx';
+import { useOwnProfile } from '../forms/profile-field.tsx';
 import { navigate } from '../router.ts';
-
 import { labelsIn } from '../text/label-list.ts';
 
 const blank: CertificateDraft = {
@@ -65,7 +65,8 @@ function CertificateForm({
   readonly providers: readonly DnsProvider[];
 }) {
   const own = useOwnLabels();
-  const [draft, setDraft] = useState({ ...blank, labels: own });
+  const profile = useOwnProfile();
+  const [draft, setDraft] = useState({ ...blank, labels: own, ...profile });
   const [hasTried, setTried] = useState(false);
   const issuer = issuers.find(({ name }) => name === draft.issuer);
   const isAcme = issuer?.type === 'acme';

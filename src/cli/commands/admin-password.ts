@@ -73,7 +73,7 @@ export async function credentials(
   const password = args['password-stdin']
     ? secretText(await readInput('-', terminal))
     : await promptForPassword(terminal, question);
-  return parseInput(createAdministratorInput.omit({ role: true, reach: true }), {
+  return parseInput(createAdministratorInput.omit({ role: true, reach: true, profiles: true }), {
     name: args.name,
     password: password.expose(),
   });

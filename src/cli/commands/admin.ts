@@ -34,6 +34,13 @@ const reachOption = {
   description: 'a label that confines what a viewer or operator sees and changes (default: everything)',
 } as const;
 
+const profileOption = {
+  type: 'string',
+  valueHint: 'ISSUER/PROFILE',
+  multiple: true,
+  description: 'a profile of a private CA; an operator has certificates issued with no others (default: any)',
+} as const;
+
 const create = command({
   name: 'admin create',
   description: 'Create an administrator, who can sign in to the console',
@@ -47,16 +54,26 @@ const create = command({
       does: 'Create an administrator who manages the certificates with one label',
       line: 'vault admin create --name bob --role operator --reach team=web --password-stdin < password.txt',
     },
+    {
+      does: 'Create an administrator who has certificates issued with one profile only',
+      line: 'vault admin create --name eve --role operator --profile local-ca/web --password-stdin < password.txt',
+    },
   ],
   options: {
     ...passwordOptions,
     role: { ...roleOption, description: `${roleOption.description} (default: admin)` },
     reach: reachOption,
+    profile: profileOption,
   },
   run: async (args, terminal) => {
-    const { role = 'admin', reach = [] } = parseInput(updateAdministratorInput, {
+    const {
+      role = 'admin',
+      reach = [],
+      profiles = [],
+    } = parseInput(updateAdministratorInput, {
       role: args.role ?? 'admin',
       reach: args.reach,
+      profiles: args.profile,
     });
     const input = await credentials(args, terminal, `Password for ${args.name}: `);
     const { name: made } = await onVault(
@@ -64,10 +81,13 @@ const create = command({
       terminal,
       'create',
       (vault) =>
-        createAdministrator(vault, new Passwords(terminal.world), localCli, { ...input, role, reach }),
+        createAdministrator(vault, new Passwords(terminal.world), localCli, {
+          ...input,
+          ...{ role, reach, profiles },
+        }),
       (remote) =>
         remote.send<AdministratorView>('POST', '/administrators', {
-          ...{ name: input.name, role, reach },
+          ...{ name: input.name, role, reach, profiles },
           password: input.password.expose(),
         }),
     );
@@ -85,19 +105,22 @@ const list = command({
       remote.get<AdministratorView[]>('/administrators'),
     );
     const hasReach = people.some(({ reach }) => reach.length > 0);
+    const hasProfiles = people.some(({ profiles }) => profiles.length > 0);
     printList(terminal, args, people, {
       none: 'No administrators yet.\n  Try: vault admin create --name NAME',
       columns: [
         { title: 'NAME', holds: 'name' },
         'ROLE',
         ...(hasReach ? [{ title: 'REACH', holds: 'list' } as const] : []),
+        ...(hasProfiles ? [{ title: 'PROFILES', holds: 'list' } as const] : []),
         'SIGN-IN',
         { title: 'CREATED', holds: 'time' },
         { title: 'LAST SIGNED IN', holds: 'time' },
       ],
-      row: ({ name, role, reach, sign_in, created_at, last_signed_in_at }) => [
+      row: ({ name, role, reach, profiles, sign_in, created_at, last_signed_in_at }) => [
         ...[name, role],
         ...(hasReach ? [reach.length === 0 ? 'everything' : reach] : []),
+        ...(hasProfiles ? [profiles.length === 0 ? 'any' : profiles] : []),
         ...[sign_in, created_at],
         last_signed_in_at ?? 'never',
       ],
@@ -107,7 +130,7 @@ const list = command({
 
 const update = command({
   name: 'admin update',
-  description: 'Give an administrator another role or reach, effective immediately',
+  description: 'Change the role, reach or profiles of an administrator',
   examples: [
     {
       does: 'Let someone read everything but private keys, and change nothing',
@@ -117,6 +140,10 @@ const update = command({
       does: 'Let someone see and change only what has a label',
       line: 'vault admin update --name alice --reach team=web',
     },
+    {
+      does: 'Let an operator have certificates issued with one profile only',
+      line: 'vault admin update --name alice --profile local-ca/web',
+    },
   ],
   options: {
     name: nameOption,
@@ -125,25 +152,35 @@ const update = command({
       ...reachOption,
       description: `${reachOption.description.replace(' (default: everything)', '')}, or none; replaces the current ones`,
     },
+    profile: {
+      ...profileOption,
+      description:
+        'a profile of a private CA for what an operator has issued, or none for any; replaces the current ones',
+    },
   },
   run: async (args, terminal) => {
-    if (args.role === undefined && args.reach.length === 0) {
+    if (args.role === undefined && args.reach.length === 0 && args.profile.length === 0) {
       throw new Misuse('nothing to change', 'Try: vault admin update --help');
     }
-    const { role, reach } = parseInput(updateAdministratorInput, {
+    const change = parseInput(updateAdministratorInput, {
       role: args.role,
       reach: labelsFrom(args.reach),
+      profiles: labelsFrom(args.profile),
     });
     const changed = await onVault(
       args,
       terminal,
       'refuse',
-      (vault) => changeRights(vault, localCli, { name: args.name, role, reach, theLast: 'goes' }),
-      (remote) =>
-        remote.send<AdministratorView>('PATCH', `/administrators/${inPath(args.name)}`, { role, reach }),
+      (vault) => changeRights(vault, localCli, { name: args.name, ...change, theLast: 'goes' }),
+      (remote) => remote.send<AdministratorView>('PATCH', `/administrators/${inPath(args.name)}`, change),
     );
-    const confined = changed.reach.length === 0 ? '' : ` and the reach ${changed.reach.join(', ')}`;
-    terminal.stderr.write(`Administrator ${changed.name} has the role ${changed.role}${confined}.\n`);
+    const { name, role, reach, profiles } = changed;
+    const rights = [
+      `the role ${role}`,
+      ...(reach.length > 0 ? [`the reach ${reach.join(', ')}`] : []),
+      ...(profiles.length > 0 ? [`the profiles ${profiles.join(', ')}`] : []),
+    ];
+    terminal.stderr.write(`Administrator ${name} has ${rights.join(' and ')}.\n`);
   },
 });
 

@@ -46,8 +46,8 @@ const test = command({
         const facts = Object.entries(result.facts).map(([name, value]) => ` (${name}: ${printable(value)})`);
         throw new OperatorError(`the sign-in failed: ${printable(result.reason)}${facts.join('')}`);
       }
-      const { claims, role, reach, name, account } = result;
-      if (args.json) terminal.stdout.write(jsonText({ claims, role, reach, name, account }));
+      const { claims, role, reach, profiles, name, account } = result;
+      if (args.json) terminal.stdout.write(jsonText({ claims, role, reach, profiles, name, account }));
       else terminal.stdout.write(described(result, provider));
       refuseAsServer(result, provider);
     }),
@@ -85,7 +85,7 @@ async function waitFor(vault: Vault, begun: BegunTest): Promise<TestResult> {
 }
 
 function described(
-  { claims, values, role, reach, name, account }: Authenticated,
+  { claims, values, role, reach, profiles, name, account }: Authenticated,
   provider: ProviderSettings,
 ): string {
   const { claim } = provider.roles;
@@ -97,15 +97,22 @@ function described(
     'claims',
     ...Object.entries(claims).map(([key, value]) => `  ${printable(key).padEnd(width)}  ${shown(value)}`),
     `role     ${role ?? 'none'} (${why})`,
-    ...(reach === null ? ['reach    none'] : reach.length > 0 ? [`reach    ${reach.join(', ')}`] : []),
+    ...confinementLine('reach    ', reach),
+    ...confinementLine('profiles ', profiles),
     `account  ${name === null ? account : `${name} (${account})`}`,
     '',
   ].join('\n');
 }
 
+/** A line, unless nothing confines the person. */
+function confinementLine(title: string, confined: readonly string[] | null): string[] {
+  if (confined !== null && confined.length === 0) return [];
+  return [title + (confined?.join(', ') ?? 'none')];
+}
+
 /** Throws OperatorError with what to change, if the person could not sign in. */
 function refuseAsServer(
-  { role, reach, account }: Authenticated,
+  { role, reach, profiles, account }: Authenticated,
   { roles: { claim } }: ProviderSettings,
 ): void {
   if (role === null) {
@@ -116,6 +123,11 @@ function refuseAsServer(
   if (reach === null) {
     throw new OperatorError('this person would be refused: no reach', {
       hint: `List one of the values of ${claim} in oidc_reach, with a label or * for everything.`,
+    });
+  }
+  if (profiles === null) {
+    throw new OperatorError('this person would be refused: no profiles', {
+      hint: `List one of the values of ${claim} in oidc_profiles, with a profile or * for any.`,
     });
   }
   if (account === 'name taken') {

@@ -89,6 +89,7 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'oidc-viewers': ({ oidc }) => oidc?.roles.values.viewer,
   'oidc-default-role': ({ oidc }) => oidc?.roles.byDefault,
   'oidc-reach': ({ oidc }) => oidc?.reach,
+  'oidc-profiles': ({ oidc }) => oidc?.profiles,
   'oidc-device-flow': ({ oidc }) => oidc?.deviceFlow,
   'insecure-http': ({ insecureHttp }) => insecureHttp,
 };

@@ -1,7 +1,6 @@
 /** The settings of sign-in by OpenID Connect: the provider, and which of its people get which role. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readObjectLabel } from '../../base/object-label.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type Role, roles } from '../../base/role.ts';
 import { Secret } from '../../base/secret.ts';
@@ -10,10 +9,10 @@ import { describeSystemError } from '../../base/system-error.ts';
 import {
   callbackPath,
   type ProviderSettings,
-  type ReachValue,
   type RoleMapping,
 } from '../../domain/oidc/provider-settings.ts';
 import { refuseExposedKeyFile } from '../terminal/private-files.ts';
+import { listed, listedProfiles, listedReach } from './oidc-values.ts';
 import { type Found, truth } from './setting-values.ts';
 
 export const oidcOptions = {
@@ -75,6 +74,12 @@ export const oidcOptions = {
     description:
       'confine viewers and operators with this value in the claim to a label, such as web-team:team=web, or * for everything; others are refused (default: everything)',
   },
+  'oidc-profiles': {
+    type: 'string',
+    valueHint: 'VALUE:PROFILE,...',
+    description:
+      'confine operators with this value in the claim to a profile of a private CA, such as web-team:local-ca/web, or * for any; others are refused (default: any)',
+  },
   'oidc-device-flow': {
     type: 'boolean',
     description: 'let people sign in with "vault login --oidc" on other machines (default: off)',
@@ -127,6 +132,7 @@ export function oidcSettings(
     publicUrl,
     roles: roleMapping(setting, issuer),
     reach: listedReach(setting('oidc-reach')),
+    profiles: listedProfiles(setting('oidc-profiles')),
     deviceFlow: truth(setting('oidc-device-flow')),
   };
 }
@@ -195,43 +201,12 @@ function roleMapping(setting: (name: Name) => Found | undefined, issuer: Found):
   return { claim: setting('oidc-role-claim')?.value ?? 'groups', values, byDefault };
 }
 
-/** A value ends at the last colon that a label, or * for everything, follows. */
-function listedReach(found: Found | undefined): readonly ReachValue[] {
-  if (found === undefined) return [];
-  return listed(found).map((entry) => {
-    const [, value, text] = /^(.+):(\*|[^:=]+=[^=]*)$/s.exec(entry) ?? [];
-    const read = text === undefined || text === '*' ? undefined : readObjectLabel(text);
-    if (value !== undefined && (read === undefined || 'label' in read)) return { value, label: read?.label };
-    const fault = read !== undefined && 'fault' in read ? `: ${read.fault}` : '';
-    throw new OperatorError(`${found.from}: "${entry}" is not a value and a label${fault}`, {
-      hint: 'Write the value of the claim, a colon and a label, such as web-team:team=web, or * for everything.',
-    });
-  });
-}
-
 function defaultRole(found: Found | undefined): Role | undefined {
   if (found === undefined || found.value === 'none') return undefined;
   const role = roles.find((known) => known === found.value);
   if (role !== undefined) return role;
   throw new OperatorError(`${found.from}: "${found.value}" is not a role`, {
     hint: `Use none, ${roles.join(', ')}.`,
-  });
-}
-
-/** Separated by commas, or a JSON list (in the file: a list) of values that have commas. */
-function listed(found: Found | undefined): readonly string[] {
-  if (found === undefined) return [];
-  if (!found.value.startsWith('[')) {
-    return found.value.split(',').flatMap((part) => (part.trim() === '' ? [] : [part.trim()]));
-  }
-  try {
-    const list: unknown = JSON.parse(found.value);
-    if (Array.isArray(list) && list.every((one) => typeof one === 'string')) return list;
-  } catch {
-    // The error below says what to write.
-  }
-  throw new OperatorError(`${found.from}: "${found.value}" is not a list of values`, {
-    hint: 'Separate values by commas, or write a JSON list such as ["CN=Admins,OU=Groups"].',
   });
 }
 

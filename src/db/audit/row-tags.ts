@@ -185,8 +185,8 @@ function previousText(row: TaggedApiKey): string {
   );
 }
 
-/** Empty for a key that is not confined to profiles, so that tags from before profiles existed stay valid. */
-function profilesText({ profiles }: TaggedApiKey): string {
+/** Empty for who is not confined to profiles, so that tags from before profiles existed stay valid. */
+function profilesText({ profiles }: { readonly profiles: Json<string[]> | null }): string {
   return profiles === null ? '' : asciiNetstring('profiles') + netstring(profiles);
 }
 
@@ -238,7 +238,8 @@ export function administratorText(row: Omit<TaggedAdministrator, 'tag'>): string
       : asciiNetstring('oidc') + optionalNetstring(oidc_issuer) + netstring(oidc_subject)) +
     // Empty for people without a second factor, so that their tags stay valid.
     (factors === null ? '' : asciiNetstring('factors') + asciiNetstring(factors.toString('hex'))) +
-    labelsText('reach', reach)
+    labelsText('reach', reach) +
+    profilesText(row)
   );
 }
 

@@ -22,7 +22,7 @@ export type ApiKeysTable = {
   previous_prefix: Generated<string | null>;
   previous_hash: Generated<Buffer | null>;
   previous_expires_at: Generated<number | null>;
-  /** The profiles that it may sign for, as `issuer/profile`; null if it is not confined to any. */
+  /** The profiles that it may have certificates issued with, as `issuer/profile`; null for any. */
   profiles: Generated<Json<string[]> | null>;
   /** What it may administer; null for nothing. */
   role: Generated<Role | null>;
@@ -55,6 +55,8 @@ export type AdministratorsTable = {
   factors: Generated<Buffer | null>;
   /** The labels that confine what they may see and change; null for everything. */
   reach: Generated<Json<string[]> | null>;
+  /** The profiles that they may have certificates issued with, as `issuer/profile`; null for any. */
+  profiles: Generated<Json<string[]> | null>;
   tag: Generated<Buffer | null>;
 };
 

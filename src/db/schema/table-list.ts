@@ -143,7 +143,7 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
-    text: 'name password_hash role oidc_issuer oidc_subject reach',
+    text: 'name password_hash role oidc_issuer oidc_subject reach profiles',
     bytes: 'tag factors',
   }),
   sessions: table('id', {

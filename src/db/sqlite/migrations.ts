@@ -41,6 +41,7 @@ import { secondFactors } from './migrations/migration-0027-second-factors.ts';
 import { labels } from './migrations/migration-0028-labels.ts';
 import { deployments } from './migrations/migration-0029-deployments.ts';
 import { deploymentAlerts } from './migrations/migration-0030-deployment-alerts.ts';
+import { administratorProfiles } from './migrations/migration-0031-administrator-profiles.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -80,6 +81,7 @@ export const migrations: Migrations = {
   '0028-labels': labels,
   '0029-deployments': deployments,
   '0030-deployment-alerts': deploymentAlerts,
+  '0031-administrator-profiles': administratorProfiles,
 };
 
 /** The name of the newest schema. */

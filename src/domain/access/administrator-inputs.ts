@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { roles } from '../../base/role.ts';
 import { Secret } from '../../base/secret.ts';
-import { asciiName } from '../input-strings.ts';
+import { asciiName, profileReference } from '../input-strings.ts';
 import { anyLabels } from '../labels/label-inputs.ts';
 import { maxPasswordLength } from './password-policy.ts';
 
@@ -33,6 +33,14 @@ export const createAdministratorInput = z.strictObject({
   reach: anyLabels
     .default([])
     .describe('labels that confine what a viewer or operator sees and changes; empty for everything'),
+  profiles: z
+    .array(profileReference)
+    .max(100, 'an administrator has at most 100 profiles')
+    .transform((list) => [...new Set(list)])
+    .default([])
+    .describe(
+      'profiles of private CAs, as issuer/profile: an operator may have certificates issued with no others; empty for any',
+    ),
 });
 
 /** Who an administrator is stays; what they may do changes. */
@@ -40,8 +48,12 @@ export const updateAdministratorInput = z
   .strictObject({
     role: z.enum(roles).optional(),
     reach: createAdministratorInput.shape.reach.unwrap().optional(),
+    profiles: createAdministratorInput.shape.profiles.unwrap().optional(),
   })
-  .refine(({ role, reach }) => (role ?? reach) !== undefined, 'must contain role or reach');
+  .refine(
+    ({ role, reach, profiles }) => (role ?? reach ?? profiles) !== undefined,
+    'must contain role, reach or profiles',
+  );
 
 export type UpdateAdministratorInput = z.output<typeof updateAdministratorInput>;
 

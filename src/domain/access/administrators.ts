@@ -26,6 +26,7 @@ import { refuseUnfitReach } from '../labels/reach.ts';
 import type { CreateAdministratorInput, UpdateAdministratorInput } from './administrator-inputs.ts';
 import { type SignInMethod, signInMethodOf } from './identity.ts';
 import type { Passwords } from './passwords.ts';
+import { confinementText, refuseUnfitProfilesOfPerson } from './profile-confinement.ts';
 import { recordEndedSessions } from './sessions.ts';
 
 /** An administrator as lists show it; never the hash of the password. */
@@ -34,6 +35,8 @@ export type AdministratorView = {
   role: Role;
   /** The labels that confine what they see and change; empty for everything. */
   reach: string[];
+  /** The profiles that they may have certificates issued with; empty for any. */
+  profiles: string[];
   sign_in: SignInMethod;
   created_at: string;
   last_signed_in_at: string | null;
@@ -51,20 +54,19 @@ export async function createAdministrator(
     password,
     role,
     reach = [],
-  }: Omit<CreateAdministratorInput, 'reach'> & Partial<CreateAdministratorInput>,
+    profiles = [],
+  }: Omit<CreateAdministratorInput, 'reach' | 'profiles'> & Partial<CreateAdministratorInput>,
 ): Promise<AdministratorView> {
   refuseUnfitReach(role, reach);
+  // Before the password is hashed, which takes a while.
+  await refuseUnfitProfilesOfPerson(db.reader, { role, profiles });
   const hash = await passwords.choose(name, password);
-  return db.write(async (writer) =>
-    administratorView(
-      await addAdministrator(
-        writer,
-        actor,
-        { name, role, reach: labelsText(reach), password_hash: hash },
-        world.now(),
-      ),
-    ),
-  );
+  return db.write(async (writer) => {
+    await refuseUnfitProfilesOfPerson(writer, { role, profiles });
+    const rights = { role, reach: labelsText(reach), profiles: confinementText(profiles) };
+    const person = { name, ...rights, password_hash: hash };
+    return administratorView(await addAdministrator(writer, actor, person, world.now()));
+  });
 }
 
 /** Adds the row, records it and revokes the setup link, in the caller's transaction. Throws `administrator_exists`. */
@@ -72,7 +74,7 @@ export async function addAdministrator(
   writer: Writer,
   actor: Actor,
   person: Pick<AdministratorRow, 'name' | 'role' | 'password_hash'> &
-    Partial<Pick<AdministratorRow, 'reach'>>,
+    Partial<Pick<AdministratorRow, 'reach' | 'profiles'>>,
   now: number,
 ): Promise<AdministratorRow> {
   const existing = await findAdministrator(writer, person.name);
@@ -83,8 +85,11 @@ export async function addAdministrator(
   }
   const row = await insertAdministrator(writer, { ...person, created_at: now });
   await deleteSettings(writer, ['setup-token-hash', 'setup-token-expires-at', 'setup-token-tag']);
-  const reach = row.reach === null ? {} : { reach: parseJson(row.reach) };
-  const detail = row.role === 'admin' ? {} : { detail: { role: row.role, ...reach } };
+  const confined = {
+    ...(row.reach !== null && { reach: parseJson(row.reach) }),
+    ...(row.profiles !== null && { profiles: parseJson(row.profiles) }),
+  };
+  const detail = row.role === 'admin' ? {} : { detail: { role: row.role, ...confined } };
   record(writer, { actor, action: 'administrator.create', ...subject(row), ...detail }, now);
   return row;
 }
@@ -156,9 +161,9 @@ function clearedFactors(counts: FactorCounts) {
 type Last = 'goes' | 'stays';
 
 /**
- * Gives an administrator another role or reach, which counts at the next request; the same ones change nothing. Throws
- * `administrator_not_found`, `oidc_administrator`, `last_administrator`, and `invalid_request` for a reach with the
- * role admin.
+ * Gives an administrator another role, reach or profiles, which counts at the next request; the same ones change
+ * nothing. Throws `administrator_not_found`, `oidc_administrator`, `last_administrator`, and `invalid_request` for a
+ * reach or profiles that the role does not have, and for unknown profiles.
  */
 export async function changeRights(
   { db, world }: TimedContext,
@@ -167,16 +172,24 @@ export async function changeRights(
 ): Promise<AdministratorView> {
   return db.write(async (writer) => {
     const row = await requireAdministrator(writer, name);
-    const before = { role: row.role, reach: parseJsonOr(row.reach, []) };
-    const { role = before.role, reach = before.reach } = change;
+    const { role: formerRole, reach: formerReach, profiles: formerProfiles } = administratorView(row);
+    const { role = formerRole, reach = formerReach, profiles = formerProfiles } = change;
     refuseUnfitReach(role, reach);
-    const hasOtherReach = reach.join() !== before.reach.join();
-    if (role === before.role && !hasOtherReach) return administratorView(row);
+    await refuseUnfitProfilesOfPerson(writer, { role, profiles });
+    const hasOtherReach = reach.join() !== formerReach.join();
+    // Their order does not matter.
+    const hasOtherProfiles = profiles.toSorted().join() !== formerProfiles.toSorted().join();
+    if (role === row.role && !hasOtherReach && !hasOtherProfiles) return administratorView(row);
     refuseOidc(row);
-    if (theLast === 'stays' && role !== before.role) await refuseTheLast(writer, row);
-    const rights = { role, reach: labelsText(reach) };
+    if (theLast === 'stays' && role !== row.role) await refuseTheLast(writer, row);
+    const rights = { role, reach: labelsText(reach), profiles: confinementText(profiles) };
     await setRights(writer, row.id, rights);
-    const detail = hasOtherReach ? { role, reach, before } : { role, before: { role: before.role } };
+    const reaches = hasOtherReach ? { after: { reach }, before: { reach: formerReach } } : undefined;
+    const issues = hasOtherProfiles
+      ? { after: { profiles }, before: { profiles: formerProfiles } }
+      : undefined;
+    const before = { role: formerRole, ...reaches?.before, ...issues?.before };
+    const detail = { role, ...reaches?.after, ...issues?.after, before };
     record(writer, { actor, action: 'administrator.update', ...subject(row), detail }, world.now());
     return administratorView({ ...row, ...rights });
   });
@@ -227,6 +240,7 @@ export function administratorView(row: AdministratorRow): AdministratorView {
     name: row.name,
     role: row.role,
     reach: parseJsonOr(row.reach, []),
+    profiles: parseJsonOr(row.profiles, []),
     sign_in: signInMethodOf(row),
     created_at: formatTimestamp(row.created_at),
     last_signed_in_at: formatTimestampOrNull(row.last_signed_in_at),

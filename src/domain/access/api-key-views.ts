@@ -24,7 +24,7 @@ export type ApiKeyView = {
   certificate_labels: string[];
   /** The networks it works from; empty for any. */
   allowed_networks: string[];
-  /** The profiles that it may sign for; empty for any. */
+  /** The profiles that it may have certificates issued with; empty for any. */
   profiles: string[];
   /** What it may administer. */
   role: Role | null;

@@ -21,7 +21,7 @@ export type ApiKeyIdentity = {
   readonly certificates: 'any' | ReadonlySet<string>;
   /** It may access certificates with any of these labels, too. */
   readonly certificateLabels: readonly string[];
-  /** The profiles of private CAs that it may sign for. */
+  /** The profiles of private CAs that it may have certificates issued with. */
   readonly profiles: Confinement;
   /** What it may administer. */
   readonly role: Role | null;
@@ -53,6 +53,8 @@ export type AdministratorIdentity = {
   readonly name: string;
   readonly role: Role;
   readonly reach: Reach;
+  /** The profiles of private CAs that they may have certificates issued with. */
+  readonly profiles: Confinement;
   /** Those of the role, without private keys where sessions never get any. */
   readonly scopes: ReadonlySet<Scope>;
   /** How they sign in. */

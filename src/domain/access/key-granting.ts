@@ -7,6 +7,7 @@ import { isInside, parseIpNetwork } from '../../net/ip-network.ts';
 import type { CreateApiKeyInput } from '../inputs.ts';
 import { isWithinReach, requireLabelsOfReach, requireOwnLabel } from '../labels/reach.ts';
 import type { ApiKeyIdentity, Identity } from './identity.ts';
+import { canIssue } from './profile-confinement.ts';
 
 /** The labels of the certificate of a name. */
 type Labels = { readonly of: (name: string) => readonly string[] | Promise<readonly string[]> };
@@ -26,8 +27,16 @@ export async function requireGrantable(
   if (input.role !== null && (role === null || !includesRole(role, input.role))) {
     throw refusal(`the role ${input.role}`);
   }
+  requireWithinProfiles(identity, input);
   if (identity.kind === 'api-key') await requireWithinKey(labels, identity, input);
   await requireWithinReach(labels, identity, input);
+}
+
+/** Throws `forbidden` if a key with these settings may have certificates issued with other profiles. */
+function requireWithinProfiles({ profiles }: Identity, input: CreateApiKeyInput): void {
+  if (profiles === 'any' || !canIssue(input)) return;
+  const other = input.profiles.length === 0 ? '*' : input.profiles.find((one) => !profiles.has(one));
+  if (other !== undefined) throw refusal(`the profile ${other}`);
 }
 
 /**
@@ -70,7 +79,7 @@ export function requireKeyless(identity: Identity, { scopes, role }: KeyRights):
 /** Throws `forbidden` if a key with these settings is less confined than the one that creates it. */
 async function requireWithinKey(
   labels: Labels,
-  { certificates, certificateLabels, networks, profiles, clientCertificate, expiresAt }: ApiKeyIdentity,
+  { certificates, certificateLabels, networks, clientCertificate, expiresAt }: ApiKeyIdentity,
   input: CreateApiKeyInput,
 ): Promise<void> {
   if (certificates !== 'any') {
@@ -93,10 +102,6 @@ async function requireWithinKey(
     const other =
       input.allowed_networks.length === 0 ? '*' : input.allowed_networks.find((one) => !isWithin(one));
     if (other !== undefined) throw refusal(`the network ${other}`);
-  }
-  if (profiles !== 'any' && input.scopes.includes('certificates:sign')) {
-    const other = input.profiles.length === 0 ? '*' : input.profiles.find((one) => !profiles.has(one));
-    if (other !== undefined) throw refusal(`the profile ${other}`);
   }
   if (clientCertificate !== null && input.client_certificate !== clientCertificate.name) {
     throw refusal(`the right to work without the client certificate ${clientCertificate.name}`);

@@ -39,6 +39,7 @@ import {
   signInMethodOf,
   type Visitor,
 } from './identity.ts';
+import { confinementIn } from './profile-confinement.ts';
 
 /** In milliseconds. */
 export type SessionLimits = {
@@ -145,7 +146,8 @@ export class Sessions {
 
   #identityOf(person: Omit<TaggedAdministrator, 'tag'>, session: SessionFacts): AdministratorIdentity {
     const { name, role } = person;
-    const rights = { name, role, reach: reachIn(person.reach), scopes: this.#scopesOf(role) };
+    const confined = { reach: reachIn(person.reach), profiles: confinementIn(person.profiles) };
+    const rights = { name, role, ...confined, scopes: this.#scopesOf(role) };
     const hasSecondFactor = person.factors !== null;
     return { kind: 'administrator', ...rights, signIn: signInMethodOf(person), hasSecondFactor, session };
   }

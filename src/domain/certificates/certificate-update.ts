@@ -14,6 +14,7 @@ import {
 } from '../../db/tables/certificates/certificates.ts';
 import { findIssuer, findIssuerById, type IssuerRow } from '../../db/tables/issuance/issuers.ts';
 import { findOpenRenewal, updateRenewal } from '../../db/tables/renewals/renewals.ts';
+import { anyProfile, type ProfileCheck, profileAt } from '../access/profile-confinement.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, WorldContext } from '../contexts.ts';
 import { refuseWildcardsWithoutZone, type ZoneContext } from '../dns-providers/wildcard-zones.ts';
@@ -23,6 +24,7 @@ import {
   refuseSameFallback,
   refuseUnpermitted,
   refuseUnsuitable,
+  refuseUnsuitableFallback,
   requireIssuer,
 } from '../issuers/issuers.ts';
 import { changeLabels } from '../labels/certificate-labelling.ts';
@@ -34,7 +36,6 @@ import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { refuseOwned } from '../versions/certificate-owners.ts';
 import { cancelRotation, isNextKeyScheduled, scheduleNextKey } from '../versions/next-key.ts';
 import { changesFor, issuanceSettings } from './certificate-changes.ts';
-import { refuseUnsuitableFallback } from './certificates.ts';
 import {
   refuseContradictions,
   refuseOtherNamesThanRequest,
@@ -46,20 +47,22 @@ import {
 /**
  * Changes the certificate and queues a renewal if names or key type changed. Returns the id of that renewal.
  * `rotate_key` generates the key of the next version now; one that is scheduled already stays, because clients may know
- * its pin. Throws `certificate_not_found`, `invalid_request`, and `not_renewable` for a certificate of an ACME client,
- * and for an imported one that gets no issuer.
+ * its pin. Throws `certificate_not_found`, `invalid_request`, `not_renewable` for a certificate of an ACME client, and
+ * for an imported one that gets no issuer, and what `check` throws about its profile after the change, unless nothing
+ * is issued because of it.
  */
 export async function changeCertificate(
   vault: QueueContext & SealingContext & ZoneContext,
   actor: Actor,
   name: string,
   input: UpdateCertificateInput,
+  check: ProfileCheck = anyProfile,
 ): Promise<number | undefined> {
   await refuseNewWildcards(vault, name, input);
   // Before the transaction: an RSA key can take seconds.
   const key = input.rotate_key === true ? await keyToSchedule(vault, name, input) : undefined;
   const renewal = await vault.db.write(async (writer) => {
-    const id = await storeCertificateChange(vault, writer, actor, name, input);
+    const id = await storeCertificateChange(vault, writer, actor, name, input, check);
     const certificate = await requireCertificate(writer, name);
     if (key !== undefined) await scheduleNextKey(vault, writer, certificate.id, key);
     if (input.rotate_key === false) await cancelRotation(writer, certificate.id);
@@ -115,6 +118,7 @@ export async function storeCertificateChange(
   actor: Actor,
   name: string,
   { labels, ...input }: UpdateCertificateInput,
+  check: ProfileCheck = anyProfile,
 ): Promise<number | undefined> {
   const now = vault.world.now();
   const before = await requireCertificate(writer, name, { suggest: true });
@@ -141,6 +145,7 @@ export async function storeCertificateChange(
     ...changesFor(before, input, issuer, fallback, now),
   };
   const after = { ...before, ...changes };
+  if (leadsToIssuance(input)) check(profileAt(issuer, after.profile));
   refuseUnsuitable(issuer, issuanceSettings(after));
   refuseSameFallback(issuer, after.fallback_issuer_id);
   const fallbackIssuer = await findIssuerById(writer, after.fallback_issuer_id ?? 0);
@@ -178,6 +183,13 @@ export async function storeCertificateChange(
   const isDue = after.changed_at !== null && before.changed_at !== after.changed_at;
   if (!isDue || after.disabled_at !== null) return undefined;
   return (await queueRenewal(vault, writer, actor, after)).id;
+}
+
+/** Whether a certificate may be issued because of the change, now or later: all but what ends renewals. */
+function leadsToIssuance({ auto_renew, disabled, ...others }: UpdateCertificateInput): boolean {
+  return (
+    auto_renew === true || disabled === false || Object.values(others).some((value) => value !== undefined)
+  );
 }
 
 /** Whether the change is about what a profile has a say in; anything else can be changed also outside the profile. */

@@ -15,6 +15,7 @@ import {
   insertCertificate,
 } from '../../db/tables/certificates/certificates.ts';
 import type { IssuerRow } from '../../db/tables/issuance/issuers.ts';
+import { anyProfile, type ProfileCheck, profileAt } from '../access/profile-confinement.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';
 import { refuseWildcardsWithoutZone, type ZoneContext } from '../dns-providers/wildcard-zones.ts';
@@ -26,18 +27,17 @@ import {
 } from '../inputs.ts';
 import {
   issuerKeyType,
-  privateSettings,
   refuseProfileFallback,
   refuseSameFallback,
   refuseUnpermitted,
   refuseUnsuitable,
+  refuseUnsuitableFallback,
   requireIssuer,
-  sentence,
 } from '../issuers/issuers.ts';
 import { labelsOf, storeLabels } from '../labels/certificate-labelling.ts';
 import { notifyIssued } from '../notifications/certificate-notices.ts';
 import { issueFromPrivateCa } from '../private-ca/leaf-issuance.ts';
-import { type LeafSettings, leafColumns } from '../private-ca/leaf-settings.ts';
+import { leafColumns } from '../private-ca/leaf-settings.ts';
 import { refuseOutsideProfile } from '../private-ca/profile-rules.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
@@ -48,22 +48,27 @@ import { keepDeleted } from './deleted-certificates.ts';
 
 /**
  * Creates a certificate in one transaction. The private CA issues version 1 immediately; for an ACME CA, the first
- * renewal is queued and its id returned. Throws `certificate_exists` and `invalid_request`.
+ * renewal is queued and its id returned. Throws `certificate_exists`, `invalid_request`, and what `check` throws about
+ * its profile.
  */
 export async function createCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
   actor: Actor,
   input: NewCertificate,
+  check: ProfileCheck = anyProfile,
 ): Promise<number | undefined> {
   const complete = completeCertificate(
     input,
     await issuerKeyType(vault.db.reader, input.issuer, input.profile),
   );
   const { issuer } = await suitableIssuers(vault.db.reader, complete);
+  check(profileAt(issuer, input.profile));
   await refuseWildcardsWithoutZone(vault, issuer, complete);
   const isIssuedNow = issuer.type !== 'acme' && input.disabled !== true;
   const first = isIssuedNow ? await firstVersion(vault, issuer, input) : undefined;
-  const renewal = await vault.db.write((writer) => storeCertificate(vault, writer, actor, input, first));
+  const renewal = await vault.db.write((writer) =>
+    storeCertificate(vault, writer, actor, input, first, check),
+  );
   if (renewal !== undefined) vault.renewalQueued.notify();
   return renewal;
 }
@@ -78,10 +83,12 @@ export async function storeCertificate(
   actor: Actor,
   given: NewCertificate,
   first: VersionMaterial | undefined,
+  check: ProfileCheck = anyProfile,
 ): Promise<number | undefined> {
   const input = completeCertificate(given, await issuerKeyType(writer, given.issuer, given.profile));
   parseInput(newCertificateName, { name: input.name });
   const { issuer, fallback } = await suitableIssuers(writer, input);
+  check(profileAt(issuer, input.profile));
   // The settings of the CA may have changed since the key was generated.
   const keyType = first?.privateKey === undefined ? input.key_type : keyTypeOf(keyObject(first.privateKey));
   const now = vault.world.now();
@@ -146,31 +153,6 @@ async function suitableIssuers(
   await refuseOutsideProfile(reader, issuer, input);
   await refuseExisting(reader, input.name);
   return { issuer, fallback };
-}
-
-/**
- * Throws `invalid_request` if the fallback cannot issue this key type or these names. It ignores other settings that it
- * does not support.
- */
-export function refuseUnsuitableFallback(
-  fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
-  wanted: LeafSettings & { readonly key_type?: string | undefined },
-): void {
-  if (fallback?.type !== 'acme') return;
-  const extra = privateSettings.find((setting) => wanted[setting] !== undefined);
-  if (extra !== undefined) {
-    const message = `fallback issuer ${fallback.name} is an ACME CA and does not support ${extra}`;
-    throw new Problem('invalid_request', {
-      detail: sentence(message),
-      errors: [{ path: 'fallback_issuer', message }],
-    });
-  }
-  if (wanted.key_type !== 'ed25519') return;
-  const message = `fallback issuer ${fallback.name} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`;
-  throw new Problem('invalid_request', {
-    detail: sentence(message),
-    errors: [{ path: 'fallback_issuer', message }],
-  });
 }
 
 /** The first version of a new certificate from a private CA: for its CSR, or with a new key. */

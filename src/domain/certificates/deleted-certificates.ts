@@ -29,6 +29,7 @@ import {
   insertDeletedCertificate,
 } from '../../db/tables/certificates/deleted-certificates.ts';
 import { findIssuer, findIssuerById } from '../../db/tables/issuance/issuers.ts';
+import { anyProfile, type ProfileCheck, profileAt } from '../access/profile-confinement.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext, WorldContext } from '../contexts.ts';
 import { nextRenewalAt } from '../schedule/renewal-plan.ts';
@@ -99,13 +100,14 @@ export async function keepDeleted(
 
 /**
  * Restores a deleted certificate with its versions, under its own name or `as`. Throws `certificate_not_found`, and
- * `certificate_exists` if the name is taken.
+ * `certificate_exists` if the name is taken, and what `check` throws about its profile if an issuer would renew it.
  */
 export async function undeleteCertificate(
   vault: SecretsContext,
   actor: Actor,
   which: DeletedChoice,
   as?: string,
+  check: ProfileCheck = anyProfile,
 ): Promise<Restored> {
   return vault.db.write(async (writer) => {
     const row = await requireDeleted(writer, which);
@@ -114,6 +116,7 @@ export async function undeleteCertificate(
     const facts = parseJson(row.facts) as DeletedFacts;
     const now = vault.world.now();
     const issuer = facts.issuer === null ? undefined : await findIssuer(writer, facts.issuer);
+    if (issuer !== undefined) check(profileAt(issuer, facts.settings.profile));
     const owner = await findOwner(writer, facts.settings.acme_client_id ?? 0);
     const fallback = facts.fallback === null ? undefined : await findIssuer(writer, facts.fallback);
     const restored = {

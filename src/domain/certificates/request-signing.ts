@@ -3,7 +3,7 @@
  */
 import { isSameRequest, readSigningRequest } from '../../crypto/x509/signing-request.ts';
 import { findOpenRenewal } from '../../db/tables/renewals/renewals.ts';
-import { profileOf } from '../access/profile-confinement.ts';
+import { anyProfile, type ProfileCheck, profileOf } from '../access/profile-confinement.ts';
 import type { Actor } from '../audit/audit.ts';
 import type { WorldContext } from '../contexts.ts';
 import { type QueueContext, queueRenewal } from '../renewals/renewal-queue.ts';
@@ -25,10 +25,10 @@ export async function signRequest(
   name: string,
   csr: string,
   {
-    check = () => undefined,
+    check = anyProfile,
     count = () => undefined,
   }: {
-    readonly check?: (profile: string | undefined) => void;
+    readonly check?: ProfileCheck;
     readonly count?: (certificateId: number) => void;
   } = {},
 ): Promise<Renewal> {

@@ -16,6 +16,7 @@ import {
 import { updateCertificate } from '../../db/tables/certificates/certificates.ts';
 import { findAcmeAccount } from '../../db/tables/issuance/acme-accounts.ts';
 import { findCaOfDirectory } from '../../db/tables/issuance/issuers.ts';
+import { anyProfile, type ProfileCheck, profileOf } from '../access/profile-confinement.ts';
 import { ownAccount, settleRollover, unusableStatus } from '../acme-accounts/acme-account.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { SecretsContext } from '../contexts.ts';
@@ -39,9 +40,9 @@ export type RevocationReason = keyof typeof revocationReasons;
 /**
  * Revokes a version at its CA, by default the current one, and marks it as revoked. If it is the current version of a
  * certificate that renews automatically, a renewal is queued. Returns the number of the version and the id of the
- * renewal. Throws `certificate_not_found`, `version_not_found`, `no_current_version`, `not_renewable` if neither an
- * ACME CA nor the private CA issued the version, OperatorError if it is revoked already or has expired, and AcmeError
- * with the error of the CA.
+ * renewal. Throws what `check` throws about the profile of a certificate that is renewed, `certificate_not_found`,
+ * `version_not_found`, `no_current_version`, `not_renewable` if neither an ACME CA nor the private CA issued the
+ * version, OperatorError if it is revoked already or has expired, and AcmeError with the error of the CA.
  */
 export async function revokeVersion(
   vault: SecretsContext & QueueContext & CaContext,
@@ -49,6 +50,7 @@ export async function revokeVersion(
   name: string,
   { version: number, reason }: { readonly version: number | undefined; readonly reason: RevocationReason },
   signal: AbortSignal,
+  check: ProfileCheck = anyProfile,
 ): Promise<{ version: number; renewal: number | undefined }> {
   const certificate = await requireCertificate(vault.db.reader, name, { suggest: true });
   const version = await requireVersion(vault.db.reader, certificate, number);
@@ -59,6 +61,12 @@ export async function revokeVersion(
     });
   }
   refuseRevoked(name, version);
+  const isRenewed =
+    certificate.current_version === version.version &&
+    certificate.issuer_id !== null &&
+    certificate.disabled_at === null &&
+    certificate.auto_renew === 1;
+  if (isRenewed) check(await profileOf(vault.db.reader, certificate));
   if (version.directory_url !== null) {
     const ca = await findCaOfDirectory(vault.db.reader, version.directory_url);
     const client = vault.acme.at({ directory_url: version.directory_url, ca_pem: ca?.ca_pem ?? null });
@@ -82,9 +90,7 @@ export async function revokeVersion(
     const detail = { version: version.version, reason };
     const resource = `certificate:${name}`;
     record(writer, { actor, action: 'certificate.revoke', resource, detail }, now);
-    const isServed = certificate.current_version === version.version;
-    if (!isServed || certificate.issuer_id === null || certificate.disabled_at !== null) return undefined;
-    if (certificate.auto_renew === 0) return undefined;
+    if (!isRenewed) return undefined;
     // A revoked certificate is as useless as none, so failures are retried soon. Its key is not reused.
     await updateCertificate(writer, certificate.id, { changed_at: now, next_renewal_at: now });
     return (await queueRenewal(vault, writer, actor, certificate)).id;

@@ -2,6 +2,7 @@
 import { defaultKeyType, isKeyType, type KeyType } from '../../base/key-type.ts';
 import { Problem } from '../../base/problem.ts';
 import { findCertificate } from '../../db/tables/certificates/certificates.ts';
+import { anyProfile, type ProfileCheck } from '../access/profile-confinement.ts';
 import type { Actor } from '../audit/audit.ts';
 import { changeCertificate } from '../certificates/certificate-update.ts';
 import { createCertificate } from '../certificates/certificates.ts';
@@ -22,28 +23,30 @@ export type CertificateOutcome = {
 
 /**
  * Creates the certificate, or changes the settings that differ; those not given have their defaults, but labels stay.
- * An imported certificate gets the issuer. Throws `invalid_request`, and nothing is changed then.
+ * An imported certificate gets the issuer. Throws `invalid_request`, and what `check` throws about the profile;
+ * nothing is changed then.
  */
 export async function ensureCertificate(
   vault: SecretsContext & QueueContext & ZoneContext,
   actor: Actor,
   given: NewCertificate,
+  check: ProfileCheck = anyProfile,
 ): Promise<CertificateOutcome> {
   const existing =
     given.labels === undefined ? await findCertificate(vault.db.reader, given.name) : undefined;
   const input = existing === undefined ? given : { ...given, labels: labelsOf(existing) };
   const change = await changeTo(vault, input);
   if (change === undefined) return { did: 'nothing', renewal: undefined };
-  if (change.action === 'update') return update(vault, actor, input, change);
+  if (change.action === 'update') return update(vault, actor, input, change, check);
   try {
-    return { did: 'create', renewal: await createCertificate(vault, actor, input) };
+    return { did: 'create', renewal: await createCertificate(vault, actor, input, check) };
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'certificate_exists')) throw error;
     // Someone created it in the meantime.
     const missing = await changeTo(vault, input);
     return missing === undefined
       ? { did: 'nothing', renewal: undefined }
-      : update(vault, actor, input, missing);
+      : update(vault, actor, input, missing, check);
   }
 }
 
@@ -52,8 +55,10 @@ async function update(
   actor: Actor,
   input: NewCertificate,
   change: Change,
+  check: ProfileCheck,
 ): Promise<CertificateOutcome> {
-  const renewal = await changeCertificate(vault, actor, input.name, changedSettings(input, change));
+  const settings = changedSettings(input, change);
+  const renewal = await changeCertificate(vault, actor, input.name, settings, check);
   return { did: 'update', renewal };
 }
 

@@ -22,8 +22,8 @@ import type { CaContext } from '../issuance-contexts.ts';
 import { closeAlarm } from '../notifications/notification-alarms.ts';
 import { localCaName } from '../private-ca/local-ca.ts';
 import { externalAccountKeyOwner, sealFor } from '../sealed-secrets.ts';
-import { keysConfinedTo } from './issuer-profiles.ts';
 import { type IssuerSecrets, refuseTakenIssuerName, requireIssuer } from './issuers.ts';
+import { confinedUsers } from './profile-users.ts';
 
 /** A CA whose directory was checked. */
 export type CheckedIssuer = {
@@ -199,11 +199,10 @@ export async function eraseIssuer(
     });
   }
   // Another issuer of this name might have other profiles.
-  const keys = await keysConfinedTo(writer, (profile) => profile.startsWith(`${name}/`));
-  if (keys !== undefined) {
-    throw new OperatorError(`API keys are confined to profiles of the issuer ${name}: ${keys}`, {
-      hint: 'Revoke these keys, or change their profiles with "vault api-key update --profile".',
-    });
+  const confined = await confinedUsers(writer, (profile) => profile.startsWith(`${name}/`));
+  if (confined !== undefined) {
+    const { kind, names, hint } = confined;
+    throw new OperatorError(`${kind} are confined to profiles of the issuer ${name}: ${names}`, { hint });
   }
   await deleteIssuerRow(writer, issuer.id);
   await closeAlarm(writer, 'private_ca.expiring', { issuerId: issuer.id });

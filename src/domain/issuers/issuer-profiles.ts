@@ -8,7 +8,6 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
-import { listConfinedKeys } from '../../db/tables/access/api-keys.ts';
 import {
   certificatesOfProfile,
   deleteProfileRow,
@@ -29,7 +28,8 @@ import {
   type UpdateProfileInput,
 } from '../private-ca/profile-inputs.ts';
 import { type NameType, profileColumns, profileIn } from '../private-ca/profile-settings.ts';
-import { requireIssuer } from './issuers.ts';
+import { requireIssuer, sentence } from './issuers.ts';
+import { confinedUsers } from './profile-users.ts';
 
 export type ProfileView = {
   issuer: string;
@@ -149,8 +149,8 @@ export async function storeProfileChange(
 }
 
 /**
- * Removes a profile. Throws `not_found`, and `profile_in_use` while certificates have it or API keys are confined to
- * it.
+ * Removes a profile. Throws `not_found`, and `profile_in_use` while certificates have it, or API keys or administrators
+ * are confined to it.
  */
 export async function removeProfile(
   vault: TimedContext,
@@ -182,29 +182,17 @@ export async function eraseProfile(
       hint: 'Give them another profile, or none, with "vault certificate update --profile".',
     });
   }
-  const keys = await keysConfinedTo(writer, (profile) => profile === `${issuer}/${name}`);
-  if (keys !== undefined) {
+  const confined = await confinedUsers(writer, (profile) => profile === `${issuer}/${name}`);
+  if (confined !== undefined) {
     throw new Problem('profile_in_use', {
-      detail: `API keys are confined to the profile ${name} of issuer ${issuer}: ${keys}.`,
-      hint: 'Revoke these keys, or change their profiles with "vault api-key update --profile".',
+      detail: sentence(
+        `${confined.kind} are confined to the profile ${name} of issuer ${issuer}: ${confined.names}`,
+      ),
+      hint: confined.hint,
     });
   }
   await deleteProfileRow(writer, ca.id, name);
   record(writer, { actor, action: 'issuer.profile_delete', ...about(issuer, name) }, world.now());
-}
-
-/**
- * Keys that are not revoked and are confined to such a profile (`issuer/profile`), as messages name them; undefined if
- * there are none.
- */
-export async function keysConfinedTo(
-  reader: Reader,
-  isMeant: (profile: string) => boolean,
-): Promise<string | undefined> {
-  const keys = (await listConfinedKeys(reader)).filter(({ profiles }) => profiles.some(isMeant));
-  if (keys.length === 0) return undefined;
-  const shown = keys.slice(0, maxNamed).map(({ id, name }) => `${id} (${name})`);
-  return shown.join(', ') + (keys.length > maxNamed ? ' …' : '');
 }
 
 async function requireRow(reader: Reader, { id, name }: IssuerRow, profile: string) {

@@ -21,6 +21,7 @@ import type { CreateCertificateInput } from '../inputs.ts';
 import { alikeName } from '../new-names.ts';
 import { settingsOfCa } from '../private-ca/ca-settings.ts';
 import { refuseByCompany } from '../private-ca/company-root.ts';
+import type { LeafSettings } from '../private-ca/leaf-settings.ts';
 import { type CertifiedNames, refuseForbidden } from '../private-ca/permitted-names.ts';
 import { profileIn } from '../private-ca/profile-settings.ts';
 
@@ -98,7 +99,7 @@ export function refuseSameFallback(issuer: Pick<IssuerRow, 'id' | 'name'>, fallb
 }
 
 /** Settings that only the private CA issues. */
-export const privateSettings = ['usage', 'uris', 'emails', 'subject'] as const;
+const privateSettings = ['usage', 'uris', 'emails', 'subject'] as const;
 
 /** Throws `invalid_request` for a certificate that this issuer cannot issue. */
 export function refuseUnsuitable(
@@ -141,6 +142,31 @@ export function refuseUnsuitable(
   if (address !== undefined && wanted.challenge?.startsWith('dns-') === true) {
     throw refuse('challenge', `${address} can only be validated with http-01 or tls-alpn-01`);
   }
+}
+
+/**
+ * Throws `invalid_request` if the fallback cannot issue this key type or these names. It ignores other settings that it
+ * does not support.
+ */
+export function refuseUnsuitableFallback(
+  fallback: Pick<IssuerRow, 'name' | 'type'> | undefined,
+  wanted: LeafSettings & { readonly key_type?: string | undefined },
+): void {
+  if (fallback?.type !== 'acme') return;
+  const extra = privateSettings.find((setting) => wanted[setting] !== undefined);
+  if (extra !== undefined) {
+    const message = `fallback issuer ${fallback.name} is an ACME CA and does not support ${extra}`;
+    throw new Problem('invalid_request', {
+      detail: sentence(message),
+      errors: [{ path: 'fallback_issuer', message }],
+    });
+  }
+  if (wanted.key_type !== 'ed25519') return;
+  const message = `fallback issuer ${fallback.name} is an ACME CA, and ACME CAs do not issue certificates for Ed25519 keys`;
+  throw new Problem('invalid_request', {
+    detail: sentence(message),
+    errors: [{ path: 'fallback_issuer', message }],
+  });
 }
 
 /** Throws OperatorError if an issuer has a name that reads the same. */

@@ -29,12 +29,46 @@ export function reachIn(
   { roles, reach = [] }: Pick<ProviderSettings, 'roles' | 'reach'>,
   role: Role,
 ): readonly string[] | undefined {
-  if (role === 'admin' || reach.length === 0) return [];
+  if (role === 'admin') return [];
+  return confinementIn(
+    claims,
+    roles,
+    reach.map(({ value, label }) => [value, label]),
+  );
+}
+
+/**
+ * The profiles that the claims confine a person with this role to, sorted; none for any, undefined if the person is
+ * refused.
+ */
+export function profilesIn(
+  claims: Claims,
+  { roles, profiles = [] }: Pick<ProviderSettings, 'roles' | 'profiles'>,
+  role: Role,
+): readonly string[] | undefined {
+  if (role !== 'operator') return [];
+  return confinementIn(
+    claims,
+    roles,
+    profiles.map(({ value, profile }) => [value, profile]),
+  );
+}
+
+/**
+ * What is granted to the values in the claims, sorted; none if nothing confines anyone, or if a value is not confined
+ * (undefined); undefined if nothing is granted.
+ */
+function confinementIn(
+  claims: Claims,
+  roles: RoleMapping,
+  grants: readonly (readonly [value: string, granted: string | undefined])[],
+): readonly string[] | undefined {
+  if (grants.length === 0) return [];
   const held = new Set(roleValuesIn(claims, roles));
-  const granted = reach.filter(({ value }) => held.has(value)).map(({ label }) => label);
+  const granted = grants.filter(([value]) => held.has(value)).map(([, one]) => one);
   if (granted.length === 0) return undefined;
-  const labels = granted.filter((label) => label !== undefined);
-  return labels.length < granted.length ? [] : [...new Set(labels)].sort();
+  const confining = granted.filter((one) => one !== undefined);
+  return confining.length < granted.length ? [] : [...new Set(confining)].sort();
 }
 
 /**

@@ -20,11 +20,12 @@ import {
 import { deleteOtherSessions } from '../../db/tables/access/sessions.ts';
 import { labelsText } from '../../db/tables/certificates/certificate-labels.ts';
 import type { SignedIn, Visitor } from '../access/identity.ts';
+import { confinementText } from '../access/profile-confinement.ts';
 import { recordEndedSessions } from '../access/sessions.ts';
 import type { SignIn } from '../access/sign-in.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext } from '../contexts.ts';
-import { nameIn, reachIn, roleIn, roleValuesIn } from './claims.ts';
+import { nameIn, profilesIn, reachIn, roleIn, roleValuesIn } from './claims.ts';
 import type { Authenticated } from './oidc-provider.ts';
 import type { ProviderSettings } from './provider-settings.ts';
 import { OidcRefusal } from './refusal.ts';
@@ -54,16 +55,17 @@ export class OidcAdmission {
     const { roles } = this.#settings;
     const role = roleIn(person.claims, roles);
     const reach = role === undefined ? undefined : reachIn(person.claims, this.#settings, role);
-    if (role === undefined || reach === undefined) {
+    const profiles = role === undefined ? undefined : profilesIn(person.claims, this.#settings, role);
+    if (role === undefined || reach === undefined || profiles === undefined) {
       await this.#endSessions(person, visitor.actor);
       const values = JSON.stringify(roleValuesIn(person.claims, roles)).slice(0, maxRecorded);
       const facts = { oidc_subject: person.subject, claim: roles.claim, values };
-      const missing = role === undefined ? 'no role for this person' : 'no reach for this person';
-      throw new OidcRefusal('not_permitted', missing, facts);
+      const missing = role === undefined ? 'role' : reach === undefined ? 'reach' : 'profiles';
+      throw new OidcRefusal('not_permitted', `no ${missing} for this person`, facts);
     }
     const createToken = await sessionTokenCreator();
     return this.#vault.db.write((writer) =>
-      this.#begin(writer, { ...person, role, reach }, { use, visitor, createToken }),
+      this.#begin(writer, { ...person, role, reach, profiles }, { use, visitor, createToken }),
     );
   }
 
@@ -78,17 +80,18 @@ export class OidcAdmission {
     return this.#signIn.sessions.begin(writer, row, { ...visitor, oidcSid: person.sid }, createToken);
   }
 
-  /** The account of the person with the role and reach of the claims; a new one at the first sign-in. */
+  /** The account of the person with the rights of the claims; a new one at the first sign-in. */
   async #account(
     writer: Writer,
-    { subject, claims, role, reach }: Permitted,
+    { subject, claims, ...given }: Permitted,
     from: Actor,
   ): Promise<AdministratorRow> {
     const now = this.#vault.world.now();
     const { issuer } = this.#settings;
     const known = await findOidcAdministrator(writer, { issuer, subject });
     const facts = { oidc_subject: subject };
-    const rights = { role, reach: labelsText(reach) };
+    const { role, reach, profiles } = given;
+    const rights = { role, reach: labelsText(reach), profiles: confinementText(profiles) };
     if (known === undefined) {
       const name = nameIn(claims);
       if (name === undefined) throw new OidcRefusal('invalid', 'no claim is valid as a name', facts);
@@ -104,7 +107,7 @@ export class OidcAdmission {
       const [actor, resource] = [{ ...from, name: `admin:${name}` }, `administrator:${name}`];
       record(
         writer,
-        { actor, action: 'administrator.create', resource, detail: { ...shown(role, reach), ...oidc } },
+        { actor, action: 'administrator.create', resource, detail: { ...shown(given), ...oidc } },
         now,
       );
       return row;
@@ -116,11 +119,16 @@ export class OidcAdmission {
       );
       throw new OidcRefusal('invalid', 'database row modified outside the vault', facts);
     }
-    if (known.role === role && known.reach === rights.reach) return known;
+    const isSame = known.role === role && known.reach === rights.reach && known.profiles === rights.profiles;
+    if (isSame) return known;
     await setRights(writer, known.id, rights);
     const [actor, resource] = [{ ...from, name: 'system' }, `administrator:${known.name}`];
-    const before = shown(known.role, parseJsonOr(known.reach, []));
-    const detail = { ...shown(role, reach), before, oidc_issuer: issuer };
+    const before = shown({
+      role: known.role,
+      reach: parseJsonOr(known.reach, []),
+      profiles: parseJsonOr(known.profiles, []),
+    });
+    const detail = { ...shown(given), before, oidc_issuer: issuer };
     record(writer, { actor, action: 'administrator.update', resource, detail }, now);
     return { ...known, ...rights };
   }
@@ -162,12 +170,14 @@ export class OidcAdmission {
   }
 }
 
-/** Someone with a role and the labels that confine it; none for everything. */
-type Permitted = Authenticated & { readonly role: Role; readonly reach: readonly string[] };
+/** A role, and the labels and profiles that confine it; none for everything. */
+type Given = { readonly role: Role; readonly reach: readonly string[]; readonly profiles: readonly string[] };
+
+type Permitted = Authenticated & Given;
 
 /** What the audit log says of rights: most people are not confined. */
-function shown(role: Role, reach: readonly string[]): object {
-  return { role, ...(reach.length > 0 && { reach }) };
+function shown({ role, reach, profiles }: Given): object {
+  return { role, ...(reach.length > 0 && { reach }), ...(profiles.length > 0 && { profiles }) };
 }
 
 type BeginsWith = {

@@ -12,6 +12,9 @@ export type RoleMapping = {
 /** A value of the claim, and the label that it confines viewers and operators to; undefined for everything. */
 export type ReachValue = { readonly value: string; readonly label: string | undefined };
 
+/** A value of the claim, and the profile (`issuer/profile`) that it confines operators to; undefined for any. */
+export type ProfileValue = { readonly value: string; readonly profile: string | undefined };
+
 export type ProviderSettings = {
   readonly issuer: string;
   readonly clientId: string;
@@ -25,6 +28,8 @@ export type ProviderSettings = {
   readonly roles: RoleMapping;
   /** Without any, people reach everything; else viewers and operators with none of the values are refused. */
   readonly reach?: readonly ReachValue[];
+  /** Without any, operators may use every profile; else those with none of the values are refused. */
+  readonly profiles?: readonly ProfileValue[];
   /** Whether people may sign in on the command line, by the device flow. */
   readonly deviceFlow?: boolean;
 };

@@ -12,7 +12,7 @@ import {
 } from '../../db/tables/access/administrators.ts';
 import { deleteOidcResult, findOidcResult, insertOidcUse } from '../../db/tables/access/oidc-uses.ts';
 import type { SecretsContext } from '../contexts.ts';
-import { type Claims, nameIn, reachIn, roleIn, roleValuesIn } from './claims.ts';
+import { type Claims, nameIn, profilesIn, reachIn, roleIn, roleValuesIn } from './claims.ts';
 import type { OidcProvider } from './oidc-provider.ts';
 import { openJson, openPending, type PendingChecks, pendingLifetime, sealJson } from './pending-sign-in.ts';
 import { OidcRefusal } from './refusal.ts';
@@ -35,6 +35,8 @@ export type TestResult =
       readonly role: Role | null;
       /** The labels that confine the person; none for everything, null if the person would be refused for them. */
       readonly reach: readonly string[] | null;
+      /** The profiles that confine the person; none for any, null if the person would be refused for them. */
+      readonly profiles: readonly string[] | null;
       /** The name of the account; null if no claim is valid as one. */
       readonly name: string | null;
       readonly account: TestAccount;
@@ -107,6 +109,7 @@ async function resultOf(
       values: roleValuesIn(claims, roles),
       role: role ?? null,
       reach: role === undefined ? [] : (reachIn(claims, provider.settings, role) ?? null),
+      profiles: role === undefined ? [] : (profilesIn(claims, provider.settings, role) ?? null),
       name,
       account: await accountOf(vault, known, name),
     };

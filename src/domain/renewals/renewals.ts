@@ -18,6 +18,7 @@ import {
   type RenewalPage,
   type RenewalRow,
 } from '../../db/tables/renewals/renewals.ts';
+import { anyProfile, type ProfileCheck, profileOf } from '../access/profile-confinement.ts';
 import { type Actor, system } from '../audit/audit.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { inMatchedPortions, inPortions } from '../portions.ts';
@@ -138,10 +139,17 @@ export async function requestRenewal(
   vault: QueueContext,
   actor: Actor,
   name: string,
-  count: (certificateId: number) => void = () => undefined,
+  {
+    check = anyProfile,
+    count = () => undefined,
+  }: {
+    readonly check?: ProfileCheck;
+    readonly count?: (certificateId: number) => void;
+  } = {},
 ): Promise<Renewal> {
   const renewal = await vault.db.write(async (writer) => {
     const certificate = await requireCertificate(writer, name);
+    if (check !== anyProfile) check(await profileOf(writer, certificate));
     await refuseNotRenewable(writer, certificate);
     if ((await findOpenRenewal(writer, certificate.id)) === undefined) count(certificate.id);
     return queueRenewal(vault, writer, actor, certificate);

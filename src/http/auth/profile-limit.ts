@@ -1,26 +1,33 @@
-/** Confines API keys that sign to their profiles; refusals go into the audit log, as those of scopes do. */
+/** Confines people and API keys to their profiles; refusals go into the audit log, as those of scopes do. */
 import { Problem } from '../../base/problem.ts';
-import { requireProfileWithin } from '../../domain/access/profile-confinement.ts';
-import type { Call } from '../request/route.ts';
+import type { Scope } from '../../base/scope.ts';
+import {
+  anyProfile,
+  type ProfileCheck,
+  requireProfileWithin,
+} from '../../domain/access/profile-confinement.ts';
+import type { Call, Method } from '../request/route.ts';
+import { recordRefusedCall } from './recorded-refusal.ts';
 
-/** Runs `sign` with a check of the certificate's profile, and records it if the check refuses the caller. */
+type Confined = Omit<Call, 'query' | 'body'>;
+
+/**
+ * Runs `work`, which has a certificate issued, with a check of its profile; records it if the check refuses the caller.
+ * `scope` is the one that allows the operation, if any.
+ */
 export async function confinedToProfiles<T>(
-  {
-    context: { vault, keyLimits },
-    identity,
-    actor,
-    path,
-  }: Pick<Call, 'context' | 'identity' | 'actor' | 'path'>,
-  sign: (check: (profile: string | undefined) => void) => Promise<T>,
+  method: Method,
+  call: Confined,
+  work: (check: ProfileCheck) => Promise<T>,
+  scope?: Scope,
 ): Promise<T> {
-  if (identity?.kind !== 'api-key') return sign(() => undefined);
+  const { identity } = call;
+  if (identity === undefined || identity.profiles === 'any') return work(anyProfile);
   try {
-    return await sign((profile) => requireProfileWithin(identity.profiles, profile));
+    return await work((profile) => requireProfileWithin(identity, profile));
   } catch (error) {
     if (error instanceof Problem && error.code === 'forbidden') {
-      const detail = { code: 'forbidden', scope: 'certificates:sign', reason: 'profile' };
-      const [subject, action] = [`api-key:${identity.id}`, 'access.refuse'] as const;
-      await vault.refusals.record({ actor, action, subject, target: `POST ${path}`, detail }, keyLimits);
+      await recordRefusedCall(method, call, identity, { ...(scope && { scope }), reason: 'profile' });
     }
     throw error;
   }

@@ -36,6 +36,7 @@ const administrator = (role: Role) =>
     name: 'alice',
     role,
     reach: 'any',
+    profiles: 'any',
     scopes: new Set(scopesOfRole(role)),
     signIn: 'password',
     hasSecondFactor: false,

@@ -13,6 +13,7 @@ const person = (role: Role): Identity => ({
   name: 'alice',
   role,
   reach: 'any',
+  profiles: 'any',
   scopes: new Set(scopesOfRole(role)),
   signIn: 'password',
   hasSecondFactor: false,

@@ -123,6 +123,7 @@ function sessionsOf(
           name,
           role,
           reach: reaches[name] ?? 'any',
+          profiles: 'any',
           scopes: new Set(scopesOfRole(role)),
           signIn: 'password',
           hasSecondFactor: false,

@@ -40,8 +40,7 @@ export const rightsOptions = {
     type: 'string',
     valueHint: 'ISSUER/PROFILE',
     multiple: true,
-    description:
-      'a profile of a private CA; with the scope certificates:sign, sign for no others (default: any)',
+    description: 'a profile of a private CA; the key has certificates issued with no others (default: any)',
   },
   role: {
     type: 'string',

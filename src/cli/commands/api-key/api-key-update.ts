@@ -57,7 +57,7 @@ export const updateCommand = command({
     profile: {
       ...rightsOptions.profile,
       description:
-        'a profile of a private CA that the key signs for, or none for any; replaces the current ones',
+        'a profile of a private CA for what the key has issued, or none for any; replaces the current ones',
     },
     role: {
       ...rightsOptions.role,

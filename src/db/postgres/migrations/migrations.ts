@@ -23,6 +23,7 @@ import { secondFactors } from './migration-0027-second-factors.ts';
 import { labels } from './migration-0028-labels.ts';
 import { deployments } from './migration-0029-deployments.ts';
 import { deploymentAlerts } from './migration-0030-deployment-alerts.ts';
+import { administratorProfiles } from './migration-0031-administrator-profiles.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -46,6 +47,7 @@ export const migrations: Migrations = {
   '0028-labels': labels,
   '0029-deployments': deployments,
   '0030-deployment-alerts': deploymentAlerts,
+  '0031-administrator-profiles': administratorProfiles,
 };
 
 /**

@@ -1,5 +1,6 @@
 /** The table `administrators`: the people who may use the console. */
 import { type Selectable, sql } from 'kysely';
+import { parseJsonOr } from '../../../base/json.ts';
 import { goneRow, type Recorded, recordedLink } from '../../audit/row-records.ts';
 import { tagAdministrator } from '../../audit/row-tags.ts';
 import type { Reader, Writer } from '../../database.ts';
@@ -8,7 +9,7 @@ import type { AdministratorsTable } from '../../schema/schema-access.ts';
 
 export type AdministratorRow = Selectable<AdministratorsTable>;
 
-type LaterColumn = 'oidc_issuer' | 'oidc_subject' | 'reach';
+type LaterColumn = 'oidc_issuer' | 'oidc_subject' | 'reach' | 'profiles';
 
 type GivenLater = 'last_signed_in_at' | 'factors' | 'tag';
 
@@ -46,6 +47,20 @@ export async function listAdministrators(reader: Reader): Promise<AdministratorR
   return reader.selectFrom('administrators').selectAll().orderBy(lowerName).execute();
 }
 
+/** The people with a password who are confined to profiles, by name. */
+export async function listConfinedPeople(
+  reader: Reader,
+): Promise<{ readonly name: string; readonly profiles: readonly string[] }[]> {
+  const rows = await reader
+    .selectFrom('administrators')
+    .select(['name', 'profiles'])
+    .where('profiles', 'is not', null)
+    .where('oidc_subject', 'is', null)
+    .orderBy(lowerName)
+    .execute();
+  return rows.map(({ name, profiles }) => ({ name, profiles: parseJsonOr(profiles, []) }));
+}
+
 /** Whether anyone has a password here: people of an OpenID Connect provider depend on it. */
 export async function hasAdministrators(reader: Reader): Promise<boolean> {
   const any = await reader
@@ -75,9 +90,9 @@ export async function setPasswordHash(writer: Writer, id: number, hash: string):
 export async function setRights(
   writer: Writer,
   id: number,
-  { role, reach }: Pick<AdministratorRow, 'role' | 'reach'>,
+  { role, reach, profiles }: Pick<AdministratorRow, 'role' | 'reach' | 'profiles'>,
 ): Promise<void> {
-  await writer.updateTable('administrators').set({ role, reach }).where('id', '=', id).execute();
+  await writer.updateTable('administrators').set({ role, reach, profiles }).where('id', '=', id).execute();
   await tagAdministrator(writer, id);
 }
 

@@ -24,6 +24,7 @@ export async function findSessionByToken(
       'administrators.oidc_subject as person_oidc_subject',
       'administrators.factors as person_factors',
       'administrators.reach as person_reach',
+      'administrators.profiles as person_profiles',
       'administrators.tag as person_tag',
       recordedLink('administrator', 'administrators.name', 'person_recorded'),
       recordedLink('session', 'sessions.id'),
@@ -32,7 +33,8 @@ export async function findSessionByToken(
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { person_name, person_password_hash, person_role, person_tag, person_recorded, ...rest } = row;
-  const { person_oidc_issuer, person_oidc_subject, person_factors, person_reach, ...session } = rest;
+  const { person_oidc_issuer, person_oidc_subject, person_factors, ...confined } = rest;
+  const { person_reach, person_profiles, ...session } = confined;
   return {
     session,
     person: {
@@ -44,6 +46,7 @@ export async function findSessionByToken(
       oidc_subject: person_oidc_subject,
       factors: person_factors,
       reach: person_reach,
+      profiles: person_profiles,
       tag: person_tag,
       recorded: person_recorded,
     },

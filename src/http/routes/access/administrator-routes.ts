@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { roles } from '../../../base/role.ts';
 import {
   createAdministratorInput,
+  type UpdateAdministratorInput,
   updateAdministratorInput,
 } from '../../../domain/access/administrator-inputs.ts';
 import {
@@ -27,6 +28,11 @@ const administratorSchema = z
     name: z.string(),
     role: z.enum(roles),
     reach: z.array(z.string()).describe('labels that confine what they see and change; [] for everything'),
+    profiles: z
+      .array(z.string())
+      .describe(
+        'profiles of private CAs that they may have certificates issued with, as issuer/profile; [] for any',
+      ),
     sign_in: z.enum(signInMethods).describe('oidc: the identity provider decides the role'),
     created_at: time,
     last_signed_in_at: time.nullable(),
@@ -57,8 +63,13 @@ export const administratorRoutes: readonly Route[] = [
     query: noQuery,
     body: createAdministratorInput,
     // Else one person could be two.
-    approval: ({ body }) =>
-      `Create the administrator ${body.name} with the role ${body.role}${body.reach.length === 0 ? '' : reachText(body.reach)}`,
+    approval: ({ body: { name, role, reach, profiles } }) => {
+      const confined = {
+        ...(reach.length > 0 && { reach }),
+        ...(profiles.length > 0 && { profiles }),
+      };
+      return `Create the administrator ${name} with the role ${role}${confinementText(confined)}`;
+    },
     bodyLimit: credentialsLimit,
     replies: { 201: { description: 'created; recorded in the audit log', schema: administratorSchema } },
     problems: ['administrator_exists', 'rate_limited'],
@@ -70,13 +81,13 @@ export const administratorRoutes: readonly Route[] = [
     path: '/api/v1/administrators/{name}',
     id: 'updateAdministrator',
     summary:
-      'Give an administrator another role or reach with immediate effect; one with the role admin must stay',
+      'Give an administrator another role, reach or profiles with immediate effect; one with the role admin must stay',
     access,
     query: noQuery,
     body: updateAdministratorInput,
     approval: async (call) => {
-      const { role, reach } = call.body;
-      const text = role === undefined ? reachText(reach) : ` the role ${role}${reachText(reach)}`;
+      const { role } = call.body;
+      const text = `${role === undefined ? '' : ` the role ${role}`}${confinementText(call.body)}`;
       return `Give the administrator ${await knownName(call)}${text}`;
     },
     replies: { 200: { description: 'the changed administrator', schema: administratorSchema } },
@@ -116,10 +127,17 @@ export const administratorRoutes: readonly Route[] = [
   }),
 ];
 
-/** What an approver reads of a reach. */
-function reachText(reach: readonly string[] | undefined): string {
-  if (reach === undefined) return '';
-  return reach.length === 0 ? ' without a reach' : ` with the reach ${reach.join(', ')}`;
+/** What an approver reads of the confinement that a request names. */
+function confinementText({ reach, profiles }: Pick<UpdateAdministratorInput, 'reach' | 'profiles'>): string {
+  const said = [
+    ...(reach === undefined
+      ? []
+      : [reach.length === 0 ? 'without a reach' : `with the reach ${reach.join(', ')}`]),
+    ...(profiles === undefined
+      ? []
+      : [profiles.length === 0 ? 'without profiles' : `with the profiles ${profiles.join(', ')}`]),
+  ];
+  return said.length === 0 ? '' : ` ${said.join(' and ')}`;
 }
 
 /** Throws `administrator_not_found`. */

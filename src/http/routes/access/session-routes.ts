@@ -10,6 +10,7 @@ import {
   sessionNeeded,
   signInMethods,
 } from '../../../domain/access/identity.ts';
+import { confinementList } from '../../../domain/access/profile-confinement.ts';
 import type { SessionView } from '../../../domain/access/sessions.ts';
 import { changePasswordInput, signInInput } from '../../../domain/access/sign-in.ts';
 import { reachOf } from '../../../domain/labels/reach.ts';
@@ -40,6 +41,11 @@ export const signedInSchema = z
     role: z.enum(roles),
     scopes: z.array(z.enum(scopes)).describe('without private_keys:read where private keys are hidden'),
     reach: z.array(z.string()).describe('labels that confine what the person may do; [] for everything'),
+    profiles: z
+      .array(z.string())
+      .describe(
+        'profiles of private CAs that the person may have certificates issued with, as issuer/profile; [] for any',
+      ),
     second_approval: z
       .boolean()
       .describe('whether destructive changes need the approval of a second administrator'),
@@ -209,6 +215,7 @@ function signedInView(context: ServerContext, identity: AdministratorIdentity) {
     role,
     scopes: scopes.filter((scope) => own.has(scope)),
     reach: [...(reachOf(identity) ?? [])],
+    profiles: confinementList(identity.profiles),
     second_approval: context.secondApproval,
     sign_in: signIn,
     second_factor_needed: mustEnroll(context, identity),

@@ -5,6 +5,7 @@ import { roles } from '../../../base/role.ts';
 import { scopes } from '../../../base/scope.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../../base/timestamp.ts';
 import type { ApiKeyIdentity, Identity } from '../../../domain/access/identity.ts';
+import { confinementList } from '../../../domain/access/profile-confinement.ts';
 import { reachOf } from '../../../domain/labels/reach.ts';
 import { noQuery, time } from '../../openapi/schemas.ts';
 import { json } from '../../request/reply.ts';
@@ -24,7 +25,9 @@ const whoamiSchema = z
     allowed_networks: z.array(z.string()).describe('networks the key may be used from; [] for any'),
     profiles: z
       .array(z.string())
-      .describe('profiles of private CAs that the key may sign for, as issuer/profile; [] for any'),
+      .describe(
+        'profiles of private CAs that the caller may have certificates issued with, as issuer/profile; [] for any',
+      ),
     role: z.enum(roles).nullable().describe('what the caller may administer; null for nothing'),
     reach: z.array(z.string()).describe('labels that confine what the caller may do; [] for everything'),
     client_certificate: z
@@ -69,7 +72,7 @@ function whoami(identity: Identity): Whoami {
     certificates: ['*'],
     certificate_labels: [],
     allowed_networks: [],
-    profiles: [],
+    profiles: confinementList(identity.profiles),
     role: identity.role,
     reach: [...(reachOf(identity) ?? [])],
     client_certificate: null,
@@ -89,7 +92,7 @@ function keyView(key: ApiKeyIdentity): Whoami {
     certificates: key.certificates === 'any' ? ['*'] : [...key.certificates].sort(),
     certificate_labels: [...key.certificateLabels],
     allowed_networks: key.networks === 'any' ? [] : key.networks.map(({ text }) => text),
-    profiles: key.profiles === 'any' ? [] : [...key.profiles],
+    profiles: confinementList(key.profiles),
     role: key.role,
     reach: [...(reachOf(key) ?? [])],
     client_certificate: key.clientCertificate?.name ?? null,

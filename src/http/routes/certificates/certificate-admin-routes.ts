@@ -20,6 +20,7 @@ import {
   requireLabelOfReach,
 } from '../../auth/certificate-reach.ts';
 import { requireLabelling } from '../../auth/operation-reach.ts';
+import { confinedToProfiles } from '../../auth/profile-limit.ts';
 import { recordRefused } from '../../auth/recorded-refusal.ts';
 import { apiKeySchema, byIdQuery } from '../../openapi/administration-schemas.ts';
 import {
@@ -57,7 +58,9 @@ export const certificateAdminRoutes: readonly Route[] = [
       const { context, actor, body, baseUrl } = call;
       const { vault } = context;
       await requireLabelOfReach('POST', call, body.labels);
-      const renewal = await createCertificate(vault, actor, body);
+      const renewal = await confinedToProfiles('POST', call, (check) =>
+        createCertificate(vault, actor, body, check),
+      );
       const certificate = await currentCertificate(vault, body.name, baseUrl);
       return json(201, { certificate, renewal: renewal ?? null });
     },
@@ -89,7 +92,9 @@ export const certificateAdminRoutes: readonly Route[] = [
         });
       }
       await requireEnsuring(call, name, body.labels);
-      const { did, renewal = null } = await ensureCertificate(vault, actor, { ...body, name });
+      const { did, renewal = null } = await confinedToProfiles('PUT', call, (check) =>
+        ensureCertificate(vault, actor, { ...body, name }, check),
+      );
       const certificate = await currentCertificate(vault, name, baseUrl);
       return json(did === 'create' ? 201 : 200, { certificate, renewal, changed: did !== 'nothing' });
     },
@@ -109,7 +114,9 @@ export const certificateAdminRoutes: readonly Route[] = [
       const { context, actor, params, body, baseUrl } = call;
       const { vault } = context;
       if (body.labels !== undefined) await recordRefused('PATCH', call, labelsReason, requireLabelling);
-      const renewal = await changeCertificate(vault, actor, params.name ?? '', body);
+      const renewal = await confinedToProfiles('PATCH', call, (check) =>
+        changeCertificate(vault, actor, params.name ?? '', body, check),
+      );
       const certificate = await currentCertificate(vault, params.name ?? '', baseUrl);
       return json(200, { certificate, renewal: renewal ?? null });
     },
@@ -145,10 +152,11 @@ export const certificateAdminRoutes: readonly Route[] = [
       if (version === null) throw new Problem('no_current_version');
       return `Revoke version ${version} of the certificate ${name}`;
     },
-    handle: async ({ context: { vault }, actor, params, body, gone }) => {
+    handle: async (call) => {
+      const { context, actor, params, body, gone } = call;
       const what = { version: body.version, reason: body.reason };
-      const { version, renewal } = await answeringOperators(() =>
-        revokeVersion(vault, actor, params.name ?? '', what, gone()),
+      const { version, renewal } = await confinedToProfiles('POST', call, (check) =>
+        answeringOperators(() => revokeVersion(context.vault, actor, params.name ?? '', what, gone(), check)),
       );
       return json(200, { version, renewal: renewal ?? null });
     },

@@ -129,7 +129,12 @@ export const certificateRoutes: readonly Route[] = [
       const { context, actor, params } = call;
       return queued(
         await withRenewalAllowance(call, (count) =>
-          requestRenewal(context.vault, actor, params.name ?? '', count),
+          confinedToProfiles(
+            'POST',
+            call,
+            (check) => requestRenewal(context.vault, actor, params.name ?? '', { check, count }),
+            'renewals:trigger',
+          ),
         ),
       );
     },
@@ -155,8 +160,11 @@ export const certificateRoutes: readonly Route[] = [
       const { context, actor, params, body } = call;
       return queued(
         await withRenewalAllowance(call, (count) =>
-          confinedToProfiles(call, (check) =>
-            signRequest(context.vault, actor, params.name ?? '', body.csr, { check, count }),
+          confinedToProfiles(
+            'POST',
+            call,
+            (check) => signRequest(context.vault, actor, params.name ?? '', body.csr, { check, count }),
+            'certificates:sign',
           ),
         ),
       );

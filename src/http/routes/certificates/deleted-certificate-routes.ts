@@ -8,6 +8,7 @@ import {
 } from '../../../domain/certificates/deleted-certificate-views.ts';
 import { requireDeleted, undeleteCertificate } from '../../../domain/certificates/deleted-certificates.ts';
 import { inPortions } from '../../../domain/portions.ts';
+import { confinedToProfiles } from '../../auth/profile-limit.ts';
 import { byIdQuery } from '../../openapi/administration-schemas.ts';
 import {
   deletedCertificateSchema,
@@ -54,9 +55,14 @@ export const deletedCertificateRoutes: readonly Route[] = [
     body: restoreBody,
     replies: { 200: { description: 'restored', schema: restoredSchema } },
     problems: ['certificate_not_found', 'certificate_exists'],
-    handle: async ({ context: { vault }, actor, params, body, baseUrl }) => {
+    handle: async (call) => {
+      const { context, actor, params, body, baseUrl } = call;
+      const { vault } = context;
       const which = { id: deletedIdParameter(params.id) };
-      const { name, lostIssuer, apiKeys, labels } = await undeleteCertificate(vault, actor, which, body.name);
+      const restored = await confinedToProfiles('POST', call, (check) =>
+        undeleteCertificate(vault, actor, which, body.name, check),
+      );
+      const { name, lostIssuer, apiKeys, labels } = restored;
       const certificate = await currentCertificate(vault, name, baseUrl);
       return json(200, { certificate, lost_issuer: lostIssuer ?? null, api_keys: apiKeys, labels });
     },
