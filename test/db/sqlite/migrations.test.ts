@@ -102,6 +102,8 @@ test('the shipped migrations and their order are unchanged', () => {
     '0027-second-factors',
     '0028-labels',
     '0029-deployments',
+    '0030-deployment-alerts',
+    '0031-administrator-profiles',
   ]);
 });
 
