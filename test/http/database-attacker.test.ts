@@ -20,7 +20,10 @@ import { offerSetup } from '../../src/domain/access/setup.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { verifyChain } from '../../src/domain/audit/audit-verification.ts';
 import { authenticityFindings } from '../../src/domain/doctor/upkeep-findings.ts';
+import { parseInput } from '../../src/domain/inputs.ts';
 import { updateMark } from '../../src/domain/instance/served-vault.ts';
+import { addProfile } from '../../src/domain/issuers/issuer-profiles.ts';
+import { createProfileInput } from '../../src/domain/private-ca/profile-inputs.ts';
 import {
   moveGeneration,
   type OutsideDatabase,
@@ -200,6 +203,26 @@ test('a role that was raised in the database opens nothing, of a person as of a 
   assert.equal((await page.send('GET', '/api/v1/session')).status, 401);
   assert.deepEqual([(await list(reader.raw)).status, (await list(plain.raw)).status], [403, 403]);
   assert.equal((await server.get('/api/v1/certificates', reader.raw)).status, 401);
+});
+
+test('a person whose profiles were removed or added to in the database is signed out, and found', async (t) => {
+  const { server, vault, sql, doctor } = await attacked(t);
+  for (const name of ['web', 'people']) {
+    await addProfile(vault, localCli, 'local-ca', parseInput(createProfileInput, { name }));
+  }
+  for (const profiles of [null, '[]', '["local-ca/web","local-ca/people"]']) {
+    const name = `olga-${String(profiles).length}`;
+    await makeAdministrator(vault, name, goodPassword, 'operator', ['local-ca/web']);
+    const page = await signIn(server, name);
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 200);
+    sql('update administrators set profiles = ? where name = ?', profiles, name);
+    moveGeneration(server.dataDir);
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 401, String(profiles));
+    assert.equal(await doctor(), 'failed');
+    sql(`update administrators set profiles = '["local-ca/web"]' where name = ?`, name);
+    moveGeneration(server.dataDir);
+    assert.equal((await page.send('GET', '/api/v1/session')).status, 200);
+  }
 });
 
 suite('a session', () => {

@@ -123,6 +123,30 @@ const cases: readonly (readonly [string, Identity, Record<string, unknown>, RegE
     { ...sign, profiles: ['ca/db'] },
     /profile ca\/db/,
   ],
+  [
+    'a key of a profile: another one, to renew',
+    key({ profiles: new Set(['ca/web']), scopes: new Set(['renewals:trigger']) }),
+    { scopes: ['renewals:trigger'], profiles: ['ca/web', 'ca/db'] },
+    /profile ca\/db/,
+  ],
+  [
+    'a key of a profile: a role without one',
+    key({ profiles: new Set(['ca/web']) }),
+    { ...read, role: 'operator' },
+    /profile \*/,
+  ],
+  [
+    'an operator of a profile: any',
+    { ...person('operator'), profiles: new Set(['ca/web']) },
+    { scopes: ['renewals:trigger'] },
+    /profile \*/,
+  ],
+  [
+    'an operator of two profiles: one of them',
+    { ...person('operator'), profiles: new Set(['ca/web', 'ca/db']) },
+    { ...read, role: 'operator', profiles: ['ca/db'] },
+    undefined,
+  ],
   ['a key of a profile: none, to read', key({ profiles: new Set(['ca/web']) }), read, undefined],
   [
     'a key of a label: a certificate with it',

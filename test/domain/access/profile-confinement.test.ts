@@ -1,6 +1,6 @@
 /**
- * API keys that sign only for certificates with profiles of private CAs: over HTTP, in the database, and at the command
- * line.
+ * API keys that have certificates issued only with profiles of private CAs: over HTTP, in the database, and at the
+ * command line.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
@@ -54,7 +54,7 @@ const refusal = {
   status: 403,
   code: 'forbidden',
   detail:
-    'This API key may sign only certificates with one of these profiles: local-ca/web. The profiles of a key are set with "vault api-key update --profile".',
+    'This API key may have certificates issued only with one of these profiles: local-ca/web. The profiles of a key are set with "vault api-key update --profile".',
 };
 
 suite('an API key confined to profiles', needs('openssl'), () => {
@@ -140,14 +140,21 @@ suite('an API key confined to profiles', needs('openssl'), () => {
     await admin.expect(204, 'DELETE', `${issuers}/other-ca`);
   });
 
-  test('requires the scope certificates:sign and profiles that exist', async (t) => {
+  test('requires a right to have certificates issued, and profiles that exist', async (t) => {
     const admin = await prepared(t);
     const refused = async (body: object, message: string) => {
       const { errors } = await admin.expect<Problem>(400, 'POST', keys, { ...signer, ...body });
       assert.equal(errors?.[0]?.message, message);
     };
-    const lacking = 'profiles confine the scope certificates:sign, which the key does not have';
+    const lacking =
+      'profiles confine keys that have certificates issued; the key has neither the role operator nor the scope certificates:sign or renewals:trigger';
     await refused({ profiles: ['local-ca/web'], scopes: ['certificates:read'] }, lacking);
+    const viewer = { scopes: ['certificates:read'], role: 'viewer' };
+    await refused({ profiles: ['local-ca/web'], ...viewer }, lacking);
+    await refused(
+      { profiles: ['local-ca/web'], role: 'admin' },
+      'the role admin may use every profile; use the role operator',
+    );
     await refused({ profiles: ['local-ca/x'] }, 'no private CA has the profile "local-ca/x"');
     await refused({ profiles: ['x/web'] }, 'no private CA has the profile "x/web"');
     await refused({ profiles: ['web'] }, 'write a profile with its issuer, such as local-ca/web');
@@ -173,7 +180,7 @@ test('api-key create and update set the profiles of a key, and export and apply 
   const create = 'api-key create --name signer --certificate web --profile local-ca/web --scope';
   await refused(
     commandWords(`${create} certificates:read`),
-    'vault: profiles confine the scope certificates:sign, which the key does not have\n',
+    /^vault: profiles confine keys that have certificates issued; the key has neither the role operator nor /,
   );
   await done(...commandWords(`${create} certificates:sign`));
   const profiles = async () => (await json<Key[]>('api-key', 'list')).map((key) => key.profiles);

@@ -19,12 +19,13 @@ export async function makeAdministrator(
   name: string,
   password: string = goodPassword,
   role: Role = 'admin',
+  profiles: string[] = [],
 ): Promise<void> {
   const passwords = new Passwords(vault.world, cheapHash);
   await createAdministrator(vault, passwords, localCli, {
     name,
     password: new Secret(password),
-    role,
+    ...{ role, profiles },
   });
 }
 
