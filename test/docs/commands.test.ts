@@ -239,7 +239,14 @@ const scenes: readonly Scene[] = [
       return {};
     },
   },
-  { page: 'docs/how-to/private-cas.md', prepare: async (_, box) => some(box).then(() => ({})) },
+  {
+    page: 'docs/how-to/private-cas.md',
+    prepare: async (_, box) => {
+      await some(box);
+      writeFileSync(join(box.root, 'password.txt'), 'a long enough passphrase\n');
+      return {};
+    },
+  },
   {
     page: 'docs/how-to/find-certificates.md',
     prepare: async (_, box) => {

@@ -258,3 +258,54 @@ test('a reach is set and changed, shown in lists, and refused with the role admi
   assert.equal((await admin(data, '', 'update', 'olga', '--role=admin', '--reach=none')).code, 0);
   assert.deepEqual(await reaches(), [[]]);
 });
+
+test('profiles are set, changed and cleared, shown in lists, and refused with other roles', async (t) => {
+  const data = join(tempDir(t), 'data');
+  await create(data, 'alice', goodPassword);
+  for (const name of ['web', 'people']) {
+    const added = await vault(['issuer', 'profile', 'add', 'local-ca', name, '--data-dir', data]);
+    assert.equal(added.code, 0, added.stderr);
+  }
+  const olga = ['create', '--name=olga', '--password-stdin', '--profile=local-ca/web'];
+  const refused = await admin(data, goodPassword, ...olga);
+  assert.equal(refused.code, 1);
+  assert.equal(
+    refused.stderr,
+    'vault: the role admin may use every profile; use the role operator\n  To remove the profiles, add "--profile none", or "profiles": [] to the request.\n',
+  );
+  const viewer = await admin(data, goodPassword, ...olga, '--role=viewer');
+  assert.match(
+    viewer.stderr,
+    /^vault: the role viewer has no certificates issued; only the role operator has/,
+  );
+  const unknown = await admin(data, goodPassword, ...olga, '--role=operator', '--profile=local-ca/wep');
+  assert.match(unknown.stderr, /^vault: no private CA has the profile "local-ca\/wep"\n/);
+  const made = await admin(data, goodPassword, ...olga, '--role=operator');
+  assert.equal(made.code, 0, made.stderr);
+  const profiles = async () =>
+    (await people(data)).map((person) => (person as { profiles?: unknown }).profiles);
+  assert.deepEqual(await profiles(), [[], ['local-ca/web']]);
+  const { stdout } = await admin(data, '', 'list');
+  assert.match(stdout, /^NAME +ROLE +PROFILES +SIGN-IN /);
+  assert.match(stdout, /\nalice +admin +any +password [\s\S]*\nolga +operator +local-ca\/web +password /);
+  const both = ['--profile=local-ca/web', '--profile=local-ca/people'];
+  const changed = await admin(data, '', 'update', 'olga', ...both, '--reach=team=web');
+  assert.deepEqual(
+    [changed.code, changed.stderr],
+    [
+      0,
+      'Administrator olga has the role operator and the reach team=web and the profiles local-ca/web, local-ca/people.\n',
+    ],
+  );
+  assert.deepEqual(await profiles(), [[], ['local-ca/web', 'local-ca/people']]);
+  assert.equal((await admin(data, '', 'update', 'olga', '--role=admin', '--reach=none')).code, 1);
+  const cleared = await admin(data, '', 'update', 'olga', '--profile=none');
+  assert.equal(
+    cleared.stderr,
+    'Administrator olga has the role operator and the reach team=web.\n',
+    'the reach stays',
+  );
+  assert.deepEqual(await profiles(), [[], []]);
+  const nothing = await admin(data, '', 'update', 'olga');
+  assert.deepEqual([nothing.code, nothing.stderr.split('\n')[0]], [2, 'vault: nothing to change']);
+});

@@ -16,12 +16,12 @@ import { fromExecutable, type Outcome, serve, vault } from '../../harness/proces
 type Site = { readonly line: CommandLine; readonly provider: ScriptedProvider; readonly url: string };
 
 /** A vault with a provider in its settings file, and its server. */
-async function site(t: TestContext): Promise<Site> {
+async function site(t: TestContext, more: Readonly<Record<string, unknown>> = {}): Promise<Site> {
   const line = commandLine(t);
   await createAdmin(line, 'local');
   const provider = await scriptedProvider(t, Date.now);
   const url = `http://127.0.0.1:${await freePort()}`;
-  writeOidcSettings(line, { provider, url });
+  writeOidcSettings(line, { provider, url, more });
   await serve(t, line.data, { listen: new URL(url).host });
   return { line, provider, url };
 }
@@ -107,7 +107,7 @@ test('vault oidc test fails if the person would be refused, and says what to cha
   const { claims, ...rest } = JSON.parse(refused.stdout) as { claims: { groups: string[] } };
   assert.deepEqual(
     [claims.groups, rest],
-    [['staff'], { role: null, reach: [], name: 'alice', account: 'new' }],
+    [['staff'], { role: null, reach: [], profiles: [], name: 'alice', account: 'new' }],
   );
   assert.match(
     refused.stderr,
@@ -119,6 +119,36 @@ test('vault oidc test fails if the person would be refused, and says what to cha
   assert.equal(taken.code, 1);
   assert.match(taken.stdout, /account {2}alice \(name taken\)\n$/);
   assert.match(taken.stderr, /refused: another administrator has the name\n/);
+});
+
+test('vault oidc test shows reach and profiles of a person, and fails without any of them', async (t) => {
+  const opened = await site(t, {
+    ...{ oidc_operators: 'web, db, ops', oidc_reach: 'web:team=web, db:team=db, ops:*' },
+    oidc_profiles: 'web:local-ca/web, web:local-ca/people, ops:*',
+  });
+  const { provider } = opened;
+  const shown = async (groups: readonly string[], ...args: readonly string[]) => {
+    provider.claims = { groups };
+    return tested(t, opened, (url) => comeBack(provider.authorize(url)), ...args);
+  };
+  const web = await shown(['web']);
+  assert.equal(web.code, 0, web.stderr);
+  assert.match(
+    web.stdout,
+    /\nrole {5}operator \(groups: \["web"\]\)\nreach {4}team=web\nprofiles local-ca\/people, local-ca\/web\naccount {2}alice \(new\)\n$/,
+  );
+  const ops = await shown(['ops', 'web']);
+  assert.equal(ops.code, 0, ops.stderr);
+  assert.match(ops.stdout, /\nrole {5}operator .*\naccount {2}alice \(new\)\n$/);
+  const json = await shown(['web'], '--json');
+  assert.deepEqual(JSON.parse(json.stdout).profiles, ['local-ca/people', 'local-ca/web']);
+  const refused = await shown(['db']);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stdout, /\nreach {4}team=db\nprofiles none\naccount /);
+  assert.match(
+    refused.stderr,
+    /\nvault: this person would be refused: no profiles\n {2}List one of the values of groups in oidc_profiles, with a profile or \* for any\.\n$/,
+  );
 });
 
 test('a sign-in that fails, and a server with other settings, are reported with the reason', async (t) => {

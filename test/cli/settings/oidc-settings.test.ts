@@ -94,6 +94,27 @@ const refusals: readonly (readonly [
     /^--oidc-reach: "web:Team=web" is not a value and a label: /,
     /web-team:team=web/,
   ],
+  ...['web-team', 'web:', ':local-ca/web', 'web:local-ca', 'web:local-ca/', 'web:local-ca/a/b', 'web:**'].map(
+    (entry) =>
+      [
+        `the profiles ${entry}`,
+        { 'oidc-profiles': `sre:*, ${entry}` },
+        `--oidc-profiles: "${entry}" is not a value and a profile`,
+        /web-team:local-ca\/web, or \* for any/,
+      ] as const,
+  ),
+  [
+    'profiles in a list that is not one',
+    { 'oidc-profiles': '["web:local-ca/web"' },
+    '--oidc-profiles: "["web:local-ca/web"" is not a list of values',
+    /JSON list/,
+  ],
+  [
+    'profiles without a provider',
+    { 'oidc-issuer': undefined, 'oidc-client-id': undefined, 'oidc-profiles': 'web:local-ca/web' },
+    /^--oidc-\S+ is set, but no provider$/,
+    /oidc_issuer/,
+  ],
   [
     'a list of numbers',
     { 'oidc-viewers': '[1]' },
@@ -141,6 +162,16 @@ test('values are separated by commas, or listed where they have commas', () => {
     { value: 'urn:x:db', label: 'team=d:b' },
     { value: 'sre', label: undefined },
   ]);
+  const profiles = (value: string) => read({ ...complete, 'oidc-profiles': value })?.profiles;
+  assert.deepEqual(profiles('web:local-ca/web, urn:x:db:staging-ca/db.v2,sre:*'), [
+    { value: 'web', profile: 'local-ca/web' },
+    { value: 'urn:x:db', profile: 'staging-ca/db.v2' },
+    { value: 'sre', profile: undefined },
+  ]);
+  assert.deepEqual(profiles('["CN=Web,OU=Groups:local-ca/web"]'), [
+    { value: 'CN=Web,OU=Groups', profile: 'local-ca/web' },
+  ]);
+  assert.deepEqual(read(complete)?.profiles, []);
 });
 
 test('the files of secret and CA are refused by name unless they hold one that others cannot read', (t) => {

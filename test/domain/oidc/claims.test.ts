@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Role } from '../../../src/base/role.ts';
-import { type Claims, mergedClaims, nameIn, reachIn, roleIn } from '../../../src/domain/oidc/claims.ts';
+import {
+  type Claims,
+  mergedClaims,
+  nameIn,
+  profilesIn,
+  reachIn,
+  roleIn,
+} from '../../../src/domain/oidc/claims.ts';
 
 const values = { viewer: ['v'], operator: ['o', '/team/web'], admin: ['CN=Admins,OU=Groups'] };
 const mapping = { claim: 'groups', values, byDefault: undefined };
@@ -46,6 +53,35 @@ test('the values of the claim confine to their labels, and who has none of them 
   for (const [groups, role, labels] of reachesOf)
     assert.deepEqual(reachIn({ groups }, { roles: mapping, reach }, role), labels, JSON.stringify(groups));
   assert.deepEqual(reachIn({}, { roles: mapping }, 'viewer'), []);
+});
+
+const profiles = [
+  { value: 'web', profile: 'local-ca/web' },
+  { value: 'db', profile: 'local-ca/db' },
+  { value: 'dba', profile: 'local-ca/db' },
+  { value: 'sre', profile: undefined },
+];
+
+const profilesOf: readonly (readonly [groups: unknown, role: Role, names: readonly string[] | undefined])[] =
+  [
+    [['o', 'web'], 'operator', ['local-ca/web']],
+    [['web', 'dba', 'db'], 'operator', ['local-ca/db', 'local-ca/web']],
+    ['db', 'operator', ['local-ca/db']],
+    [['web', 'sre'], 'operator', []],
+    [['o', 'WEB'], 'operator', undefined],
+    [undefined, 'operator', undefined],
+    [['x'], 'viewer', []],
+    [['web'], 'viewer', []],
+    [['web'], 'admin', []],
+  ];
+
+test('the values of the claim confine operators to their profiles, and an operator with none of them is refused', () => {
+  for (const [groups, role, names] of profilesOf) {
+    const found = profilesIn({ groups }, { roles: mapping, profiles }, role);
+    assert.deepEqual(found, names, `${role} ${JSON.stringify(groups)}`);
+  }
+  assert.deepEqual(profilesIn({}, { roles: mapping }, 'operator'), []);
+  assert.deepEqual(profilesIn({}, { roles: mapping, profiles: [] }, 'operator'), []);
 });
 
 const names: readonly (readonly [claims: Claims, name: string | undefined])[] = [

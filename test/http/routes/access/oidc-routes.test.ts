@@ -79,6 +79,65 @@ test('groups confine to labels, which each sign-in reads again, and who has none
   assert.equal((await pageWith(server, admin.session).send('GET', settings)).status, 200);
 });
 
+test('groups confine operators to profiles, which each sign-in reads again, and an operator with none is refused', async (t) => {
+  const profiles = [
+    { value: 'web', profile: 'local-ca/web' },
+    { value: 'db', profile: 'local-ca/db' },
+    { value: 'sre', profile: undefined },
+  ];
+  const server = await oidcServer(t, { profiles });
+  await makeAdministrator(server.vault, 'root');
+  const local = await signIn(server, 'root');
+  for (const name of ['web', 'db']) {
+    const added = await local.send('POST', '/api/v1/issuers/local-ca/profiles', { name });
+    assert.equal(added.status, 201);
+  }
+  const signedIn = async (...groups: readonly string[]) => {
+    server.provider.claims = { groups };
+    return signInByOidc(server);
+  };
+  let count = 0;
+  const creates = async (session: string | undefined, profile?: string) => {
+    count += 1;
+    const body = { name: `c${count}`, domains: ['www.example.test'], ...(profile && { profile }) };
+    return (await pageWith(server, session ?? '').send('POST', '/api/v1/certificates', body)).status;
+  };
+  const web = await signedIn('vault-operators', 'web');
+  assert.equal(web.location, home);
+  const shown = await pageWith(server, web.session ?? '').send('GET', '/api/v1/session');
+  assert.deepEqual(((await shown.json()) as { profiles: string[] }).profiles, ['local-ca/web']);
+  assert.deepEqual(
+    [await creates(web.session, 'web'), await creates(web.session, 'db'), await creates(web.session)],
+    [201, 403, 403],
+  );
+  const db = await signedIn('vault-operators', 'db');
+  // Sessions from before have the new rights.
+  assert.deepEqual([await creates(web.session, 'web'), await creates(db.session, 'db')], [403, 201]);
+  const [, created] = eventsOf(server.dataDir, 'administrator.create');
+  assert.deepEqual(created?.detail.profiles, ['local-ca/web']);
+  const [changed] = eventsOf(server.dataDir, 'administrator.update');
+  assert.deepEqual([changed?.actor, changed?.detail.profiles], ['system', ['local-ca/db']]);
+  assert.deepEqual(changed?.detail.before, { role: 'operator', profiles: ['local-ca/web'] });
+  await signedIn('vault-operators', 'db');
+  assert.equal(eventsOf(server.dataDir, 'administrator.update').length, 1);
+  // People of the provider do not keep a profile, as a local administrator does.
+  assert.equal((await local.send('DELETE', '/api/v1/certificates/c5')).status, 204);
+  assert.equal((await local.send('DELETE', '/api/v1/issuers/local-ca/profiles/db')).status, 204);
+  assert.equal((await signedIn('vault-operators')).location, refused('not_permitted'));
+  const [refusal] = eventsOf(server.dataDir, 'session.refuse');
+  assert.deepEqual(
+    [refusal?.detail.reason, refusal?.detail.values],
+    ['no profiles for this person', '["vault-operators"]'],
+  );
+  assert.equal((await pageWith(server, db.session ?? '').send('GET', '/api/v1/session')).status, 401);
+  for (const groups of [['vault-admins'], ['vault-operators', 'db', 'sre']]) {
+    const { session } = await signedIn(...groups);
+    assert.equal(await creates(session), 201, String(groups));
+  }
+  const { session } = await signedIn('vault-viewers');
+  assert(session, 'a viewer needs no profiles');
+});
+
 test('a person without a mapped group is refused, recorded with the values, and loses open sessions', async (t) => {
   const server = await oidcServer(t);
   const { session } = await signInByOidc(server);

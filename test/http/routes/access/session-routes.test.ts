@@ -158,6 +158,7 @@ suite('a session', () => {
       'role',
       'scopes',
       'reach',
+      'profiles',
       'second_approval',
       'sign_in',
       'second_factor_needed',
