@@ -6,7 +6,7 @@ import { importCertificate } from '../../../src/domain/certificates/certificate-
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
 import { certName } from '../../../src/domain/input-strings.ts';
 import { opensslRequest } from '../../harness/ca/openssl-requests.ts';
-import { administration } from '../../harness/http/administration.ts';
+import { checkedServer } from '../../harness/http/checked.ts';
 import {
   eventsOf,
   makeBundle,
@@ -33,8 +33,7 @@ type Send = (method: string, path: string, body?: unknown) => Promise<Response>;
 
 /** A vault whose private CA has the profiles web and people. */
 async function withProfiles(t: TestContext) {
-  const admin = await administration(t, { administrators: undefined });
-  const { server } = admin;
+  const server = await checkedServer(t);
   await makeAdministrator(server.vault, 'ada');
   const ada = await signIn(server, 'ada');
   const expect = async <T>(status: number, send: Send, ...[method, path, body]: Parameters<Send>) => {
