@@ -142,6 +142,76 @@ test(
 );
 
 test(
+  'an operator is confined to profiles on the page of administrators, and has them in the forms of certificates and keys',
+  browser,
+  async (t) => {
+    const opened = await visit(t);
+    const alice = await opened.alice();
+    await alice.ask('POST', '/issuers', { type: 'local-ca', name: 'other-ca' });
+    for (const [issuer, name] of [
+      ['local-ca', 'web'],
+      ['local-ca', 'people'],
+      ['other-ca', 'db'],
+    ]) {
+      await alice.ask('POST', `/issuers/${issuer}/profiles`, { name });
+    }
+    await alice.open('/administrators');
+    await alice.page.getByRole('button', { name: 'Add administrator' }).click();
+    const dialog = alice.page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('bob');
+    await dialog.getByLabel('Password').fill(otherPassword);
+    const profiles = dialog.getByLabel('Profiles (optional)');
+    for (const [role, count] of [
+      ['admin', 0],
+      ['viewer', 0],
+      ['operator', 1],
+    ] as const) {
+      await dialog.getByLabel('Role').selectOption(role);
+      assert.equal(await profiles.count(), count, role);
+    }
+    await profiles.fill('other-ca/wep');
+    opened.expectComplaint(/status of 400.*administrators/);
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await dialog.getByText('no private CA has the profile "other-ca/wep"').first().waitFor();
+    await profiles.fill('other-ca/db');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await alice.page.getByText('Issues only with other-ca/db', { exact: true }).waitFor();
+    const bob = await opened.visitor();
+    await signInAs(bob, 'bob');
+    await bob.open('/new-certificate');
+    await bob.page.getByText('You may use only the profile db of other-ca.').waitFor();
+    assert.equal(await bob.page.getByLabel('Profile').inputValue(), 'db');
+    await bob.page.getByLabel('Domains').fill('db.example.test');
+    await bob.page.getByRole('button', { name: 'Create certificate' }).click();
+    await bob.page.getByRole('heading', { name: 'db.example.test' }).waitFor();
+    const { issuer, profile } = (await bob.ask('GET', '/certificates/db.example.test/settings')) as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual([issuer, profile], ['other-ca', 'db']);
+    await bob.open('/api-keys/new');
+    await bob.page.getByLabel('Name').fill('ci');
+    await bob.page.getByLabel('Certificates by label (optional)').fill('team=web');
+    await bob.page.getByLabel('Administration').selectOption('operator');
+    assert.equal(await bob.page.getByLabel('Profiles').inputValue(), 'other-ca/db');
+    await bob.page.getByRole('button', { name: 'Create API key' }).click();
+    await bob.page.getByText('The key is shown only once').waitFor();
+    const [key] = (await alice.ask('GET', '/api-keys')) as Record<string, unknown>[];
+    assert.deepEqual(key?.profiles, ['other-ca/db']);
+
+    await alice.page.getByRole('button', { name: 'Change role of bob' }).click();
+    assert.equal(await profiles.inputValue(), 'other-ca/db');
+    await profiles.fill('local-ca/web, local-ca/people');
+    await dialog.getByRole('button', { name: 'Change role', exact: true }).click();
+    await alice.page.getByText('Issues only with local-ca/web, local-ca/people').waitFor();
+    await bob.open('/new-certificate');
+    await bob.page
+      .getByText('You may use only one of these profiles: web of local-ca, people of local-ca.')
+      .waitFor();
+  },
+);
+
+test(
   'an administrator deletes a certificate after another has approved it, and sees no private key, where the settings say so',
   browser,
   async (t) => {
