@@ -142,7 +142,7 @@ const update = command({
     },
     {
       does: 'Let an operator have certificates issued with one profile only',
-      line: 'vault admin update --name alice --profile local-ca/web',
+      line: 'vault admin update --name eve --profile local-ca/people',
     },
   ],
   options: {
