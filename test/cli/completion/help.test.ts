@@ -91,6 +91,7 @@ const first = [
   'api-key create',
   'acme-client create',
   'admin setup-link',
+  'issuer profile add',
   'admin create',
   'dns-provider add',
   ...['notification add webhook', 'notification add email', 'notification add exec'],
