@@ -5,7 +5,7 @@ import { day } from '../../../src/base/duration.ts';
 import { outside } from '../../harness/database/outside-database.ts';
 import { checkedServer, codeOf } from '../../harness/http/checked.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
-import { goodPassword, pageWith } from '../../harness/http/sign-in-fixtures.ts';
+import { goodPassword, makeAdministrator, pageWith } from '../../harness/http/sign-in-fixtures.ts';
 import { addWebhook, toldIn } from '../../harness/notifications/fixtures.ts';
 
 type Change = { id: number; state: string; summary: string; requested_by: string; decided_by: string | null };
@@ -140,8 +140,27 @@ suite('a change that needs a second administrator', () => {
     const key = { name: 'ci', scopes: ['certificates:read'], certificates: ['*'] };
     const admin = await makeKey(server.vault, { name: 'admin', role: 'admin' });
     const plain = await makeKey(server.vault, { name: 'plain' });
+    await makeAdministrator(server.vault, 'oscar', goodPassword, 'operator');
     for (const [method, path, body, summary] of [
       ['POST', '/administrators', person, 'Create the administrator mallory with the role admin'],
+      [
+        'POST',
+        '/administrators',
+        { ...person, role: 'operator', reach: ['team=web'], profiles: ['local-ca/web', 'local-ca/db'] },
+        'Create the administrator mallory with the role operator with the reach team=web and with the profiles local-ca/web, local-ca/db',
+      ],
+      [
+        'PATCH',
+        '/administrators/oscar',
+        { role: 'operator', profiles: ['local-ca/web'] },
+        'Give the administrator oscar the role operator with the profiles local-ca/web',
+      ],
+      [
+        'PATCH',
+        '/administrators/oscar',
+        { reach: [], profiles: [] },
+        'Give the administrator oscar without a reach and without profiles',
+      ],
       [
         'POST',
         '/api-keys',
