@@ -206,9 +206,9 @@ const rows: readonly Row[] = [
   ['create a key that only reads', 'missing', 'allowed', 201, createKey({ ...read, role: 'viewer' })],
 ];
 
-suite('who is confined to a profile', needs('openssl'), () => {
+suite('a person or key that is confined to a profile', needs('openssl'), () => {
   for (const [operation, before, confined, allowed, request] of rows) {
-    test(`is ${confined} to ${operation}${before === 'missing' ? '' : ` (${before})`}`, async (t) => {
+    test(`${confined === 'allowed' ? 'may' : 'may not'} ${operation}${before === 'missing' ? '' : ` (${before})`}`, async (t) => {
       const site = await withProfiles(t);
       for (const [index, { who, send, may }] of (await callersOf(site)).entries()) {
         const name = `c${index}`;
