@@ -1,7 +1,7 @@
 /** Reports of jobs to the vault: when they are sent, what they contain, and that none changes the result of a run. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -10,7 +10,7 @@ import type { Answer, Seen } from '../harness/client/relay.ts';
 import { clientVault } from '../harness/client/vault.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 import { cronMinutes } from './cron.ts';
-import { inEveryPlace, type Place } from './places.ts';
+import { inEveryPlace, inTurnOfPlaces, type Place } from './places.ts';
 
 const curl = needs('curl');
 
@@ -48,8 +48,12 @@ async function reporting(t: TestContext, options: readonly string[] = [], place:
     return { ...ended, requests: take() };
   };
   const job = () => client.jobs()[0] ?? '';
+  const uninstall = async (environment: Readonly<Record<string, string>> = {}) => {
+    const ended = await client.run(['--uninstall'], { script: client.copy(), environment });
+    return { ...ended, requests: take() };
+  };
   return {
-    ...{ vault, client, install, run, job },
+    ...{ vault, client, install, run, uninstall, job },
     answerReports: (next: Answer) => {
       answer = next;
     },
@@ -256,6 +260,70 @@ inEveryPlace('a report keeps the API key out of the arguments of all programs', 
   assert.equal(reportsIn(installed.requests).length, 1);
   const all = readFileSync(join(client.home, 'arguments'), 'utf8');
   assert.equal(all.includes(vault.key), false);
+});
+
+inEveryPlace('--uninstall deletes the job from the list of the vault', async (t, place) => {
+  const { vault, client, install, uninstall, job } = await reporting(t, [], place);
+  assert.equal((await install()).code, 0);
+  const id = job();
+  const listed = async () => JSON.parse(await vault.command('fleet', 'status', '--json')) as unknown[];
+  assert.equal((await listed()).length, 1);
+  const removed = await uninstall();
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.doesNotMatch(removed.stderr, /still lists/);
+  assert.deepEqual(
+    removed.requests.map(({ method, path }) => `${method} ${path.replace(/\.\d+$/, '')}`),
+    [`DELETE /api/v1/certificates/web/deployments/${id}`],
+  );
+  assert.deepEqual(await listed(), []);
+  assert.deepEqual(client.jobs(), []);
+});
+
+const unwilling: readonly (readonly [what: string, answer: Answer, says: RegExp | undefined])[] = [
+  ['that is too old for it', { status: 404, body: '{"code":"not_found"}' }, undefined],
+  ['that does not know the method', { status: 405 }, /still lists the job.*status 405/],
+  ['that refuses it', { status: 403 }, /still lists the job.*status 403/],
+  ['that fails', { status: 503, body: 'no' }, /still lists the job.*status 503/],
+  ['that never responds', 'hanging', /still lists the job/],
+];
+for (const [what, answer, says] of unwilling) {
+  inTurnOfPlaces(
+    `--uninstall removes the job although it was reported to a vault ${what}`,
+    async (t, place) => {
+      const { client, install, uninstall, answerReports } = await reporting(t, [], place);
+      assert.equal((await install()).code, 0);
+      answerReports(answer);
+      const removed = await uninstall({ CERTIFICATE_VAULT_CONNECT_SECONDS: '2' });
+      assert.equal(removed.code, 0, removed.stderr);
+      assert.deepEqual(client.jobs(), []);
+      assert.equal(client.crontab().includes('web-'), false);
+      if (says === undefined) assert.doesNotMatch(removed.stderr, /still lists/);
+      else {
+        assert.match(removed.stderr, says);
+        assert.ok(removed.stderr.includes(`vault fleet forget --certificate web --host ${hostname()}`));
+      }
+    },
+  );
+}
+
+inTurnOfPlaces('--uninstall removes the job although the vault is gone', async (t, place) => {
+  const { vault, client, install, uninstall } = await reporting(t, [], place);
+  assert.equal((await install()).code, 0);
+  await vault.stop();
+  const removed = await uninstall({ CERTIFICATE_VAULT_CONNECT_SECONDS: '2' });
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.match(removed.stderr, /still lists the job/);
+  assert.deepEqual(client.jobs(), []);
+});
+
+test('--uninstall without the key of the job removes it and asks the vault nothing', curl, async (t) => {
+  const { client, install, uninstall, job } = await reporting(t);
+  assert.equal((await install()).code, 0);
+  rmSync(join(client.home, 'vault/jobs', job(), 'api-key'));
+  const removed = await uninstall();
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.deepEqual(removed.requests, []);
+  assert.deepEqual(client.jobs(), []);
 });
 
 const bases = ['2027-01-30T22:30:10', '2028-02-28T23:59:59', '2027-12-31T03:17:00', '2096-02-29T12:00:00'];
