@@ -134,7 +134,7 @@ export type DeploymentPage = {
 };
 
 /**
- * Deployments in the order of their ids. Give `last` with a host, labels or a reach: for them, rows are looked through.
+ * Deployments in the order of their ids. Give `last` with a host, labels or a reach: for them, rows are searched.
  */
 export async function pageDeployments(
   reader: Reader,
