@@ -2,28 +2,39 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
+import { localCli } from '../../src/domain/audit/audit.ts';
+import { deploymentReport } from '../../src/domain/deployments/deployment-inputs.ts';
+import { reportDeployment } from '../../src/domain/deployments/deployment-reports.ts';
+import { parseInput } from '../../src/domain/inputs.ts';
 import { runNotificationWatcher } from '../../src/jobs/notification-watcher.ts';
 import { eventually } from '../harness/eventually.ts';
+import { makeKey } from '../harness/http/fixtures.ts';
 import { makeCertificate } from '../harness/issuance/renewal-fixtures.ts';
 import { addWebhook, toldIn } from '../harness/notifications/fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
-test('expiries, overdue backups and digests are notified within a minute, once each, by any number of watchers', async (t) => {
+test('expiries, silent deployments, overdue backups and digests are notified within a minute, once each, by any number of watchers', async (t) => {
   const { vault, world, log } = await testVault(t);
   await addWebhook(vault, 'http://127.0.0.1:1/', { digest_at: '07:00' });
   await makeCertificate(vault, 'web', { lifetime: '10d' });
+  const report = parseInput(deploymentReport, { host: 'www1', job: 'one', destination: '/tls' });
+  const { id } = await makeKey(vault);
+  await reportDeployment(vault, localCli, id, { certificate: 'web', name: 'one' }, report);
   const stop = new AbortController();
   const plan = { directory: '/backup', every: day, keep: 7 };
   const jobs = [1, 2, 3].map(() => runNotificationWatcher(vault, plan, stop.signal));
   await world.sleeping(3);
   world.advance(10 * day);
-  await eventually('all is told', async () => (await toldIn(vault)).length >= 3 || undefined);
+  await eventually('all is told', async () => (await toldIn(vault)).length >= 4 || undefined);
   await world.sleeping(3);
   for (let minutes = 0; minutes < 3; minutes += 1) {
     world.advance(minute);
     await world.sleeping(3);
   }
-  assert.deepEqual((await toldIn(vault)).sort(), ['backup.overdue', 'certificate.expiring web', 'digest']);
+  assert.deepEqual((await toldIn(vault)).sort(), [
+    ...['backup.overdue', 'certificate.expiring web'],
+    ...['deployment.unhealthy web on www1 (one)', 'digest'],
+  ]);
   assert.deepEqual(log.lines, []);
   stop.abort();
   await Promise.all(jobs);

@@ -47,5 +47,6 @@ test('subscribedEvent maps each recovery to its alarm event', () => {
   assert.equal(subscribedEvent('certificate.recovered'), 'certificate.expiring');
   assert.equal(subscribedEvent('backup.recovered'), 'backup.overdue');
   assert.equal(subscribedEvent('private_ca.recovered'), 'private_ca.expiring');
+  assert.equal(subscribedEvent('deployment.recovered'), 'deployment.unhealthy');
   assert.equal(subscribedEvent('certificate.issued'), 'certificate.issued');
 });
