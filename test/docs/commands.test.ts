@@ -541,10 +541,11 @@ const scenes: readonly Scene[] = [
         const response = await fetch(`${url}/api/v1/certificates/web/deployments/${host}`, {
           method: 'PUT',
           headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-          body: JSON.stringify({ host, job: 'web-123', destination: '/tls', version: 1, reload }),
+          body: JSON.stringify({ host, job: 'web-123', destination: '/etc/nginx/tls', version: 1, reload }),
         });
         assert.equal(response.status, 204);
       }
+      await done(box, 'vault notification add webhook --channel ops --url https://hooks.example.com/vault');
       return {};
     },
   },

@@ -392,6 +392,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'admin update': ['--role=viewer'],
   'api-key update': ['--expires-at=90d'],
   'acme-client update': ['--rate=none'],
+  'fleet forget': ['--host=www1'],
   'ca export-root-key': ['--passphrase-file=-'],
   'ca import-root-key': ['--passphrase-file=-'],
   'admin reset-password': ['--password-stdin'],

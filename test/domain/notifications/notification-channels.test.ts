@@ -50,6 +50,7 @@ suite('a channel', () => {
         'private_ca.expiring',
         'backup.overdue',
         'disk.low',
+        'deployment.unhealthy',
         'pending_change.created',
       ],
       certificates: ['web*'],

@@ -297,7 +297,7 @@ suite('a vault that was off', () => {
 });
 
 suite('a channel', () => {
-  test('that is the first for these events learns of all that need attention, and before it nothing is stored', async (t) => {
+  test('learns of all that need attention if it is the first for this event, before which nothing is stored', async (t) => {
     const { vault, report, check, stored, told } = await prepared(t, 'none');
     await report('www1', failed);
     assert.equal(await check(), 0);
