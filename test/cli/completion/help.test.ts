@@ -64,8 +64,8 @@ test('--help shows the examples below the options, and "help" before a command i
 });
 
 /**
- * Examples that need more than a vault: a CA, a name server, a terminal, another machine, a database server, or the
- * system's folders.
+ * Examples that need more than a vault: a CA, a name server, a terminal, another machine, a database server, a client
+ * that reports, or the system's folders.
  */
 const elsewhere = [
   /^vault (serve|demo|doctor|login|logout|notification|master-key (rotate|remove|seal|unseal))/,
@@ -75,6 +75,7 @@ const elsewhere = [
   /--name (shop|inside|zerossl)/,
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
+  /^vault fleet forget/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault (notification|oidc) test/,
   /^vault database reopen|postgres:/,
