@@ -135,16 +135,14 @@ suite('the deletion of a deployment', () => {
     assert.deepEqual(deletions(), []);
   });
 
-  test('drops a report that is not written yet, and the next report adds the deployment again', async (t) => {
+  test('is not undone by a report that was not written yet, but by the next one', async (t) => {
     const { vault, world, reported, remove, ids } = await removal(t);
     await reported('one', report);
     await vault.keyUse.write();
     world.advance(day);
     await reported('one', report);
     assert.equal((await remove('one')).status, 204);
-    const write = t.mock.method(vault.db, 'write');
     await vault.keyUse.write();
-    assert.equal(write.mock.callCount(), 1, 'only the last use of the key');
     assert.deepEqual(await ids(), []);
     await reported('one', report);
     assert.deepEqual(await ids(), ['one']);
