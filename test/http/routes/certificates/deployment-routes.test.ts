@@ -294,10 +294,10 @@ suite('the list of deployments', () => {
   });
 
   test('loses the deployments of a deleted certificate and of a deleted API key', async (t) => {
-    const { server, vault, list } = await states(t);
+    const { vault, list } = await states(t);
     await deleteCertificate(vault, localCli, 'ledger', { force: true });
     assert.deepEqual(ids(await list()), ['gone', 'old', 'new', 'broken']);
-    outside(server.dataDir, (db) => db.exec('pragma foreign_keys = on; delete from api_keys'));
+    await vault.db.write((writer) => writer.deleteFrom('api_keys').execute());
     assert.deepEqual(await list(), []);
   });
 
