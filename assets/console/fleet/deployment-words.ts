@@ -15,8 +15,11 @@ export function reasonOf({
     reload?.result === 'failed' && withOutput('Reload failed', reload.output),
     verify?.result === 'failed' && withOutput('Verification failed', verify.output),
   ].filter((text) => text !== false);
-  if (state === 'silent') return ['No report when one was due', ...failures].join('. Before that: ');
-  if (failures.length > 0) return failures.join('. ');
+  const failure = failures.length > 0 ? failures.join('. ') : undefined;
+  if (state === 'silent') {
+    return `No report when one was due${failure === undefined ? '' : `. Before that: ${failure}`}`;
+  }
+  if (failure !== undefined) return failure;
   if (state === 'outdated') return 'Not installed in time';
   if (current === null) return 'No version issued yet';
   if ((version ?? 0) < current) return 'Installs it at the next run';

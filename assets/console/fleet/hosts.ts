@@ -30,11 +30,15 @@ export function hostsOf(deployments: readonly Deployment[]): Host[] {
     return {
       ...{ name, jobs, counts },
       worst: deploymentStates.find((state) => counts[state] > 0) ?? 'current',
-      // Timestamps of the API have one form, so their order is that of their texts.
-      lastSeen: jobs.reduce((last, { last_seen_at: at }) => (at > last ? at : last), ''),
+      lastSeen: lastOf(jobs.map(({ last_seen_at }) => last_seen_at)),
     };
   });
   return hosts.sort((one, other) => rank(one.worst) - rank(other.worst) || byText(one.name, other.name));
+}
+
+/** The texts alone do not tell: a fraction of a second is left out where it is zero. */
+function lastOf(times: readonly string[]): string {
+  return times.reduce((last, at) => (Date.parse(at) > Date.parse(last) ? at : last));
 }
 
 /** Deployments that need attention first, then by host, certificate and job. */
