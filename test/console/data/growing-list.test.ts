@@ -1,7 +1,15 @@
-/** The list of all certificates is shown in parts, without duplicates, until it is complete. */
+/**
+ * The list of all certificates is shown in parts, without duplicates, until it is complete; other long lists page by
+ * page.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Certificates, growingList } from '../../../assets/console/data/growing-list.ts';
+import {
+  type Certificates,
+  type Growing,
+  growingList,
+  growingPages,
+} from '../../../assets/console/data/growing-list.ts';
 import type { Certificate } from '../../../assets/console/data/shapes.ts';
 
 const certificate = (name: string, status = 'valid') => ({ name, status }) as Certificate;
@@ -59,5 +67,51 @@ test('a certificate that is deleted between two requests is not in the result', 
   assert.deepEqual(
     whole.items.map(({ name }) => name),
     ['a'],
+  );
+});
+
+/** Loads a list of numbers from pages by path. */
+async function pagesOf(pages: Readonly<Record<string, readonly [items: readonly number[], next?: string]>>) {
+  const shown: Growing<number>[] = [];
+  const asked: string[] = [];
+  const whole = await growingPages(
+    '/first',
+    (part) => shown.push(part),
+    async (path) => {
+      asked.push(path);
+      const [items, next] = pages[path] ?? assert.fail(path);
+      return { items, next };
+    },
+  );
+  return { shown, asked, whole };
+}
+
+test('a list of one page takes one request and shows no part', async () => {
+  const { shown, asked, whole } = await pagesOf({ '/first': [[2, 1]] });
+  assert.deepEqual([shown, asked, whole], [[], ['/first'], { items: [2, 1], isWhole: true }]);
+});
+
+test('each page of a list but the last is shown as a part, which later pages do not change', async () => {
+  const { shown, asked, whole } = await pagesOf({
+    '/first': [[1, 2], '/second'],
+    '/second': [[], '/third'],
+    '/third': [[3]],
+  });
+  assert.deepEqual(asked, ['/first', '/second', '/third']);
+  assert.deepEqual(shown, [
+    { items: [1, 2], isWhole: false },
+    { items: [1, 2], isWhole: false },
+  ]);
+  assert.deepEqual(whole, { items: [1, 2, 3], isWhole: true });
+});
+
+test('a list with a page that fails is no list', async () => {
+  await assert.rejects(
+    growingPages(
+      '/first',
+      () => undefined,
+      () => Promise.reject(new Error('unreachable')),
+    ),
+    /unreachable/,
   );
 });
