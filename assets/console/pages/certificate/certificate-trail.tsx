@@ -43,7 +43,10 @@ function Trail({ name }: { readonly name: string }) {
               </>
             ),
           },
-          { title: 'Details', cell: ({ detail }) => <span class="quiet small">{detailText(detail)}</span> },
+          {
+            title: 'Details',
+            cell: ({ detail }) => <span class="quiet small wrap">{detailText(detail)}</span>,
+          },
         ]}
       />
       {data.length === 100 && (
