@@ -5,14 +5,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { contrastViolations, violations } from '../harness/console/axe.ts';
+import { overflowOf } from '../harness/console/overflow.ts';
 import { certificateTabs, outsidePaths, pagePatterns, pathOf } from '../harness/console/pages.ts';
+import { reporter } from '../harness/console/reports.ts';
 import { type Person, rendered, visit } from '../harness/console/visit.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 
 const chromium = needs('chromium');
 
 /** Creates at least one object of every kind that a page can show. */
-async function fill({ ask, createCertificates }: Person): Promise<void> {
+async function fill(person: Person): Promise<void> {
+  const { ask, createCertificates } = person;
   await createCertificates('www.example.test', 'mail.example.test');
   await ask('POST', '/certificates/www.example.test/renew', {});
   await ask('PATCH', '/certificates/mail.example.test', { disabled: true });
@@ -33,13 +36,15 @@ async function fill({ ask, createCertificates }: Person): Promise<void> {
   });
   await createCertificates('shop.example.test');
   await ask('POST', '/dns-providers', { name: 'dns', type: 'cloudflare', zones: ['example.test'], config });
+  const report = await reporter(person, 'clients');
+  await report('www.example.test', 'web1');
+  const output = 'nginx: [emerg] cannot load certificate "/etc/nginx/tls/fullchain.crt": no such file'.repeat(
+    3,
+  );
+  await report('www.example.test', 'a'.repeat(253), { id: 'long', reload: { result: 'failed', output } });
 }
 
-/** By how many pixels the page is wider than the window, or what is in a table than the table. */
-const widestOverflow = `Math.max(
-  document.documentElement.scrollWidth - innerWidth,
-  ...[...document.querySelectorAll('.table-frame')].map((frame) => frame.scrollWidth - frame.clientWidth),
-)`;
+const parameters = { name: 'www.example.test', id: '1', host: 'web1' };
 
 /** The axe-core violations of the page in each theme and at each width, and its horizontal overflow. */
 async function faults({ page }: Person, what: string): Promise<string[]> {
@@ -48,7 +53,7 @@ async function faults({ page }: Person, what: string): Promise<string[]> {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
     await rendered(page);
-    const overflow = Number(await page.evaluate(widestOverflow));
+    const overflow = await overflowOf(page);
     const all = [...(overflow > 0 ? [`overflows by ${overflow} pixels`] : []), ...(await find(page))];
     found.push(...all.map((text) => `${what}, ${colorScheme}, ${width}: ${text}`));
   };
@@ -81,10 +86,14 @@ test('pages with content are accessible', chromium, async (t) => {
   await fill(person);
   const certificate = '/certificates/www.example.test';
   const paths = [
-    ...pagePatterns().map((pattern) => pathOf(pattern, { name: 'www.example.test', id: '1' })),
+    ...pagePatterns().map((pattern) => pathOf(pattern, parameters)),
     ...certificateTabs().map((tab) => `${certificate}?tab=${tab}`),
     '/nothing/here',
     '/certificates/gone.example.test',
+    '/fleet/gone',
+    '/api-keys/3',
+    '/api-keys/999',
+    `/fleet/${'a'.repeat(253)}`,
   ];
   expectComplaint(/status of 404/);
   const found: string[] = [];
@@ -100,7 +109,7 @@ test('every page opens from its URL', chromium, async (t) => {
   const person = await alice();
   await fill(person);
   for (const pattern of pagePatterns()) {
-    await person.open(pathOf(pattern, { name: 'www.example.test', id: '1' }));
+    await person.open(pathOf(pattern, parameters));
     assert.notEqual(await person.page.locator('h1').textContent(), 'Page not found', pattern);
   }
 });

@@ -27,7 +27,7 @@ type Shot = { readonly name: string; readonly path: string };
 
 /** Every page of the console's own table, and some that are more than one. */
 function shots(): Shot[] {
-  const parameters = { name: 'www.example.com', id: '1' };
+  const parameters = { name: 'www.example.com', id: '1', host: 'web-2' };
   const pages = pagePatterns()
     .filter((pattern) => pattern !== '/')
     .map((pattern) => ({ name: nameOf(pattern), path: pathOf(pattern, parameters) }));

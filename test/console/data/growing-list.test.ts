@@ -74,7 +74,7 @@ test('a certificate that is deleted between two requests is not in the result', 
 async function pagesOf(pages: Readonly<Record<string, readonly [items: readonly number[], next?: string]>>) {
   const shown: Growing<number>[] = [];
   const asked: string[] = [];
-  const whole = await growingPages(
+  const whole = await growingPages<number>(
     '/first',
     (part) => shown.push(part),
     async (path) => {
