@@ -1,7 +1,8 @@
 /** Setup, sign-in, sign-out and sessions in a real browser against the executable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fillSetup, setupLink, signIn, visit } from '../harness/console/visit.ts';
+import type { Page } from 'playwright-core';
+import { fillSetup, rendered, setupLink, signIn, visit } from '../harness/console/visit.ts';
 import { goodPassword } from '../harness/http/sign-in-fixtures.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 
@@ -95,3 +96,69 @@ test(
     await page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
   },
 );
+
+test(
+  'signing out while a list loads ends the session after its response, sends no later reads, and rejects none',
+  chromium,
+  async (t) => {
+    const { page, open, move } = await (await visit(t)).alice();
+    // However slow the machine is, the page does not stop waiting for its list.
+    const patient = '(act, after, ...values) => (after === 5000 ? 0 : wait(act, after, ...values))';
+    await page.addInitScript(`{ const wait = setTimeout; globalThis.setTimeout = ${patient}; }`);
+    await open('/about');
+    const { held, release } = await holdReads(page, 'renewals');
+    await page.getByRole('navigation').getByRole('link', { name: 'Renewals' }).click();
+    await held;
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    await page.getByRole('button', { name: /^alice/ }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    // The person can still do something while the session ends.
+    await page.evaluate(
+      `history.pushState(null, '', '/issuers'); dispatchEvent(new PopStateEvent('popstate'))`,
+    );
+    await rendered(page);
+    const requests = () => sent.filter((text) => /\/api\/v1\/(session|issuers)$/.test(text));
+    assert.deepEqual(requests(), [], 'sent before the list was answered');
+    release();
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    assert.deepEqual(requests(), ['DELETE /api/v1/session'], 'a later read was sent');
+    await signIn(page);
+    await move('/renewals');
+    await page.getByRole('heading', { level: 1, name: 'Renewals' }).waitFor();
+  },
+);
+
+test('a page goes on to load after a sign-out that failed', chromium, async (t) => {
+  const { alice, expectComplaint } = await visit(t);
+  const { page } = await alice();
+  const { held, release } = await holdReads(page, 'renewals');
+  await page.getByRole('navigation').getByRole('link', { name: 'Renewals' }).click();
+  await held;
+  expectComplaint(/status of 503/);
+  const problem = { status: 503, code: 'unavailable', detail: 'The vault is busy.' };
+  await page.route('**/api/v1/session', (route) =>
+    route.request().method() === 'DELETE' ? route.fulfill({ status: 503, json: problem }) : route.continue(),
+  );
+  await page.getByRole('button', { name: /^alice/ }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+  await page.getByRole('navigation').getByRole('link', { name: 'Issuers' }).click();
+  release();
+  await page.getByText('The vault is busy.').waitFor();
+  await page.getByRole('rowheader', { name: 'local-ca' }).waitFor();
+});
+
+/** Holds back what reads of the list get, until `release` is called. */
+async function holdReads(page: Page, list: string) {
+  const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route(
+    ({ pathname }) => pathname === `/api/v1/${list}`,
+    async (route) => {
+      hold();
+      await released;
+      await route.continue();
+    },
+  );
+  return { held, release };
+}
