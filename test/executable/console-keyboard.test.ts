@@ -1,7 +1,8 @@
-/** The console by keyboard alone: creating a certificate and a key, menus, and deleting. */
+/** The console by keyboard alone: creating a certificate and a key, menus, deleting, and finding a host. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { reporter } from '../harness/console/reports.ts';
 import { visit } from '../harness/console/visit.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 
@@ -116,6 +117,47 @@ test(
     await press('Enter');
     await page.getByRole('heading', { name: 'No certificates yet' }).waitFor();
     assert.deepEqual(await ask('GET', '/certificates'), []);
+  },
+);
+
+test(
+  'a host is found, and from it the certificate that would break, by keyboard alone',
+  chromium,
+  async (t) => {
+    const { alice } = await visit(t);
+    const person = await alice();
+    const { page, settled, createCertificates } = person;
+    const press = (key: string) => page.keyboard.press(key);
+    const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+    await createCertificates('keys.example.test');
+    const report = await reporter(person, 'clients');
+    await report('keys.example.test', 'web1');
+    await report('keys.example.test', 'web2', { reload: { result: 'failed', output: 'no such unit' } });
+    await tabTo(page, 'Fleet');
+    await press('Enter');
+    await heading('Fleet');
+    await page.getByRole('link', { name: 'web2' }).waitFor();
+    await tabTo(page, 'Search');
+    await page.keyboard.type('keys');
+    await tabTo(page, 'State');
+    await page.keyboard.type('failing');
+    await page.getByText('1 of 2 hosts match.').waitFor();
+    await tabTo(page, 'web2');
+    await press('Enter');
+    await heading('web2');
+    await settled();
+    await tabTo(page, 'keys.example.test');
+    await press('Enter');
+    await page.getByText('2 hosts would break if this certificate expired now').waitFor();
+    await press('Control+Home');
+    await tabTo(page, 'Deployments');
+    await press('ArrowLeft');
+    await page.getByRole('tab', { name: 'Versions', selected: true }).waitFor();
+    await press('ArrowRight');
+    await page.getByRole('tab', { name: 'Deployments', selected: true }).waitFor();
+    await tabTo(page, 'web1');
+    await press('Enter');
+    await heading('web1');
   },
 );
 
