@@ -1,4 +1,4 @@
-/** Which hosts would break if a certificate expired now: those with any version of it, whatever their state. */
+/** Which hosts would break if a certificate expired now: those with any version of it, in any state. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Deployment } from '../../../assets/console/data/shapes.ts';

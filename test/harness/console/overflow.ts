@@ -6,7 +6,7 @@ const widestOverflow = `Math.max(
   ...[...document.querySelectorAll('.table-frame')].map((frame) => frame.scrollWidth - frame.clientWidth),
 )`;
 
-/** By how many pixels the page is wider than the window, or what is in a table than the table; not above 0 if it fits. */
+/** By how many pixels the page is wider than the window, or what is in a table than the table. At most 0: it fits. */
 export async function overflowOf(page: Page): Promise<number> {
   return Number(await page.evaluate(widestOverflow));
 }
