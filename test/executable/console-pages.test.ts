@@ -37,7 +37,9 @@ async function fill(person: Person): Promise<void> {
   await createCertificates('shop.example.test');
   await ask('POST', '/dns-providers', { name: 'dns', type: 'cloudflare', zones: ['example.test'], config });
   const report = await reporter(person, 'clients');
-  await report('www.example.test', 'web1');
+  await report('www.example.test', 'web1', { destination: '/folder'.repeat(60) });
+  const domains = ['imap', 'smtp', 'webmail', 'autoconfig'].map((name) => `${name}.department.example.test`);
+  await ask('POST', '/certificates', { name: 'all-mail', domains, issuer: 'local-ca' });
   const output = 'nginx: [emerg] cannot load certificate "/etc/nginx/tls/fullchain.crt": no such file'.repeat(
     3,
   );

@@ -65,7 +65,7 @@ function columns(name: Pick<Column<Deployment>, 'title' | 'cell'>): Column<Deplo
       cell: (deployment) => (
         <>
           {name.cell(deployment)}
-          <span class="under" title={deployment.job}>
+          <span class="under" title={`${deployment.job}: ${deployment.destination}`}>
             {deployment.destination}
           </span>
         </>

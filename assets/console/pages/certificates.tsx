@@ -186,7 +186,9 @@ const columns: readonly Column<Certificate>[] = [
     cell: ({ name, domains, labels }) => (
       <>
         <a href={`/certificates/${encodeURIComponent(name)}`}>{name}</a>
-        <span class="under">{domains.join(', ')}</span>
+        <span class="under" title={domains.join(', ')}>
+          {domains.join(', ')}
+        </span>
         <LabelChips labels={labels} />
       </>
     ),
