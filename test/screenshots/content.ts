@@ -79,6 +79,21 @@ const apiKeys = [
   { name: 'monitoring', certificates: ['*'], ip: '10.20.0.40', hours: 0.1 },
 ] as const;
 
+/** Jobs of clients: the certificates of each host, and how long ago it reported, in hours. */
+const hosts = [
+  { host: 'web-1', key: 'web-1', certificates: ['www.example.com', 'api.example.com'], hours: 3 },
+  {
+    host: 'web-2',
+    key: 'web-2',
+    certificates: ['www.example.com', 'api.example.com'],
+    hours: 3,
+    fails: true,
+  },
+  { host: 'mail-1', key: 'mail-1', certificates: ['mail.example.com'], hours: 7 },
+  { host: 'db1.internal', key: 'postgres hosts', certificates: ['db-primary'], hours: 11 },
+  { host: 'db2.internal', key: 'postgres hosts', certificates: ['db-replica'], hours: 5 * 24 },
+] as const;
+
 const words =
   'status.example.com could not be proved by http-01: urn:ietf:params:acme:error:unauthorized: 198.51.100.24: ' +
   'Invalid response from http://status.example.com/.well-known/acme-challenge/7kq0…: 404';
@@ -126,6 +141,7 @@ export function age(dataDir: string, now: number): void {
       addIssuer(run, now);
       for (const certificate of certificates) ageOne(run, certificate, now);
       ageKeysAndEvents(run, now);
+      for (const host of hosts) addDeployments(run, host, now);
     })();
   } finally {
     database.close();
@@ -255,5 +271,28 @@ function ageKeysAndEvents(run: Run, now: number): void {
         },
       );
     }
+  }
+}
+
+function addDeployments(
+  run: Run,
+  { host, key, certificates, hours, ...rest }: (typeof hosts)[number],
+  now: number,
+): void {
+  const seen = now - hours * hour;
+  for (const [index, certificate] of certificates.entries()) {
+    const fails = 'fails' in rest && index === 0;
+    run(
+      `insert into deployments (certificate_id, api_key_id, name, host, job, destination, version, reload, reload_output,
+         next_run_at, created_at, changed_at, last_seen_at, silent_at)
+       select certificates.id, api_keys.id, @id, @host, @job, '/etc/ssl/vault', 1, @reload, @output,
+         @seen + 86400000, @seen - 30 * 86400000, @seen, @seen, @seen + 2 * 86400000 + 3600000
+       from certificates, api_keys where certificates.name = @certificate and api_keys.name = @key`,
+      {
+        ...{ certificate, key, host, seen, id: `${certificate}.${host}`, job: certificate },
+        reload: fails ? 'failed' : 'ok',
+        output: fails ? 'nginx: configuration file /etc/nginx/nginx.conf test failed' : null,
+      },
+    );
   }
 }

@@ -33,12 +33,22 @@ function shots(): Shot[] {
     .map((pattern) => ({ name: nameOf(pattern), path: pathOf(pattern, parameters) }));
   const failing = { name: 'certificate-failing', path: '/certificates/status.example.com' };
   const renewals = { name: 'certificate-renewals', path: '/certificates/www.example.com?tab=renewals' };
-  return [...pages, failing, renewals];
+  const deployments = {
+    name: 'certificate-deployments',
+    path: '/certificates/www.example.com?tab=deployments',
+  };
+  return [...pages, failing, renewals, deployments];
 }
+
+/** Pages of one thing, whose names would be those of their lists. */
+const oneOf: Readonly<Record<string, string>> = {
+  ...{ '/certificates/:name': 'certificate', '/api-keys/:id': 'api-key', '/fleet/:host': 'host' },
+};
 
 /** `/certificates/:name` → `certificate`, `/api-keys/:id/install` → `api-keys-install`. */
 function nameOf(pattern: string): string {
-  if (pattern === '/certificates/:name') return 'certificate';
+  const one = oneOf[pattern];
+  if (one !== undefined) return one;
   return pattern
     .split('/')
     .filter((part) => part !== '' && !part.startsWith(':'))
