@@ -45,6 +45,12 @@ const table = {
     detail: 'Another active API key reports a deployment with this id for the certificate.',
   },
   deployment_not_found: { status: 404, detail: 'Deployment not found.' },
+  endpoint_exists: {
+    status: 409,
+    detail: 'There is already an endpoint at this address with this server name.',
+  },
+  endpoint_not_found: { status: 404, detail: 'Endpoint not found.' },
+  too_many_endpoints: { status: 409, detail: 'The vault has the maximum number of endpoints.' },
   too_many_deployments: { status: 409, detail: 'The API key reports the maximum number of deployments.' },
   no_current_version: { status: 409, detail: 'This certificate has not been issued yet.' },
   profile_exists: { status: 409, detail: 'The issuer already has a profile with this name.' },

@@ -37,6 +37,7 @@ const severities: Readonly<Record<string, (data: Data) => Severity>> = {
   'backup.overdue': () => 'error',
   'disk.low': ({ state }) => (state === 'critical' ? 'critical' : 'warning'),
   'deployment.unhealthy': () => 'warning',
+  'endpoint.unhealthy': () => 'warning',
 };
 
 const order: readonly Severity[] = ['info', 'warning', 'error', 'critical'];
@@ -69,10 +70,12 @@ function worstIn({ notices }: Data): Severity {
   return order[Math.max(0, ...ranks)] ?? 'info';
 }
 
-/** All alarms of a certificate are one, because one recovery ends them all; each deployment has its own. */
+/** All alarms of a certificate are one: one recovery ends them. Deployments and endpoints have their own. */
 function alarmOf(event: string, data: Data): string {
   const [deployment] = (data.deployments ?? []) as readonly { certificate: string; id: string }[];
   if (deployment !== undefined) return `deployment/${deployment.certificate}/${deployment.id}`;
+  const [endpoint] = (data.endpoints ?? []) as readonly { id: number }[];
+  if (endpoint !== undefined) return `endpoint/${endpoint.id}`;
   if (typeof data.certificate === 'string') return `certificate/${data.certificate}`;
   if (typeof data.private_ca === 'string') return `private-ca/${data.private_ca}`;
   const key = data.api_key as { readonly id?: number } | undefined;

@@ -57,6 +57,8 @@ export type Vault = {
   readonly outbound: Outbound;
   /** The addresses that outbound connections may use. */
   readonly guard: OutboundGuard;
+  /** The addresses that checks of endpoints may connect to. */
+  readonly endpointGuard: OutboundGuard;
   /** How the vault validates challenges of ACME clients. */
   readonly validation: ValidationParts;
   /** Validations running in the background. */

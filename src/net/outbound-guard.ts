@@ -5,6 +5,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { OperatorError } from '../base/operator-error.ts';
+import type { IpNetwork } from './ip-network.ts';
 import { type AllowedOutbound, allowanceFor, refusalOf } from './outbound-addresses.ts';
 
 /** Options of `connect` in node:net and node:tls, and of `request` in node:http. */
@@ -25,13 +26,28 @@ export type LookupAll = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+/** The setting of most connections. */
+const allowOutbound = 'allow-outbound';
+
+/** How a guard differs for connections that have settings of their own. */
+export type GuardRules = {
+  /** The setting that allows what is refused. */
+  readonly setting: string;
+  /** Networks that are refused, too. */
+  readonly forbidden: readonly IpNetwork[];
+};
+
 /** No connection was made. The message names the address and the setting that would allow it. */
 export class OutboundRefusal extends OperatorError {
-  constructor(host: string, { address, port, kind }: { address: string; port: number; kind: string }) {
+  constructor(
+    host: string,
+    { address, port, kind }: { address: string; port: number; kind: string },
+    setting = allowOutbound,
+  ) {
     const what = host === address ? `${host} is ${kind}` : `${host} resolves to ${address}, ${kind}`;
     const allowance = allowanceFor(address, port);
     super(
-      `${what}; allow it with --allow-outbound ${allowance} (in vault.yaml: allow_outbound: "${allowance}")`,
+      `${what}; allow it with --${setting} ${allowance} (in vault.yaml: ${setting.replaceAll('-', '_')}: "${allowance}")`,
     );
     this.name = 'OutboundRefusal';
   }
@@ -47,14 +63,16 @@ const loopbacks: readonly LookupAddress[] = [
 export function outboundGuard(
   allowed: readonly AllowedOutbound[] = [],
   resolve: LookupAll = systemLookup,
+  { setting, forbidden }: GuardRules = { setting: allowOutbound, forbidden: [] },
 ): OutboundGuard {
+  const more = [['an address in a network that a setting forbids', forbidden]] as const;
   /** The permitted addresses. Throws OutboundRefusal if there are none. */
   const permitted = (host: string, port: number, addresses: readonly LookupAddress[]): LookupAddress[] => {
-    const judged = addresses.map((one) => ({ ...one, kind: refusalOf(one.address, port, allowed) }));
+    const judged = addresses.map((one) => ({ ...one, kind: refusalOf(one.address, port, allowed, more) }));
     const open = judged.filter(({ kind }) => kind === undefined);
     const [first] = judged;
     if (open.length > 0 || first?.kind === undefined) return open;
-    throw new OutboundRefusal(host, { ...first, port, kind: first.kind });
+    throw new OutboundRefusal(host, { ...first, port, kind: first.kind }, setting);
   };
   const lookup =
     (port: number): LookupFunction =>

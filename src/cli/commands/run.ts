@@ -24,6 +24,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   inspect: async () => (await import('./inspect.ts')).inspectCommand,
   renewals: async () => (await import('./renewals.ts')).renewalsCommands,
   fleet: async () => (await import('./fleet.ts')).fleetCommands,
+  endpoint: async () => (await import('./endpoint/endpoint.ts')).endpointCommands,
   'api-key': async () => (await import('./api-key/api-key.ts')).apiKeyCommands,
   'acme-client': async () => (await import('./acme-client/acme-client.ts')).acmeClientCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,

@@ -139,6 +139,10 @@ async function openIn(
     failedChecks: new Set(),
     outbound,
     guard,
+    endpointGuard: outboundGuard(settings.endpoints.allowed, undefined, {
+      setting: 'endpoint-allow',
+      forbidden: settings.endpoints.forbidden,
+    }),
     validation: {
       resolver,
       guard: validationGuard(settings.acmeServer),

@@ -70,6 +70,8 @@ const fixed: Readonly<Record<Fixed, (settings: Settings) => unknown>> = {
   'acme-validation-allow': ({ acmeServer }) =>
     acmeServer.allowed.map(({ network, port }) => [network.text, port]),
   'acme-validation-forbid': ({ acmeServer }) => acmeServer.forbidden.map(({ text }) => text),
+  'endpoint-allow': ({ endpoints }) => endpoints.allowed.map(({ network, port }) => [network.text, port]),
+  'endpoint-forbid': ({ endpoints }) => endpoints.forbidden.map(({ text }) => text),
   'acme-caa-identity': ({ acmeServer }) => acmeServer.caaIdentities,
   'acme-terms-of-service': ({ acmeServer }) => acmeServer.termsOfService,
   'tls-certificate': ({ tls }) => (tls?.kind === 'certificate' ? tls.name : undefined),

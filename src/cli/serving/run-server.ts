@@ -18,6 +18,7 @@ import { startListeners } from '../../http/server/listeners.ts';
 import { routesWith } from '../../http/server/routes.ts';
 import type { RunningServer } from '../../http/server/server.ts';
 import { runBackupScheduler } from '../../jobs/backup-scheduler.ts';
+import { runEndpointProber } from '../../jobs/endpoint-prober.ts';
 import { type BeginJobs, runLeader } from '../../jobs/leader.ts';
 import { runNotificationWatcher } from '../../jobs/notification-watcher.ts';
 import { runNotifier } from '../../jobs/notifier.ts';
@@ -192,6 +193,7 @@ function leadingJobs(
     ),
     runNoncePruning(vault, stop),
     runNotifier(vault, stop),
+    runEndpointProber(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),
     runPrivateCaLog(vault, stop),
     runLogEndReport(vault, stop),

@@ -3,8 +3,8 @@
  */
 import { isAddress, parseIdentifier } from '../../base/identifier.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { ipNetworkRule, parseIpNetwork } from '../../net/ip-network.ts';
 import type { ValidationRules } from '../../net/validation-guard.ts';
+import { networksIn } from './endpoint-settings.ts';
 import { allowedAddresses } from './outbound-settings.ts';
 import type { Found } from './setting-values.ts';
 
@@ -50,13 +50,7 @@ export function acmeServerSettings(
   const allowed = setting('acme-validation-allow');
   return {
     allowed: allowed === undefined ? [] : allowedAddresses(allowed),
-    forbidden: listed(setting('acme-validation-forbid'), (part, from) => {
-      const network = parseIpNetwork(part);
-      if (network !== undefined) return network;
-      throw new OperatorError(`${from}: "${part}" is not a network`, {
-        hint: `Use none, or networks: ${ipNetworkRule}.`,
-      });
-    }),
+    forbidden: networksIn(setting('acme-validation-forbid')),
     caaIdentities: listed(setting('acme-caa-identity'), (part, from) => {
       const name = parseIdentifier(part);
       if (name?.includes('.') === true && !name.startsWith('*') && !isAddress(name)) return name;

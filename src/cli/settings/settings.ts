@@ -22,6 +22,7 @@ import { type ClientSettings, clientOptions, clientSettings } from './client-set
 import { type DatabaseSettings, databaseOptions, databaseSettings } from './database-settings.ts';
 import { defaultDataDir } from './default-data-dir.ts';
 import { deletionOptions, keepDeleted, keepVersions } from './deletion-settings.ts';
+import { type EndpointSettings, endpointOptions, endpointSettings } from './endpoint-settings.ts';
 import { type MasterKeySettings, masterKeyOptions, masterKeySettings } from './master-key-settings.ts';
 import { type MetricsSettings, metricsOptions, metricsSettings } from './metrics-settings.ts';
 import { type OidcSettings, oidcOptions, oidcSettings } from './oidc-settings.ts';
@@ -97,6 +98,7 @@ export const serveOptions = {
   },
   ...outboundOptions,
   ...acmeServerOptions,
+  ...endpointOptions,
   ...tlsOptions,
   ...metricsOptions,
   ...oidcOptions,
@@ -141,6 +143,7 @@ export type Settings = MasterKeySettings &
     /** The addresses that the outbound guard allows; undefined if not set. */
     readonly allowOutbound: readonly AllowedOutbound[] | undefined;
     readonly acmeServer: AcmeServerSettings;
+    readonly endpoints: EndpointSettings;
     /** The proxy variables of the environment. */
     readonly proxies: Environment;
     /** Undefined for plain HTTP. */
@@ -194,6 +197,7 @@ export async function readSettings(flags: Flags, environment: Environment): Prom
     acmeDrafts: truth(setting('acme-drafts')),
     allowOutbound: outboundSettings(setting),
     acmeServer: acmeServerSettings(setting),
+    endpoints: endpointSettings(setting),
     proxies: proxiesIn(environment),
     tls: tlsSettings(setting),
     ...metricsSettings(setting),

@@ -20,6 +20,7 @@ import type {
 import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { DeploymentsTable } from './schema-deployments.ts';
+import type { EndpointsTable } from './schema-endpoints.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
 import type { ObjectLabelsTable } from './schema-labels.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
@@ -217,6 +218,7 @@ export type Schema = AcmeServerTables &
     factor_uses: FactorUsesTable;
     object_labels: ObjectLabelsTable;
     deployments: DeploymentsTable;
+    endpoints: EndpointsTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

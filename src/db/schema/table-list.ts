@@ -141,6 +141,11 @@ const shapes: Record<KeptTable, TableShape> = {
     integer: 'id certificate_id api_key_id version next_run_at created_at changed_at last_seen_at silent_at',
     text: 'name host job destination fingerprint_sha256 reload reload_output verify verify_output error client_version notified_state',
   }),
+  endpoints: table('id', {
+    integer:
+      'id certificate_id port check_every created_at revision next_check_at checked_at failures version not_before not_after chain_complete ocsp_stapled changed_at',
+    text: 'host server_name starttls trust ca_pem error fingerprint_sha256 serial issuer names problem tls_version notified_state',
+  }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
     text: 'name password_hash role oidc_issuer oidc_subject reach profiles',

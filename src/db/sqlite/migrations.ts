@@ -42,6 +42,7 @@ import { labels } from './migrations/migration-0028-labels.ts';
 import { deployments } from './migrations/migration-0029-deployments.ts';
 import { deploymentAlerts } from './migrations/migration-0030-deployment-alerts.ts';
 import { administratorProfiles } from './migrations/migration-0031-administrator-profiles.ts';
+import { endpoints } from './migrations/migration-0032-endpoints.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -82,6 +83,7 @@ export const migrations: Migrations = {
   '0029-deployments': deployments,
   '0030-deployment-alerts': deploymentAlerts,
   '0031-administrator-profiles': administratorProfiles,
+  '0032-endpoints': endpoints,
 };
 
 /** The name of the newest schema. */

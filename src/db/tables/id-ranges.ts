@@ -7,7 +7,7 @@ export type IdRange = { readonly after: number; readonly last: number };
 /** The range of the next `count` ids after `after`, or undefined if there are none. */
 export async function nextRange(
   reader: Reader,
-  table: 'certificates' | 'api_keys' | 'deployments',
+  table: 'certificates' | 'api_keys' | 'deployments' | 'endpoints',
   after: number,
   count: number,
 ): Promise<IdRange | undefined> {

@@ -1,6 +1,6 @@
 /**
  * Writes in the background, in one transaction, what no request waits for: when and from where each API key and ACME
- * client was last used, at most once a minute each, and reports of deployments that have no news.
+ * client was last used, at most once a minute each, and reports of deployments and checks of endpoints without news.
  */
 import { minute } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
@@ -8,6 +8,7 @@ import type { Database, Writer } from '../../db/database.ts';
 import { setLastUsed } from '../../db/tables/access/api-key-uses.ts';
 import { setAcmeClientsUsed } from '../../db/tables/acme-server/acme-clients.ts';
 import { type Sighting, setSightings } from '../../db/tables/deployments.ts';
+import { type Look, setLooks } from '../../db/tables/endpoints.ts';
 
 type Use = { readonly id: number; readonly at: number; readonly ip: string | null };
 
@@ -16,6 +17,7 @@ export class KeyUse {
   readonly #keys: Uses;
   readonly #acmeClients: Uses;
   readonly #deployments = new Unwritten(setSightings);
+  readonly #endpoints = new Unwritten(setLooks);
 
   constructor(db: Database, world: World) {
     this.#db = db;
@@ -43,9 +45,19 @@ export class KeyUse {
     this.#deployments.drop(id);
   }
 
+  /** Notes a check of an endpoint; it replaces one that is not written yet. */
+  noteEndpoint(look: Look): void {
+    this.#endpoints.put(look);
+  }
+
+  /** Forgets the noted check of the endpoint with this id, because it was changed or a newer check was written. */
+  forgetEndpoint(id: number): void {
+    this.#endpoints.drop(id);
+  }
+
   /** Writes what was noted since the last call. After an error it stays noted for the next call. */
   async write(): Promise<void> {
-    const parts = [this.#keys.unwritten, this.#acmeClients.unwritten, this.#deployments];
+    const parts = [this.#keys.unwritten, this.#acmeClients.unwritten, this.#deployments, this.#endpoints];
     const stores = parts.flatMap((part) => part.take() ?? []);
     if (stores.length === 0) return;
     try {

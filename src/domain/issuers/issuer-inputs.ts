@@ -1,16 +1,15 @@
 /** The input schemas of issuers in JSON, with the secrets separated from the rest. */
 
-import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
-import { encodePem, readPemBlocks } from '../../crypto/pem.ts';
 import { createIssuerInput, updateIssuerInput } from '../inputs.ts';
 import {
   createPrivateCaInput,
   issuerTypeError,
   updatePrivateCaInput,
 } from '../private-ca/private-ca-inputs.ts';
+import { trust } from '../trusted-certificates.ts';
 import { type IssuerSecrets, knownDirectories } from './issuers.ts';
 
 /** The bytes of an HMAC key in base64url (some CAs use base64). Undefined if the text is not a key. */
@@ -25,16 +24,6 @@ const eabKey = z.string().transform((text, context) => {
   context.addIssue({
     code: 'custom',
     message: 'not an HMAC key; paste it as shown by the CA (letters, digits, - and _)',
-  });
-  return z.NEVER;
-});
-
-const trust = z.string().transform((text, context) => {
-  const certificates = certificatesIn(text);
-  if (certificates !== undefined) return certificates;
-  context.addIssue({
-    code: 'custom',
-    message: 'not a PEM certificate; it starts with -----BEGIN CERTIFICATE-----',
   });
   return z.NEVER;
 });
@@ -104,18 +93,4 @@ export function withoutSecrets<
 /** The directory of a known name, or undefined. */
 export function knownDirectory(name: string): string | undefined {
   return Object.hasOwn(knownDirectories, name) ? knownDirectories[name] : undefined;
-}
-
-/** The certificates of a PEM text, normalized; undefined if it has none or anything is invalid. */
-export function certificatesIn(text: string): string | undefined {
-  try {
-    const blocks = readPemBlocks(text, 'ca_pem').filter(({ label }) => label === 'CERTIFICATE');
-    if (blocks.length === 0 || !blocks.every(({ der }) => new X509Certificate(der).raw.equals(der))) {
-      return undefined;
-    }
-    return blocks.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
-  } catch {
-    // The caller has one message for all errors of OpenSSL and the PEM reader.
-    return undefined;
-  }
 }

@@ -13,7 +13,12 @@ export const alarmEvents = [
 export type AlarmEvent = (typeof alarmEvents)[number];
 
 /** The events that a new channel subscribes to. */
-export const usualEvents = [...alarmEvents, 'deployment.unhealthy', 'pending_change.created'] as const;
+export const usualEvents = [
+  ...alarmEvents,
+  'deployment.unhealthy',
+  'endpoint.unhealthy',
+  'pending_change.created',
+] as const;
 
 /** The events that a channel can subscribe to. */
 export const channelEvents = [...usualEvents, 'certificate.issued'] as const;
@@ -28,6 +33,7 @@ const recoveries = {
   'backup.recovered': 'backup.overdue',
   'disk.recovered': 'disk.low',
   'deployment.recovered': 'deployment.unhealthy',
+  'endpoint.recovered': 'endpoint.unhealthy',
 } as const satisfies Record<string, (typeof usualEvents)[number]>;
 
 export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 'test';
@@ -35,7 +41,7 @@ export type NoticeEvent = ChannelEvent | keyof typeof recoveries | 'digest' | 't
 /** An event to notify of, before it is queued for channels. */
 export type Notice = {
   readonly event: NoticeEvent;
-  /** The name of the certificate, API key or private CA, the deployment, or what the pending change does, for lists. */
+  /** The name of what it is about: a certificate, API key, private CA, deployment or endpoint, or a pending change. */
   readonly about: string | null;
   /** The certificates that channel filters match: `["*"]` for any, null if the event concerns none. */
   readonly certificates: readonly string[] | null;
@@ -59,6 +65,7 @@ const courses: readonly (readonly [alarms: readonly string[], recoveries: readon
   [['backup.overdue'], ['backup.recovered']],
   [['disk.low'], ['disk.recovered']],
   [['deployment.unhealthy'], ['deployment.recovered']],
+  [['endpoint.unhealthy'], ['endpoint.recovered']],
 ];
 
 /** The events that make an undelivered one obsolete: recoveries of an alarm, and alarms after a recovery. */

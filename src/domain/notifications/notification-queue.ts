@@ -41,24 +41,26 @@ export async function notifyChannel(
 
 /**
  * Queues one notice about several items for each enabled channel that subscribes to its event: about those items whose
- * certificates pass the filters of the channel. A channel that keeps alarms gets a notice for each item, so that its
- * recovery closes it.
+ * certificates pass the filters of the channel, and those without a certificate. A channel that keeps alarms gets a
+ * notice for each item, so that its recovery closes it.
  */
-export async function notifyAbout<Item extends { readonly certificate: string }>(
+export async function notifyAbout<Item extends { readonly certificate: string | null }>(
   world: World,
   writer: Writer,
   event: NoticeEvent,
   items: readonly Item[],
   compose: (items: readonly Item[]) => Pick<Notice, 'about' | 'data'>,
 ): Promise<void> {
-  const names = [...new Set(items.map(({ certificate }) => certificate))];
+  const names = [...new Set(items.flatMap(({ certificate }) => certificate ?? []))];
   for (const channel of await listChannels(writer)) {
     if (!isForChannel(channel, event)) continue;
     const patterns = parseJson(channel.certificates);
     const wanted = channel.certificate_labels === null ? undefined : parseJson(channel.certificate_labels);
     const labelled = wanted && (await labelledAmong(writer, names, wanted));
     const its = items.filter(
-      ({ certificate }) => matchesFilter(patterns, [certificate]) && labelled?.has(certificate) !== false,
+      ({ certificate }) =>
+        certificate === null ||
+        (matchesFilter(patterns, [certificate]) && labelled?.has(certificate) !== false),
     );
     const isSplit = channelTypes.get(channel.type)?.keepsAlarms === true;
     const parts = isSplit ? its.map((item) => [item]) : its.length === 0 ? [] : [its];

@@ -2,6 +2,7 @@
 import { formatByteSize } from '../../base/byte-size.ts';
 import { healthyWords, unhealthyWords } from './notification-deployment-text.ts';
 import type { Digest } from './notification-digest.ts';
+import { endpointHealthyWords, endpointUnhealthyWords } from './notification-endpoint-text.ts';
 import { expiryText, privateCaRenewedWords, privateCaWords, timeUntil } from './notification-expiry-text.ts';
 import {
   type Data,
@@ -127,6 +128,8 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
   'backup.overdue': (data) => (data.set_aside === undefined ? overdueWords(data) : setAsideWords(data)),
   'deployment.unhealthy': unhealthyWords,
   'deployment.recovered': healthyWords,
+  'endpoint.unhealthy': endpointUnhealthyWords,
+  'endpoint.recovered': endpointHealthyWords,
   'backup.recovered': (data) => ({
     subject: 'backups work again',
     lines: [`The last backup is from ${data.last_backup_at}.`, `Backups were overdue since ${data.since}.`],

@@ -4,6 +4,7 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import type { CertName } from '../../base/cert-name.ts';
+import { minute } from '../../base/duration.ts';
 import { toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
@@ -19,6 +20,7 @@ import {
   type VersionSummaryRow,
 } from '../../db/tables/certificates/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates/certificates.ts';
+import { checkSoon } from '../../db/tables/endpoints.ts';
 import { together } from '../../db/together.ts';
 import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
 import { nextRenewalAt, type PlannedCertificate } from '../schedule/renewal-plan.ts';
@@ -110,6 +112,8 @@ export async function addVersion(
     insertVersion(writer, row),
     endRotation(writer, certificate.id, material.leaf),
     updateCertificate(writer, certificate.id, changes),
+    // The fastest clients have it in a minute.
+    checkSoon(writer, certificate.id, now + minute),
   ]);
   return version;
 }

@@ -35,6 +35,7 @@ export const operationReach: Readonly<Record<string, Rule>> = {
     ...['createCertificate', 'ensureCertificate', 'importCertificate', 'listApiKeysOfCertificate'],
     ...['listRenewals', 'getRenewalDetail', 'listApiKeys', 'createApiKey', 'revokeApiKey'],
     ...['listAcmeClients', 'getAcmeClient', 'listNotificationChannels', 'listDeployments'],
+    ...['listEndpoints', 'addEndpoint', 'getEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
   ]),
 };
 

@@ -21,6 +21,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['getCertificateSettings', 'listApiKeysOfCertificate', 'listDeletedCertificates'],
     ...['listRenewals', 'getRenewalDetail', 'listRenewalsOfCertificate'],
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getRollout'],
+    ...['listEndpoints', 'getEndpoint'],
     ...['listApiKeys', 'listAcmeClients', 'getAcmeClient'],
     ...['listIssuers', 'listProfiles', 'getProfile', 'getPrivateCa', 'listAcmeAccounts'],
     ...['listDnsProviders', 'listDnsProviderTypes'],
@@ -35,6 +36,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
   ...all('operator', [
     ...['createCertificate', 'ensureCertificate', 'changeCertificate', 'deleteCertificate'],
     ...['revokeCertificate', 'importCertificate', 'previewImport', 'restoreDeletedCertificate'],
+    ...['addEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
     // Of changes that need no greater role.
     ...['approvePendingChange', 'rejectPendingChange'],
     // Keys with no more rights than the caller has; anyone's key may have to end in a hurry.

@@ -33,6 +33,10 @@ export const metricFamilies = {
     'gauge',
     'Where certificates are installed, by state: current, outdated, failing or silent.',
   ],
+  certificate_vault_endpoints: [
+    'gauge',
+    'TLS servers that the vault checks, by state: current, unreachable, unknown, outdated, untrusted, expiring or unchecked.',
+  ],
   vault_last_issued_timestamp_seconds: [
     'gauge',
     'Time of the latest issuance or import of a current version.',

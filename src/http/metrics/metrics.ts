@@ -10,6 +10,7 @@ import type { DatabaseContext, LogContext, TimedContext, WorldContext } from '..
 import { countDeployments } from '../../domain/deployments/deployments.ts';
 import { type ReadinessContext, readiness } from '../../domain/doctor/readiness.ts';
 import { countWork } from '../../domain/doctor/vault-counts.ts';
+import { countEndpoints } from '../../domain/endpoints/endpoints.ts';
 import type { Series } from '../../domain/health/meter.ts';
 import { caExpiries, listPrivateCas } from '../../domain/private-ca/ca-expiry.ts';
 import { type MetricFamily, type MetricName, metricFamilies } from './metric-families.ts';
@@ -144,7 +145,8 @@ async function storedGauges(vault: TimedContext & LogContext): Promise<Series> {
       vault_audit_events_total: counts.auditEvents,
       ...(backup !== undefined && { vault_backup_last_success_timestamp_seconds: backup / 1000 }),
       ...(await privateCaGauges(vault)),
-      ...(await deploymentGauges(vault)),
+      ...(await stateGauges('certificate_vault_deployments', countDeployments(vault))),
+      ...(await stateGauges('certificate_vault_endpoints', countEndpoints(vault))),
     };
   } catch (error) {
     vault.log.warn({ err: error }, 'failed to read metrics from the database');
@@ -152,11 +154,12 @@ async function storedGauges(vault: TimedContext & LogContext): Promise<Series> {
   }
 }
 
-async function deploymentGauges(vault: TimedContext): Promise<Series> {
-  const counts = Object.entries(await countDeployments(vault));
-  return Object.fromEntries(
-    counts.map(([state, count]) => [seriesName('certificate_vault_deployments', { state }), count]),
-  );
+async function stateGauges(
+  name: 'certificate_vault_deployments' | 'certificate_vault_endpoints',
+  counting: Promise<Readonly<Record<string, number>>>,
+): Promise<Series> {
+  const counts = Object.entries(await counting);
+  return Object.fromEntries(counts.map(([state, count]) => [seriesName(name, { state }), count]));
 }
 
 async function privateCaGauges(vault: TimedContext): Promise<Series> {

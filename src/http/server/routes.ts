@@ -31,6 +31,7 @@ import { formatRoutes } from '../routes/certificates/format-routes.ts';
 import { renewalRoutes } from '../routes/certificates/renewal-routes.ts';
 import { crlRoutes, namedCaRoutes } from '../routes/crl-routes.ts';
 import { dnsProviderRoutes } from '../routes/dns-provider-routes.ts';
+import { endpointRoutes } from '../routes/endpoint-routes.ts';
 import { eventRoutes } from '../routes/event-routes.ts';
 import { type ClientScripts, installerRoutes } from '../routes/installer-routes.ts';
 import { issuerProfileRoutes } from '../routes/issuer-profile-routes.ts';
@@ -64,6 +65,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...formatRoutes,
     ...renewalRoutes,
     ...deploymentRoutes,
+    ...endpointRoutes,
     ...apiKeyRoutes,
     ...acmeClientRoutes,
     ...issuerRoutes,

@@ -14,7 +14,8 @@ import type {
   WantedIssuer,
   WantedState,
 } from '../../../domain/desired-state/wanted-state.ts';
-import { certificatesIn, eabKeyIn, knownDirectory } from '../../../domain/issuers/issuer-inputs.ts';
+import { eabKeyIn, knownDirectory } from '../../../domain/issuers/issuer-inputs.ts';
+import { certificatesIn } from '../../../domain/trusted-certificates.ts';
 import { readBundleApart } from '../../../net/bundle-process.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

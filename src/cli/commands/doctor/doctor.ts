@@ -10,6 +10,7 @@ import { authorityFindings } from '../../../domain/doctor/authority-findings.ts'
 import { certificateFindings, renewalFindings } from '../../../domain/doctor/certificate-findings.ts';
 import { databaseFindings } from '../../../domain/doctor/database-findings.ts';
 import { deploymentFindings } from '../../../domain/doctor/deployment-findings.ts';
+import { endpointFindings } from '../../../domain/doctor/endpoint-findings.ts';
 import { type Finding, findingFrom, worstOf } from '../../../domain/doctor/finding.ts';
 import { hookFindings } from '../../../domain/doctor/hook-findings.ts';
 import { issuerFindings } from '../../../domain/doctor/issuer-findings.ts';
@@ -157,6 +158,7 @@ async function checkContents(
       apiKeyFindings(vault),
       acmeClientFindings(vault),
       deploymentFindings(vault),
+      endpointFindings(vault),
       administratorFindings(vault),
       authenticityFindings(vault),
       backupFindings(vault, inUse.backups),

@@ -24,6 +24,7 @@ import { labels } from './migration-0028-labels.ts';
 import { deployments } from './migration-0029-deployments.ts';
 import { deploymentAlerts } from './migration-0030-deployment-alerts.ts';
 import { administratorProfiles } from './migration-0031-administrator-profiles.ts';
+import { endpoints } from './migration-0032-endpoints.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -48,6 +49,7 @@ export const migrations: Migrations = {
   '0029-deployments': deployments,
   '0030-deployment-alerts': deploymentAlerts,
   '0031-administrator-profiles': administratorProfiles,
+  '0032-endpoints': endpoints,
 };
 
 /**
