@@ -43,6 +43,7 @@ import { deployments } from './migrations/migration-0029-deployments.ts';
 import { deploymentAlerts } from './migrations/migration-0030-deployment-alerts.ts';
 import { administratorProfiles } from './migrations/migration-0031-administrator-profiles.ts';
 import { endpoints } from './migrations/migration-0032-endpoints.ts';
+import { acmeOrderLimits } from './migrations/migration-0033-acme-order-limits.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -84,6 +85,7 @@ export const migrations: Migrations = {
   '0030-deployment-alerts': deploymentAlerts,
   '0031-administrator-profiles': administratorProfiles,
   '0032-endpoints': endpoints,
+  '0033-acme-order-limits': acmeOrderLimits,
 };
 
 /** The name of the newest schema. */

@@ -1,5 +1,5 @@
 /** Certificates that ACME clients ordered: downloaded with each chain (RFC 8555 §7.4.2), and revoked (§7.6). */
-
+import type { Problem } from '../../base/problem.ts';
 import {
   revocationInput,
   revokeByAccount,
@@ -57,11 +57,19 @@ export const acmeCertificateRoutes: readonly Route[] = [
           return done;
         });
       }
-      await revokeByKey(vault, acme.keys, request, input, call.gone());
+      const { keyLimits } = call.context;
+      refuseExcess(keyLimits.revocationExcessOf(call.actor.ip));
+      const admit = (id: number, version: number) =>
+        refuseExcess(keyLimits.revocationExcessOfVersion(id, version));
+      await revokeByKey(vault, acme.keys, request, input, admit, call.gone());
       return done;
     },
   }),
 ];
+
+function refuseExcess(excess: Problem | undefined): void {
+  if (excess !== undefined) throw excess;
+}
 
 const done: WholeReply = { status: 200, headers: {}, body: '' };
 

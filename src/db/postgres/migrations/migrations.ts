@@ -25,6 +25,7 @@ import { deployments } from './migration-0029-deployments.ts';
 import { deploymentAlerts } from './migration-0030-deployment-alerts.ts';
 import { administratorProfiles } from './migration-0031-administrator-profiles.ts';
 import { endpoints } from './migration-0032-endpoints.ts';
+import { acmeOrderLimits } from './migration-0033-acme-order-limits.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -50,6 +51,7 @@ export const migrations: Migrations = {
   '0030-deployment-alerts': deploymentAlerts,
   '0031-administrator-profiles': administratorProfiles,
   '0032-endpoints': endpoints,
+  '0033-acme-order-limits': acmeOrderLimits,
 };
 
 /**

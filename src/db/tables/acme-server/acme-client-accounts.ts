@@ -1,5 +1,5 @@
 /** The table `acme_client_accounts`: the accounts of ACME clients at the directories of this vault. */
-import type { Expression, Insertable, Selectable } from 'kysely';
+import { type Expression, type Insertable, type Selectable, sql } from 'kysely';
 import { type Recorded, recordedLink } from '../../audit/row-records.ts';
 import { compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
@@ -38,6 +38,21 @@ export async function findClientAccountByKey(
   thumbprint: string,
 ): Promise<(AcmeClientAccountRow & Recorded) | undefined> {
   return (await byKey(reader, issuerId, thumbprint))[0];
+}
+
+const skipping = compiledQuery((db, clientId: Expression<number>, skipped: Expression<number>) =>
+  db
+    .selectFrom('acme_client_accounts')
+    .select('id')
+    .where('acme_client_id', '=', clientId)
+    .orderBy('id')
+    .limit(sql.lit(1))
+    .offset(skipped),
+);
+
+/** Whether the client has more than `count` accounts, deactivated ones included. */
+export async function hasMoreAccounts(reader: Reader, clientId: number, count: number): Promise<boolean> {
+  return (await skipping(reader, clientId, count)).length > 0;
 }
 
 /** Adds an account, which is tagged afterwards, and returns its id; undefined if one of the issuer has its key. */

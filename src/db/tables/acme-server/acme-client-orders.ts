@@ -10,6 +10,9 @@ export type AcmeClientOrderRow = Selectable<AcmeClientOrdersTable>;
 /** In the words of the index of open orders, without which SQLite would not use it. */
 const isOpen = sql<boolean>`status in ('pending', 'ready', 'processing')`;
 
+/** In the words of the index of failed orders. */
+const hasFailed = sql<boolean>`status = 'invalid'`;
+
 const byId = compiledQuery((db, id: Expression<number>) =>
   db.selectFrom('acme_client_orders').selectAll().where('id', '=', id),
 );
@@ -58,43 +61,93 @@ export async function pageClientOrders(
   return (await query.execute()).map(({ id }) => id);
 }
 
-/** When the client's order was created that was followed by `count` - 1 others; undefined if it has had fewer. */
-export async function orderedBeforeLast(
-  reader: Reader,
-  clientId: number,
-  count: number,
-): Promise<number | undefined> {
-  const row = await reader
-    .selectFrom('acme_client_orders')
-    .select('created_at')
-    .where('acme_client_id', '=', clientId)
-    .orderBy('created_at', 'desc')
-    .limit(1)
-    .offset(count - 1)
-    .executeTakeFirst();
-  return row?.created_at;
-}
-
-const openAfter = compiledQuery(
-  (db, clientId: Expression<number>, now: Expression<number>, skipped: Expression<number>) =>
+const nthLast = compiledQuery(
+  (db, clientId: Expression<number>, since: Expression<number>, skipped: Expression<number>) =>
     db
       .selectFrom('acme_client_orders')
-      .select('id')
+      .select('created_at')
       .where('acme_client_id', '=', clientId)
-      .where(isOpen)
-      .where('expires_at', '>', now)
-      .orderBy('id')
+      .where('created_at', '>', since)
+      .orderBy('created_at', 'desc')
       .limit(sql.lit(1))
       .offset(skipped),
 );
 
-/** Whether the client has at least `count` open orders that have not expired. */
-export async function hasOpenOrders(
+/**
+ * When the client's order was created that was followed by `count` - 1 others; undefined if it has ordered fewer times
+ * after `since`.
+ */
+export async function orderedBeforeLast(
   reader: Reader,
   clientId: number,
-  { count, now }: { readonly count: number; readonly now: number },
-): Promise<boolean> {
-  return (await openAfter(reader, clientId, now, count - 1)).length > 0;
+  { count, since }: { readonly count: number; readonly since: number },
+): Promise<number | undefined> {
+  return (await nthLast(reader, clientId, since, count - 1))[0]?.created_at;
+}
+
+/** What counts towards the limit of a client: orders that it may still finish, and those that failed. */
+export type OrderCounts = {
+  readonly open: number;
+  readonly failed: number;
+  readonly firstFailure: number | null;
+};
+
+const limitedCounts = compiledQuery(
+  (
+    db,
+    openOf: Expression<number>,
+    now: Expression<number>,
+    mostOpen: Expression<number>,
+    failedOf: Expression<number>,
+    since: Expression<number>,
+    mostFailed: Expression<number>,
+  ) =>
+    db
+      .selectFrom([
+        db
+          .selectFrom(
+            db
+              .selectFrom('acme_client_orders')
+              .select('expires_at')
+              .where('acme_client_id', '=', openOf)
+              .where(isOpen)
+              .where('expires_at', '>', now)
+              .limit(mostOpen)
+              .as('open_orders'),
+          )
+          .select((build) => build.fn.countAll<number>().as('open'))
+          .as('opened'),
+        db
+          .selectFrom(
+            db
+              .selectFrom('acme_client_orders')
+              .select('finished_at')
+              .where('acme_client_id', '=', failedOf)
+              .where(hasFailed)
+              .where('finished_at', '>', since)
+              .orderBy('finished_at')
+              .limit(mostFailed)
+              .as('failed_orders'),
+          )
+          .select((build) => [
+            build.fn.countAll<number>().as('failed'),
+            build.fn.min('finished_at').as('firstFailure'),
+          ])
+          .as('ended'),
+      ])
+      .select(['open', 'failed', 'firstFailure']),
+);
+
+/** The open orders of a client that have not expired, and those that failed after `since`; each at most `limit`. */
+export async function countClientOrders(
+  reader: Reader,
+  clientId: number,
+  { now, since, limit }: { readonly now: number; readonly since: number; readonly limit: number },
+): Promise<OrderCounts> {
+  const [found] = await limitedCounts(reader, clientId, now, limit, clientId, since, limit);
+  if (found === undefined) throw new Error('a count has no row');
+  const { open, failed, firstFailure } = found;
+  return { open: Number(open), failed: Number(failed), firstFailure };
 }
 
 /** Whether an order that was not in vain replaces the certificate with this identifier (RFC 9773 §4.1). */

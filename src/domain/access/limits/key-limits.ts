@@ -22,7 +22,9 @@ type KeyCount =
   | 'renewals'
   | 'changes'
   | 'recordedExcesses'
-  | 'recordedRefusals';
+  | 'recordedRefusals'
+  | 'revocations'
+  | 'certificateRevocations';
 
 /**
  * The default rate of recorded requests per key: 100 per second, far more than a fleet needs, but it keeps a stolen key
@@ -39,6 +41,15 @@ export const pagePace: Pace = { burst: 1000, perMinute: 600 };
  */
 export const renewalsPerHour = 10;
 
+/** Requests without an account from one address to revoke certificates: each verifies a signature and searches. */
+export const revocationPace: Pace = { burst: 100, perMinute: 60 };
+
+/**
+ * Requests per hour to revoke one certificate that are signed with its key: each may go to the CA that issued it, which
+ * counts them as those of the vault.
+ */
+export const revocationsPerHour = 10;
+
 /** Refusals per caller, kind and hour that are recorded in full; further ones are only counted. */
 export const refusalsPerHour = 100;
 
@@ -50,7 +61,7 @@ export class KeyLimits {
   /**
    * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by
    * `recordPace`, and pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and
-   * what an ACME client changes by `recordPace`.
+   * what an ACME client changes by `recordPace`. Those without a key of the vault are limited in any case.
    */
   constructor(world: World, perMinute: number | undefined) {
     this.#buckets = {
@@ -63,6 +74,8 @@ export class KeyLimits {
       changes: perMinute === 0 ? undefined : new TokenBuckets(world, recordPace),
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
       recordedRefusals: new HourlyCounts(world, refusalsPerHour),
+      revocations: new TokenBuckets(world, revocationPace),
+      certificateRevocations: new HourlyCounts(world, revocationsPerHour),
     };
   }
 
@@ -111,6 +124,29 @@ export class KeyLimits {
   changeExcessOf(acmeClientId: number): Problem | undefined {
     const wait = this.#take('changes', String(acmeClientId));
     return wait > 0 ? paused('Too many requests of this ACME client', wait) : undefined;
+  }
+
+  /**
+   * Counts a request from this address to revoke a certificate with its key. Returns the problem if there were too
+   * many.
+   */
+  revocationExcessOf(address: string | undefined): Problem | undefined {
+    const wait = this.#take('revocations', networkOf(address));
+    if (wait === 0) return undefined;
+    const what = 'Too many requests without an account to revoke certificates came from this address';
+    return paused(
+      what,
+      wait,
+      'An account of the client that ordered a certificate can revoke it before that.',
+    );
+  }
+
+  /** Counts a request to revoke this version, signed with its key. Returns the problem if there were too many. */
+  revocationExcessOfVersion(certificateId: number, version: number): Problem | undefined {
+    const wait = this.#take('certificateRevocations', `${certificateId} ${version}`);
+    if (wait === 0) return undefined;
+    const what = `The key of this certificate signed ${revocationsPerHour} requests to revoke it in an hour`;
+    return paused(what, wait, 'Administrators and "vault certificate revoke" can revoke it before that.');
   }
 
   /** Whether a refusal of this kind is recorded in full, or only counted. */

@@ -1,5 +1,6 @@
 /** Accounts of ACME clients (RFC 8555 §7.3): created with a binding, found by their key, updated and deactivated. */
 import { z } from 'zod';
+import { hour } from '../../../base/duration.ts';
 import { requireIntegrity } from '../../../base/integrity.ts';
 import { toJson } from '../../../base/json.ts';
 import { clientAccountFits, clientAccountTag } from '../../../db/audit/account-tags.ts';
@@ -9,10 +10,11 @@ import {
   type AcmeClientAccountRow,
   findClientAccount,
   findClientAccountByKey,
+  hasMoreAccounts,
   insertClientAccount,
   updateClientAccount,
 } from '../../../db/tables/acme-server/acme-client-accounts.ts';
-import { record } from '../../audit/audit.ts';
+import { type Actor, record } from '../../audit/audit.ts';
 import type { KeyringContext, LogContext, TimedContext } from '../../contexts.ts';
 import type { AcmeServer } from '../acme-server.ts';
 import type { AcmeClient } from '../clients/client-access.ts';
@@ -22,6 +24,7 @@ import { storeNonce } from '../protocol/nonces.ts';
 import {
   type AcmeCaller,
   actorOf,
+  ClientRefused,
   isUnmodified,
   requireAccess,
   requireClientOf,
@@ -111,6 +114,7 @@ async function createAccount(
   const { issuer, message, nonce } = request;
   const client = await boundClient(vault, { binding, url: message.header.url, thumbprint });
   requireAccess(vault, request, client);
+  const actor = actorOf(client, request);
   admit(client);
   const now = vault.world.now();
   const row = {
@@ -122,11 +126,11 @@ async function createAccount(
     status: 'valid' as const,
     created_at: now,
   };
-  const actor = actorOf(client, request);
   const id = await vault.db.write(async (writer) => {
     await storeNonce(writer, nonce);
     const added = await insertClientAccount(writer, row);
     if (added !== undefined) {
+      await refuseTooManyAccounts(writer, client, actor);
       await storeAccount(writer, { id: added, ...row });
       const detail = { account: added, issuer: issuer.name, thumbprint };
       record(
@@ -142,6 +146,27 @@ async function createAccount(
   const other = await findClientAccountByKey(vault.db.reader, issuer.id, thumbprint);
   if (other === undefined) throw new Error('the account vanished');
   return foundAccount(vault, request, other);
+}
+
+/**
+ * Accounts of a client. Deactivated ones count, because they are kept: their keys must not be used again, and a client
+ * that creates and deactivates accounts in a loop adds as many rows as one that only creates them.
+ */
+export const maxAccounts = 10_000;
+
+/** A client that obeys does not create accounts in a loop. */
+const pauseWithAccounts = hour;
+
+/** Throws ClientRefused if the client has more accounts than it may have, with the one that was just added. */
+async function refuseTooManyAccounts(writer: Writer, client: AcmeClient, actor: Actor): Promise<void> {
+  const { id, name } = client;
+  if (!(await hasMoreAccounts(writer, id, maxAccounts))) return;
+  const problem = new AcmeProblem(
+    'rateLimited',
+    `ACME client ${id} (${name}) has ${maxAccounts} accounts, deactivated ones included, and may have no more. Let programs keep the keys of their accounts, and create another client with "vault acme-client create".`,
+    { retryAfterMs: pauseWithAccounts },
+  );
+  throw new ClientRefused(problem, client, actor);
 }
 
 /** Replaces the contacts of an account, or deactivates it (§7.3.2, §7.3.6). Returns it as it is afterwards. */

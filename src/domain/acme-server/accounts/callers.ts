@@ -36,12 +36,12 @@ export type AcmeCaller = {
   readonly nonce: UsedNonce;
 };
 
-/** A known client that may not use a directory. */
+/** A known client that may not use a directory, or do there what it asks for. */
 export class ClientRefused extends AcmeProblem {
   readonly caller: Pick<AcmeCaller, 'client' | 'actor'>;
 
-  constructor({ type, message }: AcmeProblem, client: AcmeClient, actor: Actor) {
-    super(type, message);
+  constructor({ type, message, retryAfterMs }: AcmeProblem, client: AcmeClient, actor: Actor) {
+    super(type, message, retryAfterMs === undefined ? {} : { retryAfterMs });
     this.caller = { client, actor };
   }
 }

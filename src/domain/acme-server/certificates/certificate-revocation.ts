@@ -51,13 +51,14 @@ export async function revokeByAccount(
 
 /**
  * Revokes the certificate whose key signed the request. Throws like `revokeByAccount`, and what the signature is
- * refused for.
+ * refused for. `admit` throws if there were too many such requests for this version.
  */
 export async function revokeByKey(
   vault: RevocationContext,
   keys: AccountKeys,
   request: SignedRequest,
   input: RevocationInput,
+  admit: (certificateId: number, version: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const key = readAccountKey(request.message.header.jwk);
@@ -67,6 +68,8 @@ export async function revokeByKey(
   const found = await versionOf(vault, request.issuer, der);
   const owner = found?.certificate.acme_client_id ?? undefined;
   if (found === undefined || owner === undefined || thumbprintOf(der) !== key.thumbprint) throw notYours();
+  // Only now: a stranger must not use up what is left to the holder of the key.
+  admit(found.certificate.id, found.version.version);
   const { name = 'unknown' } = (await findAcmeClient(vault, owner)) ?? {};
   const actor = actorOf({ id: owner, name }, request);
   await revoke(vault, { ...found, actor, nonce: request.nonce, reason }, signal);

@@ -54,7 +54,8 @@ export async function createOrder(
   const { notBefore = null, notAfter = null } = readValidity(input, longest, now);
   if (replaces !== undefined) await requireReplaceable(reader, caller, replaces, identifiers);
   const authorizations = newAuthorizations(vault, client, identifiers);
-  await refuseTooMany(vault, client);
+  // Without a write for most of those that are refused.
+  await refuseTooMany(reader, client, now);
   const row = {
     acme_client_id: client.id,
     account_id: account.id,
@@ -76,7 +77,12 @@ export async function createOrder(
   };
   const id = await vault.db.write(async (writer) => {
     if (replaces !== undefined) await refuseReplaced(writer, replaces, now);
-    const [, inserted] = await together([storeNonce(writer, nonce), insertClientOrder(writer, row)]);
+    const [, , inserted] = await together([
+      storeNonce(writer, nonce),
+      // Again, because of orders that arrived together.
+      refuseTooMany(writer, client, now),
+      insertClientOrder(writer, row),
+    ]);
     return inserted;
   });
   return { id, ...row };
