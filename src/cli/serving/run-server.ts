@@ -38,6 +38,7 @@ import { runPruning } from '../../jobs/pruning.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
+import { connectionsBeside } from '../runtime/open-files.ts';
 import { hostName } from '../settings/host-name.ts';
 import { readProviderSettings } from '../settings/oidc-settings.ts';
 import { recordedSettings } from '../settings/recorded-settings.ts';
@@ -124,6 +125,7 @@ async function startServing(vault: Vault, settings: Settings, version: string): 
     trustedProxies: clients.trustedProxies,
     apiKeyRate: clients.apiKeyRate,
     connectionLimits: { most: clients.maxConnections },
+    maxWaits: connectionsBeside(clients.maxConnections),
     sessionLimits,
     secondApproval,
     keepDeleted: settings.keepDeleted,

@@ -1,6 +1,6 @@
 /**
- * Reports that the vault, a renewal or a deployment has changed, in any process. All watchers share one look at the
- * database per second; without watchers, there is none.
+ * Reports that the vault, a renewal or a deployment has changed, in any process. All watchers share one query per
+ * second; without watchers, the database is not read.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';

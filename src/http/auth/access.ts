@@ -114,8 +114,9 @@ export async function authorizeRequest(
       return refuseKey(context, identity, actor, origin, refusal.problem, detail);
     }
     const { keyLimits } = context;
+    // A request that has waited is the same one still.
     const excess =
-      keyLimits.limitExceeded(identity.id) ??
+      (requestContext.waiting === undefined ? keyLimits.limitExceeded(identity.id) : undefined) ??
       (isPaged(query) ? keyLimits.pageExcessOf(identity.id) : undefined);
     if (excess !== undefined) return refuseExcess(context, identity, actor, origin, excess);
     vault.keyUse.note(identity.id, actor.ip);

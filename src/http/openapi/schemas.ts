@@ -171,8 +171,16 @@ export const acmeAccountsQuery = z.strictObject({
   after: digits(z.int().min(1)).optional().describe('return entries after this id'),
 });
 
+/** Seconds; load balancers and NAT forget connections that are silent for longer. */
+const maxWait = 300;
+
 export const artifactQuery = z.strictObject({
   version: digits(z.int().min(1)).optional().describe('version to download; default: the current one'),
+  wait: digits(z.int().min(0).max(maxWait))
+    .optional()
+    .describe(
+      'seconds to wait for a new version if the entity tag in If-None-Match is the current one; without effect if `version` is given',
+    ),
 });
 
 export const keystoreQuery = artifactQuery.extend({

@@ -16,6 +16,17 @@ export type WholeReply = ReplyHead & {
   readonly body: string | Buffer;
   /** The length of the body in bytes, if known; for HEAD, the body then need not be created. */
   readonly size?: number;
+  /** The request waits until there is another response, for a while. */
+  readonly wait?: RequestedWait;
+};
+
+/** A wait for another version of a certificate than the client has. */
+export type RequestedWait = {
+  readonly name: string;
+  readonly version: number;
+  readonly seconds: number;
+  /** Called when the response is sent after all. */
+  readonly onSent: () => void;
 };
 
 /** When a stream must end: the client disconnected, or the server stops. */

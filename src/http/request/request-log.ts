@@ -16,6 +16,15 @@ export type RequestContext = {
   /** The actor, as in the audit log; undefined until authenticated. */
   actor?: string | undefined;
   ip?: string | undefined;
+  /** Set if the request waits for a new version of a certificate. */
+  waiting?: Waiting;
+};
+
+/** By `World.elapsed`. */
+export type Waiting = {
+  readonly until: number;
+  /** Milliseconds that it has waited, which are not the time of the vault. */
+  waited: number;
 };
 
 /** The result of a request. */
@@ -27,18 +36,22 @@ export type RequestEnd = {
   readonly aborted: boolean;
 };
 
-/** Logs and counts the request; `ms` is the time from the head of the request to the end of the response. */
+/**
+ * Logs and counts the request; `ms` is the time from the head of the request to the end of the response, without that
+ * in which it waited for a new version.
+ */
 export function logRequest(context: ServerContext, requestContext: RequestContext, end: RequestEnd): void {
   const { world, log, meter } = context.vault;
-  const { request, requestId, receivedAt, actor = 'anonymous' } = requestContext;
+  const { request, requestId, receivedAt, actor = 'anonymous', waiting } = requestContext;
   const route = end.route ?? 'none';
-  const ms = world.elapsed() - receivedAt;
+  const ms = world.elapsed() - receivedAt - (waiting?.waited ?? 0);
   meter.requested(route, end.status, ms);
   const line = {
     request_id: requestId,
     actor,
     ip: requestContext.ip ?? addressOf(request, context),
     ms,
+    ...(waiting !== undefined && { waited_ms: waiting.waited }),
   };
   logFor(log, request.method, route, end.status).info(
     end.aborted ? { ...line, aborted: true } : line,

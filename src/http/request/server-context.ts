@@ -14,6 +14,7 @@ import type { SecondStep } from '../../domain/second-factors/second-step.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Downloads } from '../../domain/versions/downloads.ts';
 import type { FormatDownloads } from '../../domain/versions/format-downloads.ts';
+import type { VersionWaits } from '../../domain/versions/version-waits.ts';
 import type { IpNetwork } from '../../net/ip-network.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { TlsFacts } from '../tls/tls-endpoint.ts';
@@ -29,6 +30,8 @@ export type ServerContext = {
   readonly crls: Crls;
   readonly acme: AcmeServer;
   readonly formats: FormatDownloads;
+  /** Requests that wait for a new version. */
+  readonly waits: VersionWaits;
   readonly signIn: SignIn;
   readonly secondStep: SecondStep;
   /** Undefined if no provider is set up. */

@@ -100,8 +100,10 @@ export type Refusals = {
  * registered.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits, refusals: Refusals): void {
-  // Longest waiting first.
+  // Longest idle first.
   const connections = new Map<string, Connection>();
+  // Requests that wait for a new version do not take the place of others.
+  const held = new Map<string, Connection>();
   const byChannel = new WeakMap<Duplex, Connection>();
   const refused = new Set<Socket>();
   let sinceFull: number | undefined;
@@ -126,7 +128,9 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     byChannel.set(socket, connection);
     socket.once('close', () => {
       if (connections.get(key) === connection) connections.delete(key);
+      if (held.get(key) === connection) held.delete(key);
     });
+    holders.set(socket, (isHeld) => move(connection, isHeld));
     for (const listener of begin) listener.call(server, socket);
   });
 
@@ -135,7 +139,14 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
     if (connection === undefined) return;
     connection.channel = channel;
     byChannel.set(channel, connection);
+    holders.set(channel, (isHeld) => move(connection, isHeld));
   });
+
+  function move(connection: Connection, isHeld: boolean): void {
+    const { key } = connection;
+    const [from, to] = isHeld ? [connections, held] : [held, connections];
+    if (from.delete(key)) to.set(key, connection);
+  }
 
   server.prependListener('request', (request, response) => {
     const connection = byChannel.get(request.socket);
@@ -172,9 +183,14 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       .end(refusals.tooMany(socket));
   }
 
+  function* everyConnection(): Generator<Connection> {
+    yield* held.values();
+    yield* connections.values();
+  }
+
   const looking = setInterval(() => {
     let kept = 0;
-    for (const connection of connections.values()) {
+    for (const connection of everyConnection()) {
       const { readableLength, writableLength } = connection.channel;
       const received = readableLength + sizeOfArriving(connection.request);
       kept += received + writableLength;
@@ -193,6 +209,13 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   }, lookEvery);
   looking.unref();
   server.once('close', () => clearInterval(looking));
+}
+
+const holders = new WeakMap<Duplex, (isHeld: boolean) => void>();
+
+/** Whether the request on this connection waits for a new version; it then does not count as a connection. */
+export function setHeld(socket: Duplex, isHeld: boolean): void {
+  holders.get(socket)?.(isHeld);
 }
 
 const idle = { request: undefined, response: undefined };

@@ -24,6 +24,7 @@ import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import { restInChunks } from './connection-turns.ts';
+import { waitInTurn } from './version-wait.ts';
 
 /** A received request and its context. */
 export type Exchange = RequestContext & {
@@ -39,8 +40,18 @@ export function dispatch(context: ServerContext, found: FoundRoutes, exchange: E
   const route = found.routes.path;
   const send = (reply: Reply) =>
     'stream' in reply ? stream(context, exchange, reply, route) : answer(context, exchange, reply, route);
+  const { generation } = context.vault.freshness;
   return handle(context, found, exchange).then(
-    (reply) => send(completed(context, found, exchange, reply)),
+    (reply) => {
+      if (!('wait' in reply) || reply.wait === undefined)
+        return send(completed(context, found, exchange, reply));
+      const { wait } = reply;
+      return waitInTurn(context, exchange, wait, generation).then((next) => {
+        if (next.again) return dispatch(context, found, exchange);
+        wait.onSent();
+        return send({ ...reply, headers: { ...reply.headers, ...next.headers } });
+      });
+    },
     (error: unknown) =>
       send(completed(context, found, exchange, failureReply(context, found, exchange, error))),
   );

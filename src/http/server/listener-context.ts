@@ -18,6 +18,7 @@ import { SecondStep } from '../../domain/second-factors/second-step.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { Downloads } from '../../domain/versions/downloads.ts';
 import { FormatDownloads } from '../../domain/versions/format-downloads.ts';
+import { VersionWaits } from '../../domain/versions/version-waits.ts';
 import type { IpNetwork } from '../../net/ip-network.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServerContext } from '../request/server-context.ts';
@@ -49,6 +50,8 @@ export function serverContext(
     readonly termsOfService?: string | undefined;
     readonly trustedProxies?: readonly IpNetwork[];
     readonly connectionLimits?: Partial<ConnectionLimits>;
+    /** Requests that wait for a new version, at a time; 10,000 at most. */
+    readonly maxWaits?: number | undefined;
     /** Requests per minute for each API key, as in `KeyLimits`. */
     readonly apiKeyRate?: number | undefined;
     readonly sessionLimits?: SessionLimits;
@@ -82,6 +85,7 @@ export function serverContext(
     crls: new Crls(vault),
     acme: acmeServer(vault, options.termsOfService),
     formats: new FormatDownloads(vault, downloads),
+    waits: new VersionWaits(vault, options.maxWaits),
     signIn,
     secondStep: new SecondStep(vault, signIn),
     oidc: options.oidc && new OidcSignIn(vault, signIn, options.oidc),

@@ -63,6 +63,7 @@ export async function startServer(
     url: `${tls === undefined ? 'http' : 'https'}://${place}`,
     stop: async (patience) => {
       stopping.abort();
+      context.waits.stop();
       closeGreetings();
       await Promise.all([stop(context, server, patience), keeping]);
     },

@@ -59,6 +59,18 @@ export async function findCurrentVersion(
   return { id, current: version.version === null ? undefined : (version as HandedOutRow) };
 }
 
+/** The numbers of the current versions of the certificates with these names, as many as one query can have. */
+export async function currentVersions(
+  reader: Reader,
+  names: readonly string[],
+): Promise<{ readonly name: string; readonly current_version: number | null }[]> {
+  return reader
+    .selectFrom('certificates')
+    .select(['name', 'current_version'])
+    .where('name', 'in', names)
+    .execute();
+}
+
 const oneVersion = compiledQuery((db, certificateId: Expression<number>, version: Expression<number>) =>
   db
     .selectFrom('certificate_versions')

@@ -7,6 +7,7 @@ import { artifactQuery } from '../../openapi/schemas.ts';
 import { noneMatch } from '../../request/conditional-request.ts';
 import type { Reply } from '../../request/reply.ts';
 import { type Call, type Route, route } from '../../request/route.ts';
+import { unchanged, unchangedReply, type VersionQuery } from './unchanged-reply.ts';
 
 export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
   route({
@@ -22,11 +23,7 @@ export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
         contentType: 'application/x-pem-file',
         headers: ['ETag', 'Certificate-Version', 'Content-Disposition'],
       },
-      304: {
-        description: 'the artifact still has the entity tag in If-None-Match; not recorded',
-        contentType: 'none',
-        headers: ['ETag', 'Certificate-Version'],
-      },
+      304: unchangedReply('artifact', ['ETag', 'Certificate-Version']),
     },
     problems: [
       ...(['certificate_not_found', 'version_not_found', 'no_current_version'] as const),
@@ -36,7 +33,7 @@ export const artifactRoutes: readonly Route[] = artifactNames.map((file) =>
   }),
 );
 
-type ArtifactCall = Call<{ version?: number | undefined }>;
+type ArtifactCall = Call<VersionQuery>;
 
 function download(call: ArtifactCall, file: ArtifactName): Reply | Promise<Reply> {
   const { context, params, query } = call;
@@ -52,8 +49,7 @@ function answer(call: ArtifactCall, artifact: Artifact): Reply | Promise<Reply> 
     'Cache-Control': artifact.isSecret ? 'no-store' : 'private, no-cache',
   };
   if (noneMatch(ifNoneMatch, artifact.etag)) {
-    context.vault.meter.unchanged(artifact.file);
-    return { status: 304, headers: validators, body: '' };
+    return unchanged(call, artifact, validators);
   }
   const headers = {
     ...validators,

@@ -138,7 +138,7 @@ function targetIn({ name = '', id = '' }: Call['params']): DeploymentTarget {
 
 /**
  * The API key whose deployments the caller may delete; undefined for those of all keys. Throws `forbidden` if the
- * certificate is none of the caller's business, whether it exists or not.
+ * caller may not read the certificate, whether it exists or not.
  */
 function deletableBy(identity: Identity, certificate: string, labels: readonly string[]): number | undefined {
   if (

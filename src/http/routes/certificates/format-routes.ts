@@ -8,6 +8,7 @@ import { noneMatch } from '../../request/conditional-request.ts';
 import { keystorePasswordHeader, keystorePasswordIn } from '../../request/keystore-password-header.ts';
 import type { Reply } from '../../request/reply.ts';
 import { type Call, type PlainType, type Route, route } from '../../request/route.ts';
+import { unchanged, unchangedReply, type VersionQuery } from './unchanged-reply.ts';
 
 const mediaTypes = {
   'combined.pem': 'application/x-pem-file',
@@ -54,11 +55,7 @@ export const formatRoutes: readonly Route[] = formatNames.map((file) => {
         contentType: mediaTypes[file],
         headers: [...headers, 'Content-Disposition'],
       },
-      304: {
-        description: 'the file still has the entity tag in If-None-Match; not recorded',
-        contentType: 'none',
-        headers,
-      },
+      304: unchangedReply('file', headers),
     },
     problems: [
       ...(['certificate_not_found', 'version_not_found', 'no_current_version'] as const),
@@ -68,7 +65,7 @@ export const formatRoutes: readonly Route[] = formatNames.map((file) => {
   });
 });
 
-type FormatCall = Call<{ version?: number | undefined; encryption?: KeystoreEncryption | undefined }>;
+type FormatCall = Call<VersionQuery & { encryption?: KeystoreEncryption | undefined }>;
 
 async function download(call: FormatCall, file: FormatName): Promise<Reply> {
   const { context, params, query } = call;
@@ -92,8 +89,7 @@ async function answer(call: FormatCall, formatted: FormattedVersion): Promise<Re
     ...(formats[file].keystore !== 'none' && { Vary: 'Keystore-Password' }),
   };
   if (noneMatch(ifNoneMatch, etag)) {
-    context.vault.meter.unchanged(file);
-    return { status: 304, headers: validators, body: '' };
+    return unchanged(call, formatted, validators);
   }
   const headers = {
     ...validators,
