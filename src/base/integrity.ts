@@ -11,6 +11,7 @@ export type TagPurpose =
   | 'audit mark'
   | 'api key'
   | 'acme client'
+  | 'enrollment'
   | 'certificate labels'
   | 'administrator'
   | 'session'

@@ -62,6 +62,9 @@ const table = {
   api_key_active: { status: 409, detail: 'The API key is active; revoke it before you delete it.' },
   api_key_exists: { status: 409, detail: 'An API key with this name already exists.' },
   api_key_inactive: { status: 409, detail: 'The API key is revoked or has expired.' },
+  enrollment_not_found: { status: 404, detail: 'Enrollment not found.' },
+  enrollment_active: { status: 409, detail: 'The enrollment is active; revoke it before you delete it.' },
+  enrollment_inactive: { status: 409, detail: 'The enrollment is revoked, used up or has expired.' },
   acme_client_active: {
     status: 409,
     detail: 'The ACME client is active; revoke it before you delete it.',

@@ -26,6 +26,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   fleet: async () => (await import('./fleet.ts')).fleetCommands,
   endpoint: async () => (await import('./endpoint/endpoint.ts')).endpointCommands,
   'api-key': async () => (await import('./api-key/api-key.ts')).apiKeyCommands,
+  enrollment: async () => (await import('./enrollment/enrollment.ts')).enrollmentCommands,
   'acme-client': async () => (await import('./acme-client/acme-client.ts')).acmeClientCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   oidc: async () => (await import('./oidc.ts')).oidcCommands,

@@ -14,7 +14,7 @@ import { listCommands } from './command-list.ts';
 const groups: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
   certificates: ['certificate', 'inspect', 'renewals', 'fleet', 'endpoint'],
-  access: ['api-key', 'acme-client', 'admin', 'oidc', 'login', 'logout'],
+  access: ['api-key', 'enrollment', 'acme-client', 'admin', 'oidc', 'login', 'logout'],
   issuers: ['issuer', 'ca', 'acme-account', 'dns-provider'],
   operations: ['notification', 'audit', 'backup', 'restore', 'database', 'master-key', 'apply', 'export'],
   about: ['completion', 'man', 'licenses', 'version'],

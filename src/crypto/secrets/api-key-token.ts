@@ -7,11 +7,14 @@ import { sha256 } from '../../base/sha256.ts';
 import type { World } from '../../base/world.ts';
 import { sameBytes } from './constant-time.ts';
 
-const pattern = /^vk_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}$/;
+/** How a raw value begins. */
+type Beginning = 'vk_' | 've_';
+
+const pattern = /^v[ek]_[A-Za-z0-9_-]{12}\.[A-Za-z0-9_-]{43}$/;
 const prefixLength = 'vk_'.length + 12;
 
 export type ApiKeyToken = {
-  /** `vk_` and 12 characters; public, unique. */
+  /** The beginning and 12 characters; public, unique. */
   readonly prefix: string;
   /** SHA-256 of the complete raw value. */
   readonly hash: Buffer;
@@ -19,14 +22,25 @@ export type ApiKeyToken = {
 
 /** A new raw value, to be shown once, with its stored form. */
 export function createToken(world: World): ApiKeyToken & { raw: Secret<string> } {
-  const prefix = `vk_${world.randomBytes(9).toString('base64url')}`;
+  return createTokenOf(world, 'vk_');
+}
+
+/** `createToken` for a raw value that begins in this way. */
+export function createTokenOf(world: World, beginning: Beginning): ApiKeyToken & { raw: Secret<string> } {
+  const prefix = `${beginning}${world.randomBytes(9).toString('base64url')}`;
   const raw = `${prefix}.${world.randomBytes(32).toString('base64url')}`;
   return { prefix, hash: sha256(raw), raw: new Secret(raw) };
 }
 
 /** Prefix and hash of a raw value, or undefined if the text does not have that form. */
 export function readToken(raw: string): ApiKeyToken | undefined {
-  return pattern.test(raw) ? { prefix: raw.slice(0, prefixLength), hash: sha256(raw) } : undefined;
+  return readTokenOf(raw, 'vk_');
+}
+
+/** `readToken` for a raw value that begins in this way. */
+export function readTokenOf(raw: string, beginning: Beginning): ApiKeyToken | undefined {
+  if (!raw.startsWith(beginning) || !pattern.test(raw)) return undefined;
+  return { prefix: raw.slice(0, prefixLength), hash: sha256(raw) };
 }
 
 const unknownHash = Buffer.alloc(32);

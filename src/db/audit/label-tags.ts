@@ -40,3 +40,8 @@ export function certificateLabelsTag(writer: Writer, row: Omit<LabelledRow, 'lab
 export function certificateLabelsText({ id, name, labels }: Omit<LabelledRow, 'labels_tag'>): string {
   return asciiNetstring(String(id)) + netstring(name) + netstring(labels ?? '');
 }
+
+/** Empty for rows without labels, so that tags from before these existed stay valid. */
+export function labelsText(name: string, labels: Json<string[]> | null): string {
+  return labels === null ? '' : asciiNetstring(name) + netstring(labels);
+}

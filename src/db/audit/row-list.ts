@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import type { Integrity } from '../../base/integrity.ts';
 import type { Reader } from '../database.ts';
 import { clientAccountText } from './account-tags.ts';
+import { enrollmentText } from './enrollment-tags.ts';
 import { certificateLabelsText } from './label-tags.ts';
 import { pendingChangeText } from './pending-change-tags.ts';
 import { type Recorded, recordedLink, recordState } from './row-records.ts';
@@ -66,6 +67,12 @@ export async function listTaggedRows(reader: Reader, integrity: Integrity): Prom
     .select([recordedLink('acme-client-account', 'acme_client_accounts.id'), seen])
     .orderBy('id')
     .execute();
+  const enrollments = await reader
+    .selectFrom('enrollments')
+    .selectAll()
+    .select([recordedLink('enrollment', 'enrollments.id'), seen])
+    .orderBy('id')
+    .execute();
   const people = await reader
     .selectFrom('administrators')
     .selectAll()
@@ -102,6 +109,11 @@ export async function listTaggedRows(reader: Reader, integrity: Integrity): Prom
       const fits = integrity.fits('acme client', acmeClientText(row), row.tag);
       const names = { resource: `acme-client:${row.id}`, label: `ACME client ${row.id} (${row.name})` };
       return { ...names, ...stateOf(row, fits), secret: row.kid, isLive: row.revoked_at === null };
+    }),
+    ...enrollments.map((row): ListedRow => {
+      const fits = integrity.fits('enrollment', enrollmentText(row), row.tag);
+      const names = { resource: `enrollment:${row.id}`, label: `enrollment ${row.id} (${row.name})` };
+      return { ...names, ...stateOf(row, fits), isLive: row.revoked_at === null };
     }),
     ...people.map((row): ListedRow => {
       const fits = integrity.fits('administrator', administratorText(row), row.tag);

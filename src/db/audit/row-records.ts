@@ -18,6 +18,7 @@ export type RowKind =
   | 'api-key'
   | 'acme-client'
   | 'acme-client-account'
+  | 'enrollment'
   | 'administrator'
   | 'session'
   | 'pending-change'

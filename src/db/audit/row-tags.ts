@@ -12,6 +12,8 @@ import type { Writer } from '../database.ts';
 import type { Schema } from '../schema/schema.ts';
 import type { AdministratorsTable, ApiKeysTable, SessionsTable } from '../schema/schema-access.ts';
 import type { AcmeClientsTable } from '../schema/schema-acme-server.ts';
+import { keyOriginText } from './enrollment-tags.ts';
+import { labelsText } from './label-tags.ts';
 import { isRecorded, type Recorded, recordedLink, recordState } from './row-records.ts';
 
 /** A certificate of an allowlist: its id and name, neither of which may be reused. */
@@ -166,7 +168,8 @@ export function apiKeyText(row: TaggedApiKey, allowlist: readonly Allowed[]): st
     bindingText(row) +
     labelsText('labels', row.labels) +
     labelsText('certificate labels', row.certificate_labels) +
-    labelsText('reach', row.reach)
+    labelsText('reach', row.reach) +
+    keyOriginText(row)
   );
 }
 
@@ -199,11 +202,6 @@ function roleText(role: Role | null): string {
 function bindingText({ client_certificate_id: id, client_certificate: name }: TaggedApiKey): string {
   if (id === null && name === null) return '';
   return asciiNetstring('client certificate') + optionalNetstring(id) + optionalNetstring(name);
-}
-
-/** Empty for rows without labels, so that tags from before these existed stay valid. */
-function labelsText(name: string, labels: Json<string[]> | null): string {
-  return labels === null ? '' : asciiNetstring(name) + netstring(labels);
 }
 
 /** What the tag of an ACME client is computed over. */

@@ -33,6 +33,9 @@ export type ApiKeysTable = {
   labels: Generated<Json<string[]> | null>;
   certificate_labels: Generated<Json<string[]> | null>;
   reach: Generated<Json<string[]> | null>;
+  /** The enrollment that created it, also after its deletion, and the SHA-256 of what the client chose for a retry. */
+  enrollment_id: Generated<number | null>;
+  enrollment_request: Generated<Buffer | null>;
   /** Covers all other columns except usage, and the allowlist (row-tags.ts). */
   tag: Generated<Buffer | null>;
 };

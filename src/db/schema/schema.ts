@@ -21,6 +21,7 @@ import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
 import type { DeploymentsTable } from './schema-deployments.ts';
 import type { EndpointsTable } from './schema-endpoints.ts';
+import type { EnrollmentsTable } from './schema-enrollments.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
 import type { ObjectLabelsTable } from './schema-labels.ts';
 import type { MasterKeysTable } from './schema-master-keys.ts';
@@ -208,6 +209,7 @@ export type Schema = AcmeServerTables &
     dns_providers: DnsProvidersTable;
     api_keys: ApiKeysTable;
     api_key_certificates: ApiKeyCertificatesTable;
+    enrollments: EnrollmentsTable;
     administrators: AdministratorsTable;
     sessions: SessionsTable;
     pending_changes: PendingChangesTable;

@@ -130,12 +130,18 @@ const shapes: Record<KeptTable, TableShape> = {
   }),
   api_keys: table('id', {
     integer:
-      'id any_certificate created_at expires_at revoked_at last_used_at previous_expires_at client_certificate_id',
+      'id any_certificate created_at expires_at revoked_at last_used_at previous_expires_at client_certificate_id enrollment_id',
     text: 'name prefix scopes last_used_ip allowed_networks previous_prefix profiles role client_certificate labels certificate_labels reach',
-    bytes: 'hash tag previous_hash',
+    bytes: 'hash tag previous_hash enrollment_request',
   }),
   api_key_certificates: table('api_key_id certificate_id', {
     integer: 'api_key_id certificate_id',
+  }),
+  enrollments: table('id', {
+    integer:
+      'id any_certificate bind_address key_expires_at max_uses uses created_at expires_at revoked_at last_used_at',
+    text: 'name prefix scopes certificates certificate_labels allowed_networks labels created_by',
+    bytes: 'hash tag',
   }),
   deployments: table('id', {
     integer: 'id certificate_id api_key_id version next_run_at created_at changed_at last_seen_at silent_at',

@@ -44,6 +44,7 @@ import { deploymentAlerts } from './migrations/migration-0030-deployment-alerts.
 import { administratorProfiles } from './migrations/migration-0031-administrator-profiles.ts';
 import { endpoints } from './migrations/migration-0032-endpoints.ts';
 import { acmeOrderLimits } from './migrations/migration-0033-acme-order-limits.ts';
+import { enrollments } from './migrations/migration-0034-enrollments.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -86,6 +87,7 @@ export const migrations: Migrations = {
   '0031-administrator-profiles': administratorProfiles,
   '0032-endpoints': endpoints,
   '0033-acme-order-limits': acmeOrderLimits,
+  '0034-enrollments': enrollments,
 };
 
 /** The name of the newest schema. */

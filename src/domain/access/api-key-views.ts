@@ -43,6 +43,8 @@ export type ApiKeyView = {
   /** The secret that the last rotation replaced, while it is valid. */
   previous_prefix: string | null;
   previous_expires_at: string | null;
+  /** The id of the enrollment that created it. */
+  enrollment: number | null;
 };
 
 /** Keys per page when all are read: a few milliseconds of work. */
@@ -115,6 +117,7 @@ function views(
     last_used_ip: row.last_used_ip,
     state: apiKeyState(row, now),
     ...previousSecret(row, now),
+    enrollment: row.enrollment_id,
   }));
 }
 

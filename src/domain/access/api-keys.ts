@@ -11,6 +11,7 @@ import {
   type ApiKeyRow,
   deleteApiKeyRow,
   insertApiKey,
+  type KeyOrigin,
   setRevoked,
 } from '../../db/tables/access/api-keys.ts';
 import { type Actor, record } from '../audit/audit.ts';
@@ -39,13 +40,17 @@ export async function createApiKey(
   return { id, raw: token.raw };
 }
 
-/** `createApiKey` in the caller's transaction, with a token from the caller. Returns the id of the key. */
+/**
+ * `createApiKey` in the caller's transaction, with a token from the caller, and the enrollment that creates it. Returns
+ * the id of the key.
+ */
 export async function storeApiKey(
   { world }: WorldContext,
   writer: Writer,
   actor: Actor,
   input: CreateApiKeyInput,
   { prefix, hash }: ApiKeyToken,
+  origin?: KeyOrigin,
 ): Promise<number> {
   const now = world.now();
   refusePast(input.expires_at, now);
@@ -65,6 +70,7 @@ export async function storeApiKey(
     role: input.role,
     ...binding,
     ...labelColumns(input),
+    ...origin,
     created_at: now,
     expires_at: input.expires_at ?? null,
   });
@@ -82,6 +88,7 @@ export async function storeApiKey(
     ...namedLabels(input),
     ...(input.client_certificate !== null && { client_certificate: input.client_certificate }),
     expires_at: formatTimestampOrNull(input.expires_at ?? null),
+    ...(origin && { enrollment: origin.enrollment_id }),
   };
   record(writer, { actor, action: 'api_key.create', resource: `api-key:${id}`, detail }, now);
   return id;

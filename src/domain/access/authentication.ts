@@ -117,6 +117,7 @@ const unknownKey: TaggedApiKey & Recorded = {
   ...{ previous_prefix: null, previous_hash: null, previous_expires_at: null, profiles: null, role: null },
   ...{ client_certificate_id: null, client_certificate: null },
   ...{ labels: null, certificate_labels: null, reach: null },
+  ...{ enrollment_id: null, enrollment_request: null },
 };
 
 /** Loads a key for the cache; a key without a valid tag counts as unknown. */

@@ -4,10 +4,12 @@
  */
 import type { AuditEventRow } from '../../db/audit/audit-events.ts';
 
-/** After these events, their key, ACME client, administrator or session is never valid again. */
+/** After these events, their key, enrollment, ACME client, administrator or session is never valid again. */
 const endings: ReadonlySet<string> = new Set([
   'api_key.revoke',
   'api_key.delete',
+  'enrollment.revoke',
+  'enrollment.delete',
   'acme_client.revoke',
   'acme_client.delete',
   'administrator.delete',

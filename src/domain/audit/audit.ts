@@ -50,6 +50,10 @@ export type AuditAction =
   | 'api_key.rotate'
   | 'api_key.revoke'
   | 'api_key.delete'
+  | 'enrollment.create'
+  | 'enrollment.exchange'
+  | 'enrollment.revoke'
+  | 'enrollment.delete'
   | 'acme_client.create'
   | 'acme_client.update'
   | 'acme_client.rotate'
@@ -96,7 +100,7 @@ export type AuditAction =
 
 /** Who acts, and from where. */
 export type Actor = {
-  /** `local-cli`, `system`, `api-key:<id>:<name>`, `acme-client:<id>:<name>` or `admin:<name>`. */
+  /** `local-cli`, `system`, `admin:<name>`, or `api-key:<id>:<name>` and such for ACME clients and enrollments. */
   readonly name: string;
   readonly ip?: string | undefined;
   readonly requestId?: string | undefined;

@@ -17,6 +17,7 @@ const authenticationFailures = [
   'key_replaced',
   'key_network',
   'key_certificate',
+  'enrollment',
   'password',
   'second_factor',
   'passkey',

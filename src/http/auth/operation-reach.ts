@@ -34,6 +34,7 @@ export const operationReach: Readonly<Record<string, Rule>> = {
   ...all('handler', [
     ...['createCertificate', 'ensureCertificate', 'importCertificate', 'listApiKeysOfCertificate'],
     ...['listRenewals', 'getRenewalDetail', 'listApiKeys', 'createApiKey', 'revokeApiKey'],
+    ...['listEnrollments', 'getEnrollment', 'createEnrollment', 'revokeEnrollment'],
     ...['listAcmeClients', 'getAcmeClient', 'listNotificationChannels', 'listDeployments'],
     ...['listEndpoints', 'addEndpoint', 'getEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
   ]),

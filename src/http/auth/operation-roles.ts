@@ -22,7 +22,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['listRenewals', 'getRenewalDetail', 'listRenewalsOfCertificate'],
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getRollout'],
     ...['listEndpoints', 'getEndpoint'],
-    ...['listApiKeys', 'listAcmeClients', 'getAcmeClient'],
+    ...['listApiKeys', 'listEnrollments', 'getEnrollment', 'listAcmeClients', 'getAcmeClient'],
     ...['listIssuers', 'listProfiles', 'getProfile', 'getPrivateCa', 'listAcmeAccounts'],
     ...['listDnsProviders', 'listDnsProviderTypes'],
     ...['listNotificationChannels', 'listNotificationChannelTypes', 'listNotificationDeliveries'],
@@ -40,11 +40,11 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     // Of changes that need no greater role.
     ...['approvePendingChange', 'rejectPendingChange'],
     // Keys with no more rights than the caller has; anyone's key may have to end in a hurry.
-    ...['createApiKey', 'revokeApiKey'],
+    ...['createApiKey', 'revokeApiKey', 'createEnrollment', 'revokeEnrollment'],
   ]),
   ...all('admin', [
     'purgeDeletedCertificate',
-    ...['updateApiKey', 'rotateApiKey', 'deleteApiKey'],
+    ...['updateApiKey', 'rotateApiKey', 'deleteApiKey', 'deleteEnrollment'],
     ...['createAcmeClient', 'updateAcmeClient', 'rotateAcmeClient', 'revokeAcmeClient', 'deleteAcmeClient'],
     ...['addIssuer', 'changeIssuer', 'testIssuer', 'removeIssuer'],
     ...['addProfile', 'changeProfile', 'removeProfile'],

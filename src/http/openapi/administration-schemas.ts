@@ -28,6 +28,10 @@ export const byIdQuery = z.strictObject({
 /** For lists of objects with labels, by id. */
 export const labelledQuery = byIdQuery.extend({ label: labelFilter.optional() });
 
+export const apiKeysQuery = labelledQuery.extend({
+  enrollment: digits(z.int().min(1)).optional().describe('only keys that this enrollment created'),
+});
+
 const apiKey = z.strictObject({
   id: z.int(),
   name: z.string(),
@@ -59,6 +63,7 @@ const apiKey = z.strictObject({
     .nullable()
     .describe('prefix of the secret before the last rotation, while it is valid'),
   previous_expires_at: time.nullable().describe('until when that secret is valid'),
+  enrollment: z.int().nullable().describe('the id of the enrollment that created the key; null for none'),
 });
 
 export const apiKeySchema = apiKey.meta({ id: 'ApiKey' }) satisfies z.ZodType<ApiKeyView>;

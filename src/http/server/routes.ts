@@ -10,6 +10,7 @@ import { aboutRoutes } from '../routes/about-routes.ts';
 import { administratorRoutes } from '../routes/access/administrator-routes.ts';
 import { apiKeyRoutes } from '../routes/access/api-key-routes.ts';
 import { deviceRoutes } from '../routes/access/device-routes.ts';
+import { enrollmentRoutes } from '../routes/access/enrollment-routes.ts';
 import { factorRoutes } from '../routes/access/factor-routes.ts';
 import { oidcRoutes } from '../routes/access/oidc-routes.ts';
 import { passkeyRoutes } from '../routes/access/passkey-routes.ts';
@@ -67,6 +68,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...deploymentRoutes,
     ...endpointRoutes,
     ...apiKeyRoutes,
+    ...enrollmentRoutes,
     ...acmeClientRoutes,
     ...issuerRoutes,
     ...issuerProfileRoutes,

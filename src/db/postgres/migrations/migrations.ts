@@ -26,6 +26,7 @@ import { deploymentAlerts } from './migration-0030-deployment-alerts.ts';
 import { administratorProfiles } from './migration-0031-administrator-profiles.ts';
 import { endpoints } from './migration-0032-endpoints.ts';
 import { acmeOrderLimits } from './migration-0033-acme-order-limits.ts';
+import { enrollments } from './migration-0034-enrollments.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -52,6 +53,7 @@ export const migrations: Migrations = {
   '0031-administrator-profiles': administratorProfiles,
   '0032-endpoints': endpoints,
   '0033-acme-order-limits': acmeOrderLimits,
+  '0034-enrollments': enrollments,
 };
 
 /**

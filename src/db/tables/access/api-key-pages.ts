@@ -9,6 +9,8 @@ export type ApiKeyPage = {
   readonly limit: number;
   readonly labels?: readonly string[] | undefined;
   readonly reach?: readonly string[] | undefined;
+  /** The id of an enrollment: only keys that it created. */
+  readonly enrollment?: number | undefined;
 };
 
 /** Keys in the order of their ids. */
@@ -16,7 +18,7 @@ export async function pageApiKeys(reader: Reader, page: ApiKeyPage): Promise<Lis
   return pageOf(reader, page).execute();
 }
 
-function pageOf(reader: Reader, { after = 0, limit, labels = [], reach }: ApiKeyPage) {
+function pageOf(reader: Reader, { after = 0, limit, labels = [], reach, enrollment }: ApiKeyPage) {
   let query = reader
     .selectFrom('api_keys')
     .select(listedColumns)
@@ -25,7 +27,7 @@ function pageOf(reader: Reader, { after = 0, limit, labels = [], reach }: ApiKey
     .limit(limit);
   if (reach !== undefined) query = query.where(isLabelled('api-key', 'api_keys.id', reach));
   for (const label of labels) query = query.where(isLabelled('api-key', 'api_keys.id', [label]));
-  return query;
+  return enrollment === undefined ? query : query.where('enrollment_id', '=', enrollment);
 }
 
 /**

@@ -14,7 +14,10 @@ import { indexLabels } from '../object-labels.ts';
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
 /** A key without the hashes of its raw values and the tag of the row, as shown in lists. */
-export type ListedApiKeyRow = Omit<ApiKeyRow, 'hash' | 'previous_hash' | 'tag' | 'client_certificate_id'>;
+export type ListedApiKeyRow = Omit<
+  ApiKeyRow,
+  'hash' | 'previous_hash' | 'tag' | 'client_certificate_id' | 'enrollment_request'
+>;
 
 /** The client certificate that a key is bound to, or nulls. */
 export type Binding = Pick<ApiKeyRow, 'client_certificate_id' | 'client_certificate'>;
@@ -40,6 +43,7 @@ export const listedColumns = [
   'labels',
   'certificate_labels',
   'reach',
+  'enrollment_id',
 ] as const;
 
 const byPrefix = compiledQuery((db, prefix: Expression<string>, previous: Expression<string>) =>
@@ -161,7 +165,10 @@ export async function countApiKeys(reader: Reader): Promise<number> {
 }
 
 /** Columns that keys once did not have, and whose nulls change nothing. */
-type LaterColumns = Pick<ApiKeyRow, 'profiles' | 'role' | keyof Binding | LabelColumn>;
+type LaterColumns = Pick<ApiKeyRow, 'profiles' | 'role' | keyof Binding | LabelColumn | keyof KeyOrigin>;
+
+/** The enrollment that created a key, and what its client chose for a retry. */
+export type KeyOrigin = Pick<ApiKeyRow, 'enrollment_id' | 'enrollment_request'>;
 
 /** What has labels of the key, of certificates, and of its reach. */
 export type LabelColumn = 'labels' | 'certificate_labels' | 'reach';

@@ -19,7 +19,7 @@ import { labelsInFilter } from '../../../domain/labels/label-inputs.ts';
 import { reachOf, requireReach } from '../../../domain/labels/reach.ts';
 import { inPortions } from '../../../domain/portions.ts';
 import { recordRefused } from '../../auth/recorded-refusal.ts';
-import { apiKeySchema, createdApiKeySchema, labelledQuery } from '../../openapi/administration-schemas.ts';
+import { apiKeySchema, apiKeysQuery, createdApiKeySchema } from '../../openapi/administration-schemas.ts';
 import { noQuery } from '../../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../../request/reply.ts';
 import { longBodyLimit } from '../../request/request-body.ts';
@@ -38,21 +38,21 @@ export const apiKeyRoutes: readonly Route[] = [
     id: 'listApiKeys',
     summary: 'List API keys, oldest first, without their secrets',
     access,
-    query: labelledQuery,
+    query: apiKeysQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
     problems: [],
     handle: ({ context: { vault }, ...call }) => {
-      const { label } = call.query;
+      const { label, enrollment } = call.query;
       const labels = labelsInFilter(label);
       const reach = reachOf(call.identity);
       return pageReply(
         inPortions<ApiKeyView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit, labels, reach }),
+          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit, labels, reach, enrollment }),
         ),
         call,
         (key) => key,
         ({ id }) => id,
-        { label },
+        { label, enrollment: enrollment?.toString() },
       );
     },
   }),
