@@ -34,6 +34,7 @@ export function settingsFor(dataDir: string): Settings {
     acmeDrafts: false,
     // The CAs, name servers and receivers of tests are on loopback.
     allowOutbound: loopbackAllowed,
+    endpoints: { allowed: loopbackAllowed, forbidden: [] },
     acmeServer: {
       allowed: [],
       forbidden: [],

@@ -21,7 +21,7 @@ import {
   deleteClientOrders,
   findClientOrder,
   firstOrderExpiry,
-  hasOpenOrders,
+  countClientOrders,
   isReplaced,
   orderedBeforeLast,
   pageClientOrders,
@@ -565,9 +565,9 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     (db) => orderedBeforeLast(db, 1, 300),
     /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_client \(acme_client_id=\?\)/,
   ],
-  'the open orders of an ACME client': [
-    (db) => hasOpenOrders(db, 1, { count: 1000, now: 1 }),
-    /SEARCH acme_client_orders USING INDEX acme_client_orders_open \(acme_client_id=\?\)/,
+  'the open and failed orders of an ACME client': [
+    (db) => countClientOrders(db, 1, { now: 1, since: 1, limit: 1000 }),
+    /SEARCH acme_client_orders USING INDEX acme_client_orders_open \(acme_client_id=\?.*\)/,
   ],
   'the order that replaces a certificate': [
     (db) => isReplaced(db, 'x', 1),
