@@ -25,7 +25,7 @@ export type ProbeTarget = {
 };
 
 export type Probe = {
-  /** From the leaf upwards; certificates that are not part of its chain are left out. */
+  /** The leaf, then the others in the order of the server, which is not always that of the chain. */
   readonly certificates: readonly [X509Certificate, ...X509Certificate[]];
   /** Such as TLSv1.3. */
   readonly tlsVersion: string | null;
@@ -44,7 +44,7 @@ export class ProbeFailure extends Error {
 /** For the name lookup, the connection, STARTTLS and the handshake together. */
 export const probeLimit = 10 * second;
 
-/** A chain that is longer is of no use to clients. */
+/** More are of no use to clients. */
 const maxCertificates = 10;
 
 /** Without roots, the chain has nothing but what the server sends. */
@@ -117,10 +117,10 @@ function seen(socket: TLSSocket, isStapled: boolean): Probe | undefined {
   if (leaf === undefined) return undefined;
   const certificates: [X509Certificate, ...X509Certificate[]] = [leaf];
   let next = leaf.issuerCertificate;
-  while (next !== undefined && certificates.length < maxCertificates) {
+  for (let read = 1; next !== undefined && read < maxCertificates; read += 1) {
     const one = next;
-    if (certificates.some(({ raw }) => raw.equals(one.raw))) break;
-    certificates.push(one);
+    // Servers that are set up by hand also send one twice.
+    if (!certificates.some(({ raw }) => raw.equals(one.raw))) certificates.push(one);
     next = one.issuerCertificate;
   }
   return { certificates, tlsVersion: socket.getProtocol(), isStapled };
@@ -144,7 +144,7 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the server does not speak TLS on this port from the first byte',
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'the server offers only TLS 1.1 or older',
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'the server offers only TLS 1.1 or older',
-  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'the server rejected the TLS handshake',
+  'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE': 'the server rejected the TLS handshake',
   ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'the server rejected the server name',
   ERR_SSL_EXCESSIVE_MESSAGE_SIZE: 'the certificate chain is too large',
 };

@@ -1,4 +1,4 @@
-/** The eight protocols that begin in plain text: scripted servers, of which some are hostile, and the real handshake. */
+/** The eight protocols that begin in plain text: scripted servers, some of them hostile, and the real handshake. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,6 +9,7 @@ import { maxPlainBytes } from '../../src/net/starttls-wire.ts';
 import { ProbeFailure, probeLimit, probeTls } from '../../src/net/tls-probe.ts';
 import { makeChain } from '../harness/ca/private-chain.ts';
 import {
+  closed,
   type Identity,
   identityOf,
   type PlainSide,
@@ -186,7 +187,7 @@ suite('STARTTLS', () => {
       const connected = await acceptedBy(sockets);
       world.advance(probeLimit);
       assert.match(await failed, /^no (TLS handshake|connection) within 10 s$/);
-      await once(connected, 'close');
+      await closed(connected);
     });
   }
 });
@@ -409,5 +410,5 @@ test('a probe that is canceled while the server is silent ends and closes its co
   const connected = await acceptedBy(sockets);
   stop.abort();
   assert.equal(await failed, 'the check was canceled');
-  await once(connected, 'close');
+  await closed(connected);
 });

@@ -104,6 +104,9 @@ test('the shipped migrations and their order are unchanged', () => {
     '0029-deployments',
     '0030-deployment-alerts',
     '0031-administrator-profiles',
+    '0032-endpoints',
+    '0033-acme-order-limits',
+    '0034-enrollments',
   ]);
 });
 

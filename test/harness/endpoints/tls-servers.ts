@@ -23,8 +23,8 @@ export function identityOf(
 
 export type RunningTls = {
   readonly port: number;
-  /** The server name of each handshake that completed; false for none. */
-  readonly names: readonly (string | false)[];
+  /** How many clients have connected so far. */
+  readonly connections: () => number;
   /** Presents something else from the next connection on. */
   readonly present: (options: TlsOptions) => void;
   /** Refuses connections from now on. */
@@ -37,13 +37,11 @@ export async function tlsServer(
   options: TlsOptions,
   prepare?: (server: ReturnType<typeof createTlsServer>) => void,
 ): Promise<RunningTls> {
-  const names: (string | false)[] = [];
-  const server = createTlsServer(options, (socket) => {
-    names.push(socket.servername ?? false);
-    socket.on('error', () => undefined);
-  });
+  let connections = 0;
+  const server = createTlsServer(options, (socket) => socket.on('error', () => undefined));
   const open = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    connections += 1;
     open.add(socket);
     socket.on('error', () => undefined).once('close', () => open.delete(socket));
   });
@@ -56,7 +54,20 @@ export async function tlsServer(
     for (const socket of open) socket.destroy();
   };
   t.after(stop);
-  return { port, names, present: (changed) => server.setSecureContext(changed), stop };
+  return {
+    port,
+    connections: () => connections,
+    present: (changed) => server.setSecureContext(changed),
+    stop,
+  };
+}
+
+/** Resolves when the connection is closed, also by a reset. */
+export function closed(socket: Socket): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (socket.closed) resolve();
+  else socket.on('error', () => undefined).once('close', () => resolve());
+  return promise;
 }
 
 /** The server's side of a connection in plain text. */
