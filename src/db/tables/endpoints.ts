@@ -121,13 +121,20 @@ export async function dueEndpoints(
     .execute();
 }
 
-/** Makes the endpoints of a certificate due at `at`, unless they are earlier. */
-export async function checkSoon(writer: Writer, certificateId: number, at: number): Promise<void> {
+/**
+ * Makes the endpoints of a certificate due at `at`, unless they are between `now` and then. Those that are due already
+ * may have been checked a moment ago, which is not written yet.
+ */
+export async function checkSoon(
+  writer: Writer,
+  certificateId: number,
+  { now, at }: { readonly now: number; readonly at: number },
+): Promise<void> {
   await writer
     .updateTable('endpoints')
     .set({ next_check_at: at })
     .where('certificate_id', '=', certificateId)
-    .where('next_check_at', '>', at)
+    .where(({ or, eb }) => or([eb('next_check_at', '>', at), eb('next_check_at', '<=', now)]))
     .execute();
 }
 

@@ -113,7 +113,7 @@ export async function addVersion(
     endRotation(writer, certificate.id, material.leaf),
     updateCertificate(writer, certificate.id, changes),
     // The fastest clients have it in a minute.
-    checkSoon(writer, certificate.id, now + minute),
+    checkSoon(writer, certificate.id, { now, at: now + minute }),
   ]);
   return version;
 }
