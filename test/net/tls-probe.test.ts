@@ -1,12 +1,8 @@
 /** Probes of real TLS servers: what they present, and how servers fail that present nothing or mean harm. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { before, suite, type TestContext, test } from 'node:test';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import { generatePrivateKey, publicKeyOf } from '../../src/crypto/key-pair.ts';
@@ -14,8 +10,8 @@ import { issueIntermediate, type X509Issuer } from '../../src/crypto/x509/x509-i
 import type { LookupAll } from '../../src/net/outbound-guard.ts';
 import { outboundGuard } from '../../src/net/outbound-guard.ts';
 import { ProbeFailure, type ProbeTarget, probeLimit, probeTls } from '../../src/net/tls-probe.ts';
-import { makeChain as makeOpensslChain, openssl } from '../harness/ca/openssl-chain.ts';
 import { dates, identifier, makeChain, makeLeaf, type PrivateChain } from '../harness/ca/private-chain.ts';
+import { stapledChain } from '../harness/endpoints/stapled-chain.ts';
 import { closed, identityOf, tlsServer } from '../harness/endpoints/tls-servers.ts';
 import { loopbackAllowed, loopbackGuard } from '../harness/loopback-guard.ts';
 import { needs } from '../harness/processes/missing-program.ts';
@@ -133,7 +129,7 @@ suite('a probe', () => {
     });
 
     test(`notices a stapled OCSP response (${version})`, needs('openssl'), async (t) => {
-      const { identity, response } = stapled(t);
+      const { identity, response } = stapledChain(tempDir(t));
       const { port } = await tlsServer(t, { ...identity, maxVersion: version }, (server) =>
         server.on('OCSPRequest', (_certificate, _issuer, reply) => reply(null, response)),
       );
@@ -174,25 +170,6 @@ suite('a probe', () => {
     assert.equal((await probe(port)).certificates.length, 10);
   });
 });
-
-/** A chain by the openssl program, and a response about its leaf that the CA signed. */
-function stapled(t: TestContext) {
-  const dir = tempDir(t);
-  const { leaf, intermediates, fullchainPem } = makeOpensslChain(dir);
-  const [, issuer] = intermediates;
-  const { serialNumber } = new X509Certificate(leaf.certificatePem);
-  writeFileSync(join(dir, 'ocsp.txt'), `V\t450101000000Z\t\t${serialNumber}\tunknown\t/CN=www.example.com\n`);
-  openssl(
-    dir,
-    ...['ocsp', '-index', 'ocsp.txt', '-CA', issuer.certificatePath, '-rsigner', issuer.certificatePath],
-    ...['-rkey', issuer.keyPath, '-issuer', issuer.certificatePath, '-cert', leaf.certificatePath],
-    ...['-ndays', '7', '-respout', 'ocsp.der', '-noverify'],
-  );
-  const response = readFileSync(join(dir, 'ocsp.der'));
-  const text = execFileSync('openssl', ['ocsp', '-respin', join(dir, 'ocsp.der'), '-resp_text', '-noverify']);
-  assert.match(String(text), /Cert Status: good/);
-  return { identity: { key: leaf.keyPem, cert: fullchainPem }, response };
-}
 
 suite('a probe fails with a reason', () => {
   test('if the connection is refused', async (t) => {

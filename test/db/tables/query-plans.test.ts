@@ -18,10 +18,10 @@ import { countOidcResults, findOidcResult } from '../../../src/db/tables/access/
 import { findSessionByToken, listSessions } from '../../../src/db/tables/access/sessions.ts';
 import { findClientAccountByKey } from '../../../src/db/tables/acme-server/acme-client-accounts.ts';
 import {
+  countClientOrders,
   deleteClientOrders,
   findClientOrder,
   firstOrderExpiry,
-  countClientOrders,
   isReplaced,
   orderedBeforeLast,
   pageClientOrders,
@@ -74,6 +74,15 @@ import {
   pageDeploymentFacts,
   pageDeployments,
 } from '../../../src/db/tables/deployments.ts';
+import {
+  checkSoon,
+  dueEndpoints,
+  findEndpoint,
+  findEndpointAt,
+  hasEndpoints,
+  pageEndpointFacts,
+  pageEndpoints,
+} from '../../../src/db/tables/endpoints.ts';
 import { nextRange } from '../../../src/db/tables/id-ranges.ts';
 import {
   findHttpChallenge,
@@ -358,6 +367,35 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'silent deployments that are due to be pruned': [
     (db) => deleteSilent(db as Writer, 1, 10),
     /SEARCH deployments USING COVERING INDEX deployments_by_silence \(silent_at<\?\)/,
+  ],
+  'an endpoint by its id': [
+    (db) => findEndpoint(db, 1),
+    /SEARCH endpoints USING INTEGER PRIMARY KEY \(rowid=\?\)/,
+  ],
+  'an endpoint by its address and server name': [
+    (db) => findEndpointAt(db, { host: 'a', port: 1, server_name: 'a' }),
+    /SEARCH endpoints USING INDEX endpoints_by_address \(host=\? AND port=\? AND server_name=\?\)/,
+  ],
+  'a page of endpoints': [
+    (db) => pageEndpoints(db, { after: 1, last: 9, limit: 3, labels: ['team=web'], reach: ['team=web'] }),
+    /SEARCH endpoints USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+  ],
+  'a page of the endpoints of a certificate': [
+    (db) => pageEndpoints(db, { certificateId: 1, after: 1, limit: 3 }),
+    /SEARCH endpoints USING INDEX endpoints_by_certificate \(certificate_id=\? AND id>\?\)/,
+  ],
+  'the maximum number of endpoints': [(db) => hasEndpoints(db, 10), /SEARCH endpoints USING .*\(rowid>\?\)/],
+  'endpoints that are due': [
+    (db) => dueEndpoints(db, 1, 3),
+    /SEARCH endpoints USING INDEX endpoints_by_next_check \(next_check_at<\?\)/,
+  ],
+  'the endpoints of a renewed certificate': [
+    (db) => checkSoon(db as Writer, 1, { now: 1, at: 2 }),
+    /SEARCH endpoints USING INDEX endpoints_by_certificate \(certificate_id=\?\)/,
+  ],
+  'the facts of some endpoints': [
+    (db) => pageEndpointFacts(db, 1, 3),
+    /SEARCH endpoints USING INTEGER PRIMARY KEY \(rowid>\?\)/,
   ],
   'the span of certificates with a label': [
     (db) => nextSpan(db, { now: 1, limit: 10, labels: ['team=web'] }, undefined, 10),
