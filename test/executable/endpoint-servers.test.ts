@@ -204,8 +204,8 @@ test(
     const { vault, paths } = await scene(t);
     const { ports } = await serve(t, 'dovecot', hasPop3 ? 2 : 1, ([imap, pop3], dir) => {
       // Its processes are not root.
-    chmodSync(dir, 0o755);
-    const listener = (protocol: string, port: number | undefined) => [
+      chmodSync(dir, 0o755);
+      const listener = (protocol: string, port: number | undefined) => [
         ...[`service ${protocol}-login {`, `  inet_listener ${protocol} {`, '    address = 127.0.0.1'],
         ...[`    port = ${port}`, '  }', `  inet_listener ${protocol}s {`, '    port = 0', '  }', '}'],
       ];
@@ -215,12 +215,8 @@ test(
           `base_dir = ${join(dir, 'run')}`,
           `state_dir = ${join(dir, 'state')}`,
         ],
-        ...[
-          'log_path = /dev/stderr',
-          'ssl = required',
-          `ssl_cert = <${paths.fullchain}`,
-          `ssl_key = <${paths.key}`,
-        ],
+        ...['passdb {', '  driver = static', '  args = nopassword=y', '}', `log_path = ${join(dir, 'log')}`],
+        ...['ssl = required', `ssl_cert = <${paths.fullchain}`, `ssl_key = <${paths.key}`],
         ...[...listener('imap', imap), ...(hasPop3 ? listener('pop3', pop3) : [])],
       ]);
       return ['-F', '-c', config];
