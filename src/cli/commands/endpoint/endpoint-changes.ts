@@ -16,6 +16,7 @@ import { Misuse } from '../../terminal/misuse.ts';
 import { suggestingThere } from '../certificate/certificates-there.ts';
 import {
   addressOption,
+  addressWord,
   bundleFrom,
   endpointsHere,
   endpointsThere,
@@ -49,6 +50,10 @@ const settingOptions = {
     description: 'the time between two checks, from 5m to 30d (default: 1h)',
   },
 } as const;
+
+function saidOf(done: 'Added' | 'Changed', { address }: EndpointView): string {
+  return `${done} endpoint ${address}.\n  Try: vault endpoint check ${addressWord(address)}\n`;
+}
 
 /** `vault endpoint add`. */
 export const add = command({
@@ -108,9 +113,7 @@ export const add = command({
       },
       (remote) => suggestingThere(remote, certificate, remote.send<EndpointView>('POST', '/endpoints', body)),
     );
-    terminal.stderr.write(
-      `Added endpoint ${added?.address}.\n  Try: vault endpoint check ${added?.address}\n`,
-    );
+    if (added !== undefined) terminal.stderr.write(saidOf('Added', added));
   },
 });
 
@@ -171,9 +174,7 @@ export const update = command({
         return one;
       },
     );
-    terminal.stderr.write(
-      `Changed endpoint ${changed.address}.\n  Try: vault endpoint check ${changed.address}\n`,
-    );
+    terminal.stderr.write(saidOf('Changed', changed));
   },
 });
 

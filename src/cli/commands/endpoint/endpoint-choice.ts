@@ -89,10 +89,15 @@ export function atAddress(all: readonly EndpointView[], text: string): EndpointV
     ({ address, starttls }) => address === addressText({ host, port: port ?? usualPort(starttls) }),
   );
   if (found.length > 0) return found;
-  const known = all.map(({ address }) => address);
+  const known = [...new Set(all.map(({ address }) => address))];
   throw new OperatorError(`no endpoint ${text}`, {
     hint: didYouMean(text, known, 'Try: vault endpoint list'),
   });
+}
+
+/** The address as a word of a command line: brackets are a pattern in some shells. */
+export function addressWord(address: string): string {
+  return address.startsWith('[') ? `'${address}'` : address;
 }
 
 /** Checks at a time. */

@@ -11,7 +11,7 @@ import { onVault } from '../../runtime/with-vault.ts';
 import { jsonText } from '../../terminal/output.ts';
 import { jsonOption } from '../../terminal/table.ts';
 import { certificatePath, suggestingThere } from '../certificate/certificates-there.ts';
-import { endpointsHere, endpointsThere } from './endpoint-choice.ts';
+import { addressWord, endpointsHere, endpointsThere } from './endpoint-choice.ts';
 
 /** `vault endpoint suggest`. */
 export const suggest = command({
@@ -52,9 +52,9 @@ export const suggest = command({
     else if (suggested.length === 0) terminal.stderr.write('No further endpoints to suggest.\n');
     for (const { address, starttls } of args.json ? [] : suggested) {
       const protocol = starttls === null ? '' : ` --starttls ${starttls}`;
-      // Brackets are a pattern in some shells.
-      const word = address.startsWith('[') ? `'${address}'` : address;
-      terminal.stdout.write(`vault endpoint add ${word} --certificate ${certificate}${protocol}\n`);
+      terminal.stdout.write(
+        `vault endpoint add ${addressWord(address)} --certificate ${certificate}${protocol}\n`,
+      );
     }
   },
 });

@@ -86,8 +86,9 @@ const check = command({
       'refuse',
       async (vault) => {
         const chosen = choose(await endpointsHere(vault, search));
+        const stop = stopSignal();
         return checkingAll(chosen, async ({ id }) =>
-          endpointView(await checkEndpoint(vault, id, stopSignal()), vault.world.now()),
+          endpointView(await checkEndpoint(vault, id, stop), vault.world.now()),
         );
       },
       async (remote) => {
@@ -143,6 +144,7 @@ function printEndpoints(
     }),
     columns: [
       { title: 'ADDRESS', holds: 'name' },
+      { title: 'SERVER NAME', holds: 'name' },
       { title: 'CERTIFICATE', holds: 'name' },
       'STATE',
       { title: 'EXPIRES', holds: 'time' },
@@ -150,8 +152,8 @@ function printEndpoints(
       { title: 'REASON', holds: 'text' },
     ],
     row: (one) => [
-      ...[one.address, one.certificate ?? '-', one.state, one.not_after ?? '-', one.checked_at ?? '-'],
-      one.reason ?? '-',
+      ...[one.address, one.server_name || 'none', one.certificate ?? '-', one.state],
+      ...[one.not_after ?? '-', one.checked_at ?? '-', one.reason ?? '-'],
     ],
   });
   requireAllCurrent(sorted);
