@@ -72,6 +72,14 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'audit public-key': [],
   'renewals list': ['--failed', '--name', '--limit', '--json'],
   'fleet status': ['--state', '--label', '--json'],
+  'endpoint add': [
+    ...['--address', '--certificate', '--server-name', '--starttls', '--trust', '--ca', '--interval'],
+  ],
+  'endpoint list': ['--certificate', '--state', '--label', '--json'],
+  'endpoint check': ['--address', '--certificate', '--endpoint-allow', '--endpoint-forbid', '--json'],
+  'endpoint update': ['--address', '--server-name', '--certificate', '--starttls', '--trust', '--interval'],
+  'endpoint remove': ['--address', '--server-name'],
+  'endpoint suggest': ['--certificate', '--json'],
   'issuer add': [
     ...['--name', '--directory', '--email', '--eab-kid', '--eab-hmac-key-file', '--ca-file', '--profile'],
     ...['--preferred-chain', '--accept-terms'],
@@ -98,6 +106,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],
   fleet: ['status'],
+  endpoint: ['add', 'list', 'check', 'update', 'remove', 'suggest'],
   audit: ['list', 'export', 'tail', 'checkpoint', 'verify', 'public-key'],
   issuer: ['add', 'list', 'update', 'remove'],
   'acme-account': ['list', 'rollover', 'deactivate', 'delete'],

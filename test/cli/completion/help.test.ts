@@ -65,7 +65,7 @@ test('--help shows the examples below the options, and "help" before a command i
 
 /**
  * Examples that need more than a vault: a CA, a name server, a terminal, another machine, a database server, a client
- * that reports, or the system's folders.
+ * that reports, a TLS server, or the system's folders.
  */
 const elsewhere = [
   /^vault (serve|demo|doctor|login|logout|notification|master-key (rotate|remove|seal|unseal))/,
@@ -76,6 +76,7 @@ const elsewhere = [
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
   /^vault fleet forget/,
+  /^vault endpoint (list|check)/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault (notification|oidc) test/,
   /^vault database reopen|postgres:/,

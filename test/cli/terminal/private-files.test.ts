@@ -393,6 +393,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'api-key update': ['--expires-at=90d'],
   'acme-client update': ['--rate=none'],
   'fleet forget': ['--host=www1'],
+  'endpoint update': ['--interval=1h'],
   'ca export-root-key': ['--passphrase-file=-'],
   'ca import-root-key': ['--passphrase-file=-'],
   'admin reset-password': ['--password-stdin'],
