@@ -286,20 +286,25 @@ suite('message format', () => {
     });
   }
 
-  test('pagerduty and opsgenie: each deployment opens an alert of its own, which its recovery closes', async (t) => {
-    const [id, key] = ['web-1.7', 'vault-1/deployment/web/web-1.7'];
-    const data = { counts: { failing: 1 }, deployments: [{ certificate: 'web', id }] };
-    const unhealthy = { ...failed, type: 'deployment.unhealthy', data };
-    const healthy = { ...failed, type: 'deployment.recovered', data };
-    const { json } = await sent(t, 'pagerduty', unhealthy);
-    assert.deepEqual([json.event_action, json.dedup_key], ['trigger', key]);
-    assert.partialDeepStrictEqual(json.payload, { severity: 'warning' });
-    const { json: over } = await sent(t, 'pagerduty', healthy);
-    assert.deepEqual([over.event_action, over.dedup_key], ['resolve', key]);
-    assert.equal((await sent(t, 'opsgenie', unhealthy)).json.alias, key);
-    const { call } = await sent(t, 'opsgenie', healthy);
-    assert.equal(call, `POST /v2/alerts/${encodeURIComponent(key)}/close?identifierType=alias`);
-  });
+  const own: [kind: string, data: object, dedup: string][] = [
+    ['deployment', { deployments: [{ certificate: 'web', id: 'web-1.7' }] }, 'deployment/web/web-1.7'],
+    ['endpoint', { endpoints: [{ certificate: 'web', id: 7 }] }, 'endpoint/7'],
+  ];
+  for (const [kind, data, dedup] of own) {
+    test(`pagerduty and opsgenie: each ${kind} opens an alert of its own, which its recovery closes`, async (t) => {
+      const key = `vault-1/${dedup}`;
+      const unhealthy = { ...failed, type: `${kind}.unhealthy`, data: { counts: {}, ...data } };
+      const healthy = { ...unhealthy, type: `${kind}.recovered` };
+      const { json } = await sent(t, 'pagerduty', unhealthy);
+      assert.deepEqual([json.event_action, json.dedup_key], ['trigger', key]);
+      assert.partialDeepStrictEqual(json.payload, { severity: 'warning' });
+      const { json: over } = await sent(t, 'pagerduty', healthy);
+      assert.deepEqual([over.event_action, over.dedup_key], ['resolve', key]);
+      assert.equal((await sent(t, 'opsgenie', unhealthy)).json.alias, key);
+      const { call } = await sent(t, 'opsgenie', healthy);
+      assert.equal(call, `POST /v2/alerts/${encodeURIComponent(key)}/close?identifierType=alias`);
+    });
+  }
 
   test('a message of several notices is as severe as the worst of them', async (t) => {
     const notices = [{ type: 'disk.low' }, { type: 'renewal.failed' }, { type: 'certificate.issued' }];

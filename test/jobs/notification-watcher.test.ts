@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, minute } from '../../src/base/duration.ts';
+import { updateEndpoint } from '../../src/db/tables/endpoints.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { deploymentReport } from '../../src/domain/deployments/deployment-inputs.ts';
 import { reportDeployment } from '../../src/domain/deployments/deployment-reports.ts';
+import { addEndpoint } from '../../src/domain/endpoints/endpoint-changes.ts';
+import { createEndpointInput } from '../../src/domain/endpoints/endpoint-inputs.ts';
 import { parseInput } from '../../src/domain/inputs.ts';
 import { runNotificationWatcher } from '../../src/jobs/notification-watcher.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -13,19 +16,22 @@ import { makeCertificate } from '../harness/issuance/renewal-fixtures.ts';
 import { addWebhook, toldIn } from '../harness/notifications/fixtures.ts';
 import { testVault } from '../harness/test-vault.ts';
 
-test('expiries, silent deployments, overdue backups and digests are notified within a minute, once each, by any number of watchers', async (t) => {
+test('expiries, silent deployments, unhealthy endpoints, overdue backups and digests are notified within a minute, once each, by any number of watchers', async (t) => {
   const { vault, world, log } = await testVault(t);
   await addWebhook(vault, 'http://127.0.0.1:1/', { digest_at: '07:00' });
   await makeCertificate(vault, 'web', { lifetime: '10d' });
   const report = parseInput(deploymentReport, { host: 'www1', job: 'one', destination: '/tls' });
   const { id } = await makeKey(vault);
   await reportDeployment(vault, localCli, id, { certificate: 'web', name: 'one' }, report);
+  const endpoint = parseInput(createEndpointInput, { address: 'shop.test' });
+  const endpointId = await addEndpoint(vault, localCli, endpoint);
+  await vault.db.write((writer) => updateEndpoint(writer, endpointId, { failures: 2, error: 'closed' }));
   const stop = new AbortController();
   const plan = { directory: '/backup', every: day, keep: 7 };
   const jobs = [1, 2, 3].map(() => runNotificationWatcher(vault, plan, stop.signal));
   await world.sleeping(3);
   world.advance(10 * day);
-  await eventually('all is told', async () => (await toldIn(vault)).length >= 4 || undefined);
+  await eventually('all is told', async () => (await toldIn(vault)).length >= 5 || undefined);
   await world.sleeping(3);
   for (let minutes = 0; minutes < 3; minutes += 1) {
     world.advance(minute);
@@ -33,7 +39,7 @@ test('expiries, silent deployments, overdue backups and digests are notified wit
   }
   assert.deepEqual((await toldIn(vault)).sort(), [
     ...['backup.overdue', 'certificate.expiring web'],
-    ...['deployment.unhealthy web on www1 (one)', 'digest'],
+    ...['deployment.unhealthy web on www1 (one)', 'digest', 'endpoint.unhealthy shop.test:443 (shop.test)'],
   ]);
   assert.deepEqual(log.lines, []);
   stop.abort();

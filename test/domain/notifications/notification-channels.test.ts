@@ -51,6 +51,7 @@ suite('a channel', () => {
         'backup.overdue',
         'disk.low',
         'deployment.unhealthy',
+        'endpoint.unhealthy',
         'pending_change.created',
       ],
       certificates: ['web*'],

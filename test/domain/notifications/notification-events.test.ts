@@ -48,5 +48,6 @@ test('subscribedEvent maps each recovery to its alarm event', () => {
   assert.equal(subscribedEvent('backup.recovered'), 'backup.overdue');
   assert.equal(subscribedEvent('private_ca.recovered'), 'private_ca.expiring');
   assert.equal(subscribedEvent('deployment.recovered'), 'deployment.unhealthy');
+  assert.equal(subscribedEvent('endpoint.recovered'), 'endpoint.unhealthy');
   assert.equal(subscribedEvent('certificate.issued'), 'certificate.issued');
 });
