@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day } from '../../../src/base/duration.ts';
+import { updateEndpoint } from '../../../src/db/tables/endpoints.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
 import { deploymentReport } from '../../../src/domain/deployments/deployment-inputs.ts';
 import { reportDeployment } from '../../../src/domain/deployments/deployment-reports.ts';
+import { addEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
+import { createEndpointInput } from '../../../src/domain/endpoints/endpoint-inputs.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { type Metrics, metricsText } from '../../../src/http/metrics/metrics.ts';
@@ -121,6 +125,35 @@ test('deployments are counted by state, with 0 for a state without any', async (
       from n, deployments where deployments.name = 'one'`),
   );
   assert.deepEqual((await counts())[0], 'silent 10002');
+});
+
+test('endpoints are counted by state, with 0 for a state without any', async (t) => {
+  const { vault, dataDir } = await testVault(t);
+  const ids: number[] = [];
+  for (const host of ['new', 'closed', 'shop'])
+    ids.push(
+      await addEndpoint(vault, localCli, parseInput(createEndpointInput, { address: `${host}.test` })),
+    );
+  const [, closed = 0, shop = 0] = ids;
+  const now = vault.world.now();
+  const served = { fingerprint_sha256: 'ab'.repeat(32), not_before: now, not_after: now + 90 * day };
+  await vault.db.write(async (writer) => {
+    await updateEndpoint(writer, closed, { failures: 2, error: 'connection refused' });
+    await updateEndpoint(writer, shop, served);
+  });
+  const counts = async () =>
+    [...(await textOf(vault)).text.matchAll(/^certificate_vault_endpoints\{state="(\w+)"\} (\d+)$/gm)].map(
+      ([, state, count]) => `${state} ${count}`,
+    );
+  const others = ['unknown 0', 'outdated 0', 'untrusted 0', 'expiring 0'];
+  assert.deepEqual(await counts(), ['unreachable 1', 'unchecked 1', ...others, 'current 1']);
+  const columns = 'server_name, starttls, trust, check_every, created_at, next_check_at, failures, error';
+  outside(dataDir, (db) =>
+    db.exec(`with recursive n (i) as (select 1 union all select i + 1 from n where i < 1999)
+      insert into endpoints (host, port, ${columns}) select host, i, ${columns}
+      from n, endpoints where endpoints.host = 'closed.test' and endpoints.port <> i`),
+  );
+  assert.deepEqual((await counts())[0], 'unreachable 1999');
 });
 
 test('private CAs report the expiry of their root, and of their intermediate after the root was exported', async (t) => {
