@@ -28,6 +28,8 @@ const guides: Readonly<Record<string, string>> = {
   'allow-outbound': '../how-to/allow-outbound.md',
   'acme-validation-allow': '../how-to/acme-validation.md#choose-where-the-vault-validates',
   'acme-validation-forbid': '../how-to/acme-validation.md#choose-where-the-vault-validates',
+  'endpoint-allow': '../how-to/served-certificates.md#choose-what-the-vault-may-connect-to',
+  'endpoint-forbid': '../how-to/served-certificates.md#choose-what-the-vault-may-connect-to',
   'acme-caa-identity': '../how-to/acme-validation.md#respect-caa-records',
   'acme-terms-of-service': '../explanation/acme-server.md#rules',
   'acme-drafts': '../how-to/acme.md#challenges',

@@ -17,6 +17,7 @@ import { scriptedAcme } from '../harness/ca/scripted-acme.ts';
 import { Refusal } from '../harness/ca/scripted-acme-jws.ts';
 import { bind, needsBind } from '../harness/dns/bind.ts';
 import { webhookReceiver } from '../harness/http/webhook-receiver.ts';
+import { loopbackSetting } from '../harness/loopback-guard.ts';
 import { needsPostgres } from '../harness/postgres/binaries.ts';
 import { postgresServer } from '../harness/postgres/postgres.ts';
 import { needs, type Skip } from '../harness/processes/missing-program.ts';
@@ -547,6 +548,36 @@ const scenes: readonly Scene[] = [
       }
       await done(box, 'vault notification add webhook --channel ops --url https://hooks.example.com/vault');
       return {};
+    },
+  },
+  {
+    page: 'docs/how-to/served-certificates.md',
+    prepare: async (t, box) => {
+      await web(box);
+      await done(box, 'vault certificate create --name mail --domain mx.example.com');
+      await done(box, 'vault notification add webhook --channel ops --url https://hooks.example.com/vault');
+      const addresses: string[] = [];
+      for (const name of ['web', 'mail']) {
+        await done(box, `vault certificate export --name ${name} --out tls-${name}`);
+        const [cert, key] = ['fullchain.crt', 'private.key'].map((file) =>
+          readFileSync(join(box.root, `tls-${name}`, file)),
+        );
+        assert(cert && key);
+        // The list is in the order of the addresses.
+        const host = `127.0.0.${addresses.length + 1}`;
+        const server = createServer({ cert, key }, (socket) =>
+          socket.on('error', () => socket.destroy()).end(),
+        );
+        await once(server.listen(0, host), 'listening');
+        t.after(() => server.close());
+        addresses.push(`${host}:${(server.address() as AddressInfo).port}`);
+      }
+      copyFileSync(join(box.root, 'tls-mail', 'chain.crt'), join(box.root, 'corporate-root.pem'));
+      const names = ['www.example.com:443', 'www2.example.com:443'];
+      return {
+        standIns: names.map((name, at): StandIn => [name, addresses[at] ?? name]),
+        environment: { CERTVAULT_ENDPOINT_ALLOW: loopbackSetting },
+      };
     },
   },
   {
