@@ -11,16 +11,13 @@ import { deploymentReport } from '../../../src/domain/deployments/deployment-inp
 import { deleteDeployment } from '../../../src/domain/deployments/deployment-removal.ts';
 import { reportDeployment } from '../../../src/domain/deployments/deployment-reports.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
+import { changesPerCheck } from '../../../src/domain/notifications/notification-changes.ts';
 import { addChannel } from '../../../src/domain/notifications/notification-channels.ts';
 import type {
   DeploymentChange,
   DeploymentChanges,
 } from '../../../src/domain/notifications/notification-deployment-text.ts';
-import {
-  changesPerCheck,
-  notifyDeployments,
-  patience,
-} from '../../../src/domain/notifications/notification-deployments.ts';
+import { notifyDeployments, patience } from '../../../src/domain/notifications/notification-deployments.ts';
 import { createChannelInput } from '../../../src/domain/notifications/notification-inputs.ts';
 import { messageText } from '../../../src/domain/notifications/notification-text.ts';
 import { makeKey } from '../../harness/http/fixtures.ts';

@@ -1,6 +1,6 @@
 /**
  * Notices of endpoints: one per check and channel for all that became unhealthy, one for all that are current again,
- * and none for what was notified before.
+ * and none for what was notified before. Long lists are in notification-deployments.test.ts, whose mechanism this is.
  */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
@@ -49,8 +49,7 @@ async function prepared(t: TestContext, channel: 'none' | Record<string, unknown
     const outcome = { ...served, problem: null, failures: 0, error: null, checked_at: now, ...changes };
     await vault.db.write((writer) => updateEndpoint(writer, id, outcome));
   };
-  const cursor = { after: 0 };
-  const check = (most = 15_000) => notifyEndpoints(vault, cursor, most);
+  const check = () => notifyEndpoints(vault, { after: 0 }, 15_000);
   /** What receivers get: the data and the text of all notices, oldest first. */
   const notices = async () => {
     const rows = await vault.db.reader
@@ -67,7 +66,7 @@ async function prepared(t: TestContext, channel: 'none' | Record<string, unknown
     (await vault.db.reader.selectFrom('endpoints').select('notified_state').orderBy('id').execute()).map(
       (row) => row.notified_state,
     );
-  return { ...opened, world, add, seen, check, cursor, notices, stored, told: () => toldIn(vault) };
+  return { ...opened, world, add, seen, check, notices, stored, told: () => toldIn(vault) };
 }
 
 suite('a change of an endpoint', () => {
@@ -226,39 +225,6 @@ suite('a change of an endpoint', () => {
     await seen(again, refused);
     assert.equal(await check(), 1);
     assert.equal((await told()).length, 2);
-  });
-
-  test('lists at most 100 endpoints and counts all, in parts that follow each other, also after an error', async (t) => {
-    const { vault, add, seen, check, notices, stored, cursor } = await prepared(t);
-    const first = await add('first.test');
-    await seen(first, refused);
-    const { id, ...row } = await vault.db.reader
-      .selectFrom('endpoints')
-      .selectAll()
-      .executeTakeFirstOrThrow();
-    const copies = Array.from({ length: 519 }, (_, n) => ({ ...row, port: n + 1000 }));
-    await vault.db.write(async (writer) => {
-      for (let from = 0; from < copies.length; from += 100)
-        await writer
-          .insertInto('endpoints')
-          .values(copies.slice(from, from + 100))
-          .execute();
-    });
-    assert.equal(await check(), 500);
-    const { after } = cursor;
-    assert.notEqual(after, 0);
-    const failure = t.mock.method(vault.db, 'write', () => Promise.reject(new Error('no')));
-    await assert.rejects(check(500), /^Error: no$/);
-    failure.mock.restore();
-    assert.equal(cursor.after, after);
-    assert.equal(await check(500), 20);
-    assert.deepEqual([await check(), await check(), cursor], [0, 0, { after: 0 }]);
-    assert.ok((await stored()).every((state) => state === 'unreachable'));
-    const [all, rest, ...others] = await notices();
-    assert.deepEqual(others, []);
-    assert.deepEqual([all?.counts, all?.endpoints.length], [{ unreachable: 500 }, 100]);
-    assert.match(all?.text ?? '', /^ {2}and 400 more$/m);
-    assert.deepEqual(rest?.counts, { unreachable: 20 });
   });
 });
 
