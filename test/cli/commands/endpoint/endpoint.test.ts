@@ -1,7 +1,7 @@
 /** `vault endpoint list` and `check`: what TLS servers on loopback serve, with the exit code that scripts read. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { day, hour } from '../../../../src/base/duration.ts';
@@ -12,6 +12,7 @@ import { outside } from '../../../harness/database/outside-database.ts';
 import { giveVersion } from '../../../harness/issuance/renewal-fixtures.ts';
 import { commandLine, commandWords } from '../../../harness/processes/command-line.ts';
 import { freePort } from '../../../harness/processes/port.ts';
+import { serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 import { testVault } from '../../../harness/test-vault.ts';
 
@@ -88,8 +89,8 @@ test('a server that still serves the older version is current while clients inst
   const { data, done, served, endpoint, check, add } = await watched(t);
   const old = await served('web');
   await add(`${old.address} --certificate web`);
-  const { vault, close } = await testVault(t, { dataDir: data, world: realWorld });
-  await giveVersion(vault, 'web');
+  const { vault: opened, close } = await testVault(t, { dataDir: data, world: realWorld });
+  await giveVersion(opened, 'web');
   await close();
   assert.equal((await check()).code, 0);
   outside(data, (db) =>
@@ -204,7 +205,29 @@ test('several endpoints are checked at a time, and the process listens for signa
   assert.ok(listeners() <= before + 1, `${listeners() - before} new listeners`);
 });
 
-test('an unknown state, two filters in one and settings for a server are misuse', async (t) => {
+test('at a server, its own settings allow addresses, and those of the command line are misuse', async (t) => {
+  const { data, done, served, add } = await watched(t);
+  const { address } = await served('web');
+  await add(`${address} --certificate web`);
+  const key = await done('api-key', 'create', '--name', 'operator', '--role', 'operator');
+  const { url } = await serve(t, data, { args: ['--endpoint-allow', '127.0.0.1'] });
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, key.stdout, { mode: 0o600 });
+  const environment = { CERTVAULT_SERVER: url, CERTVAULT_TOKEN_FILE: tokenFile };
+  const there = (words: string) => vault(commandWords(`endpoint check ${words}`), { environment });
+  const { code, stdout } = await there(address);
+  assert.equal(code, 0, stdout);
+  for (const setting of ['--endpoint-allow 127.0.0.2', '--endpoint-forbid none']) {
+    const misuse = await there(setting);
+    assert.deepEqual([misuse.code, misuse.stdout], [2, '']);
+    assert.match(
+      misuse.stderr,
+      /^vault: --endpoint-allow, --endpoint-forbid and --server exclude each other\n/,
+    );
+  }
+});
+
+test('an unknown state and two filters that exclude each other are misuse', async (t) => {
   const { refused } = commandLine(t);
   for (const words of ['list', 'check']) {
     const unknown = new RegExp(
