@@ -16,7 +16,10 @@ import { pageApiKeys, pageApiKeysOf } from '../../../src/db/tables/access/api-ke
 import { findApiKey, findApiKeyByPrefix } from '../../../src/db/tables/access/api-keys.ts';
 import { countOidcResults, findOidcResult } from '../../../src/db/tables/access/oidc-uses.ts';
 import { findSessionByToken, listSessions } from '../../../src/db/tables/access/sessions.ts';
-import { findClientAccountByKey } from '../../../src/db/tables/acme-server/acme-client-accounts.ts';
+import {
+  findClientAccountByKey,
+  hasMoreAccounts,
+} from '../../../src/db/tables/acme-server/acme-client-accounts.ts';
 import {
   countClientOrders,
   deleteClientOrders,
@@ -600,12 +603,20 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_account \(account_id=\? AND id<\?\)/,
   ],
   'the last order that counts for the rate of an ACME client': [
-    (db) => orderedBeforeLast(db, 1, 300),
-    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_client \(acme_client_id=\?\)/,
+    (db) => orderedBeforeLast(db, 1, { count: 300, since: 1 }),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_by_client \(acme_client_id=\? AND created_at>\?\)/,
   ],
-  'the open and failed orders of an ACME client': [
+  'the open orders of an ACME client': [
     (db) => countClientOrders(db, 1, { now: 1, since: 1, limit: 1000 }),
-    /SEARCH acme_client_orders USING INDEX acme_client_orders_open \(acme_client_id=\?.*\)/,
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_open \(acme_client_id=\? AND expires_at>\?\)/,
+  ],
+  'the failed orders of an ACME client': [
+    (db) => countClientOrders(db, 1, { now: 1, since: 1, limit: 1000 }),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_failed \(acme_client_id=\? AND finished_at>\?\)/,
+  ],
+  'the account of an ACME client beyond its limit': [
+    (db) => hasMoreAccounts(db, 1, 10_000),
+    /SEARCH acme_client_accounts USING COVERING INDEX .*\(acme_client_id=\?\)/,
   ],
   'the order that replaces a certificate': [
     (db) => isReplaced(db, 'x', 1),
@@ -650,8 +661,8 @@ const mayBeWhole = new Set([
   ...['SCAN issuers', 'SCAN acme_challenges', 'SCAN blocks', 'SCAN CONSTANT ROW'],
   // Issuers and lanes of the queue, which the query itself has just listed.
   ...['SCAN asked', 'SCAN lanes', 'SCAN heads'],
-  // The limited part that it counts.
-  'SCAN span',
+  // The limited parts that it counts, and their counts.
+  ...['SCAN span', 'SCAN open_orders', 'SCAN failed_orders', 'SCAN opened', 'SCAN ended'],
 ]);
 
 const isSort = (detail: string) => detail.includes('TEMP B-TREE');
