@@ -2,7 +2,7 @@
  * Reads certificate signing requests (PKCS#10, RFC 2986) of strangers: their proof of possession, their key and the
  * names they ask for. The cost is bounded by the size: the key is checked before OpenSSL verifies a signature with it.
  */
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { createPublicKey, type KeyObject, verify, type webcrypto } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
 import { DerError, DerReader, derTags } from '../der-reader.ts';
 import { keyTypeOf } from '../key-pair.ts';
@@ -25,6 +25,8 @@ export type SigningRequest = RequestedNames & {
   readonly keyType: string;
   /** `sha256//…` of the public key. */
   readonly pin: string;
+  /** The public key as JWK. */
+  readonly jwk: webcrypto.JsonWebKey;
 };
 
 const label = /^(NEW )?CERTIFICATE REQUEST$/;
@@ -111,6 +113,9 @@ function requestIn(der: Buffer): SigningRequest {
     keyType: keyTypeOf(key),
     get pin() {
       return publicKeyPin({ publicKey: key });
+    },
+    get jwk() {
+      return key.export({ format: 'jwk' });
     },
   };
 }

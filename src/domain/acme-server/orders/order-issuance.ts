@@ -43,8 +43,8 @@ export async function issueOrder(
   const { caller, order, request } = finalized;
   const issued = await issueByOrder(vault, finalized);
   const { client, issuer, actor, nonce } = caller;
-  await vault.db
-    .write(async (writer) => {
+  try {
+    const changes = await vault.db.write(async (writer) => {
       const [{ certificateId, version }] = await together([
         storeIssued(vault, writer, {
           ...{ client, issuer, actor, csr: request.der },
@@ -54,23 +54,23 @@ export async function issueOrder(
         }),
         storeNonce(writer, nonce),
       ]);
-      const isFirst = await updateClientOrder(writer, order, {
-        ...{ status: 'valid', finished_at: vault.world.now(), csr: request.der },
+      const valid = {
+        ...{ status: 'valid' as const, finished_at: vault.world.now(), csr: request.der },
         ...{ certificate_id: certificateId, version },
-      });
-      if (!isFirst) throw new FinalizedElsewhere();
-    })
-    .then(() => {
-      const by = { client: client.name, issuer: issuer.name };
-      vault.meter.ordered('issued', by, vault.world.now() - order.created_at);
-    })
-    .catch((error: unknown) => {
-      // The certificate of this process leaves it nowhere; the client gets the stored one.
-      if (!(error instanceof FinalizedElsewhere)) throw error;
+      };
+      if (!(await updateClientOrder(writer, order, valid))) throw new FinalizedElsewhere();
+      return valid;
     });
-  const stored = await findClientOrder(vault.db.reader, order.id);
-  if (stored === undefined) throw new Error('the order vanished');
-  return stored;
+    const by = { client: client.name, issuer: issuer.name };
+    vault.meter.ordered('issued', by, vault.world.now() - order.created_at);
+    return { ...order, ...changes };
+  } catch (error) {
+    if (!(error instanceof FinalizedElsewhere)) throw error;
+    // The certificate of this process leaves it nowhere; the client gets the stored one.
+    const stored = await findClientOrder(vault.db.reader, order.id);
+    if (stored === undefined) throw new Error('the order vanished', { cause: error });
+    return stored;
+  }
 }
 
 /** Another process finalized the order meanwhile. */

@@ -1,5 +1,4 @@
 /** The CSR of an order (RFC 8555 §7.4): it must ask for the names of the order, with a key that a CA may certify. */
-import { createPublicKey } from 'node:crypto';
 import { RequestRefused } from '../../../crypto/x509/request-refused.ts';
 import { readRequestDer, type SigningRequest } from '../../../crypto/x509/signing-request.ts';
 import type { Reader } from '../../../db/database.ts';
@@ -52,12 +51,7 @@ function readDer(der: Buffer): SigningRequest {
 }
 
 /** A key that signs requests must not be in a certificate (§11.1). */
-async function refuseAccountKey(
-  reader: Reader,
-  issuerId: number,
-  { publicKey }: SigningRequest,
-): Promise<void> {
-  const jwk = createPublicKey({ key: publicKey, format: 'der', type: 'spki' }).export({ format: 'jwk' });
+async function refuseAccountKey(reader: Reader, issuerId: number, { jwk }: SigningRequest): Promise<void> {
   const { thumbprint } = readAccountKey(jwk);
   if ((await findClientAccountByKey(reader, issuerId, thumbprint)) === undefined) return;
   throw new AcmeProblem(
