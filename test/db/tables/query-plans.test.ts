@@ -23,8 +23,10 @@ import {
 import {
   countClientOrders,
   deleteClientOrders,
+  deleteFailedOrders,
   findClientOrder,
   firstOrderExpiry,
+  firstOrderFailure,
   isReplaced,
   orderedBeforeLast,
   pageClientOrders,
@@ -201,6 +203,14 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'the first order that is due to be pruned': [
     (db) => firstOrderExpiry(db),
     /SCAN acme_client_orders USING COVERING INDEX acme_client_orders_by_expiry/,
+  ],
+  'failed orders that are due to be pruned': [
+    (db) => deleteFailedOrders(db as Writer, 1, 10),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_past_failures \(finished_at<\?\)/,
+  ],
+  'the first failed order that is due to be pruned': [
+    (db) => firstOrderFailure(db),
+    /SEARCH acme_client_orders USING COVERING INDEX acme_client_orders_past_failures \(finished_at>\?\)/,
   ],
   'used nonces that are due to be pruned': [
     (db) => deleteNonces(db as Writer, 1, 10),

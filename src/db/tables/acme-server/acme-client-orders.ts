@@ -189,3 +189,32 @@ export async function deleteClientOrders(writer: Writer, before: number, limit: 
     .executeTakeFirst();
   return Number(numDeletedRows);
 }
+
+/** When the first order failed that is still kept; undefined if there is none. */
+export async function firstOrderFailure(reader: Reader): Promise<number | undefined> {
+  const row = await reader
+    .selectFrom('acme_client_orders')
+    .select('finished_at')
+    .where(hasFailed)
+    .where('finished_at', 'is not', null)
+    .orderBy('finished_at')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.finished_at ?? undefined;
+}
+
+/** Deletes at most `limit` orders that failed before this time, oldest first, and returns how many. */
+export async function deleteFailedOrders(writer: Writer, before: number, limit: number): Promise<number> {
+  const failed = writer
+    .selectFrom('acme_client_orders')
+    .select('id')
+    .where(hasFailed)
+    .where('finished_at', '<', before)
+    .orderBy('finished_at')
+    .limit(limit);
+  const { numDeletedRows } = await writer
+    .deleteFrom('acme_client_orders')
+    .where('id', 'in', failed)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

@@ -4,10 +4,11 @@ import { type TestContext, test } from 'node:test';
 import { insertClientOrder } from '../../../../src/db/tables/acme-server/acme-client-orders.ts';
 import { insertNonce } from '../../../../src/db/tables/acme-server/acme-nonces.ts';
 import { pruneNonces, pruneOrders } from '../../../../src/domain/acme-server/orders/order-retention.ts';
-import { AcmeTestClient, makeAcmeClient } from '../../../harness/acme/server-client.ts';
+import { AcmeTestClient, assertProblem, makeAcmeClient } from '../../../harness/acme/server-client.ts';
 import { testServer } from '../../../harness/http/test-server.ts';
 
 const day = 86_400_000;
+const hour = 3_600_000;
 const minute = 60_000;
 
 async function opened(t: TestContext) {
@@ -43,6 +44,26 @@ test('orders of every status are pruned a week after they expire, and younger or
   assert.equal(await pruneOrders(vault, stop.signal), 8);
   assert.equal(await count('acme_client_orders'), 5);
   assert.equal(await pruneOrders(vault, stop.signal), 0);
+});
+
+test('a failed order can be read for two hours and is pruned then, while open and valid ones stay', async (t) => {
+  const { client, vault, world, count, stop } = await opened(t);
+  const failed = await client.order(['www.example.test']);
+  await client.post(failed.json.authorizations[0], { status: 'deactivated' });
+  const { order: valid } = await client.issue(['www.example.test']);
+  const read = (url: string | null) => {
+    // The clock is set, and a nonce is valid for 15 minutes.
+    client.nonces.length = 0;
+    return client.post(url ?? '');
+  };
+  world.advance(2 * hour);
+  assert.equal(await pruneOrders(vault, stop.signal), 0);
+  assert.equal((await read(failed.headers.get('Location'))).json.status, 'invalid');
+  world.advance(1);
+  assert.equal(await pruneOrders(vault, stop.signal), 1);
+  assertProblem(await read(failed.headers.get('Location')), 'malformed', 404);
+  assert.equal((await read(valid)).json.status, 'valid');
+  assert.equal(await count('acme_client_orders'), 2);
 });
 
 test('orders are pruned in batches of 500 with pauses until the server stops', async (t) => {
