@@ -21,6 +21,9 @@ import { type ServerProcess, serveCommand, serverCore, startServer } from './ser
 /** How many there are already. */
 export type History = { readonly accounts: number; readonly orders: number };
 
+/** Half of what a client may have: the load creates more. */
+const accountsOfClient = 5000;
+
 const day = 86_400_000;
 
 /** Starts a new vault on a core of its own; its client may order any name, and names are not validated. */
@@ -38,7 +41,7 @@ export async function startAcmeVault(
   const tls = ['--tls-cert-file', file('tls.pem', chain)];
   tls.push('--tls-key-file', file('tls.key', encodePem('PRIVATE KEY', leaf.privateKey.expose())));
   const dataDir = join(directory, 'data');
-  const binding = await createClient(dataDir);
+  const [binding] = await createClients(dataDir, Math.ceil((history?.accounts ?? 1) / accountsOfClient));
   if (history !== undefined) addHistory(join(dataDir, 'vault.db'), history);
   const command = [...serveCommand(program, dataDir), ...tls];
   const server = await startServer(command, { cores: serverCore, log: join(directory, 'log') });
@@ -46,12 +49,20 @@ export async function startAcmeVault(
   return { ...server, acme: { directory: `${server.url}/acme/local-ca/directory`, ca, binding } };
 }
 
-async function createClient(dataDir: string) {
+type Binding = NonNullable<AcmeServer['binding']>;
+
+/** At least one. */
+async function createClients(dataDir: string, count: number): Promise<[Binding, ...Binding[]]> {
   const { vault, close } = await openVault(settingsFor(dataDir), realWorld, 'create', silentLog);
-  try {
-    const input = parseInput(createAcmeClientInput, { name: 'bench', domains: ['*'] });
+  const create = async (name: string) => {
+    const input = parseInput(createAcmeClientInput, { name, domains: ['*'] });
     const { key } = await createAcmeClient(vault, localCli, input);
     return { kid: key.kid, key: key.hmacKey.expose() };
+  };
+  try {
+    const clients: [Binding, ...Binding[]] = [await create('bench')];
+    while (clients.length < count) clients.push(await create(`bench-${clients.length}`));
+    return clients;
   } finally {
     await close();
   }
@@ -60,7 +71,7 @@ async function createClient(dataDir: string) {
 /** Adds accounts, each with orders that were finalized within the last days. */
 function addHistory(path: string, { accounts, orders }: History): void {
   const database = new BetterSqlite3(path);
-  const id = database.prepare('select id from acme_clients').pluck().get();
+  const clients = database.prepare('select id from acme_clients order by id').pluck().all();
   const issuer = database.prepare("select id from issuers where name = 'local-ca'").pluck().get();
   const account = database.prepare(
     `insert into acme_client_accounts (acme_client_id, issuer_id, thumbprint, jwk, status, created_at)
@@ -75,6 +86,7 @@ function addHistory(path: string, { accounts, orders }: History): void {
   const jwk = JSON.stringify({ kty: 'EC', crv: 'P-256', x: 'x'.repeat(43), y: 'y'.repeat(43) });
   database.transaction(() => {
     for (let at = 0; at < accounts; at += 1) {
+      const id = clients[Math.floor(at / accountsOfClient)];
       const { lastInsertRowid } = account.run(
         id,
         issuer,
