@@ -175,6 +175,43 @@ suite('a new account', () => {
     assert.equal((await unconcerned.register(await makeAcmeClient(server.vault))).status, 201);
   });
 
+  test('is rejected beyond 10,000 accounts of its client, also concurrently and with deactivated ones, while existing accounts and other clients go on', async (t) => {
+    const server = await checkedServer(t);
+    const { vault } = server;
+    const external = await makeAcmeClient(vault);
+    const client = await AcmeTestClient.registered(server.url, external);
+    const { id: _, ...own } = await vault.db.reader
+      .selectFrom('acme_client_accounts')
+      .selectAll()
+      .executeTakeFirstOrThrow();
+    const accounts = Array.from({ length: 9997 }, (_, at) => ({
+      ...{ ...own, thumbprint: `past ${at}`, tag: null },
+      status: at < 5000 ? ('deactivated' as const) : ('valid' as const),
+    }));
+    await vault.db.write(async (writer) => {
+      while (accounts.length > 0)
+        await writer.insertInto('acme_client_accounts').values(accounts.splice(0, 500)).execute();
+    });
+    const others = await Promise.all(Array.from({ length: 6 }, () => AcmeTestClient.at(server.url)));
+    const answers = await Promise.all(others.map((other) => other.register(external)));
+    const refused = answers.filter(({ status }) => status !== 201);
+    assert.equal(refused.length, 4);
+    for (const answer of refused) {
+      assert.equal(
+        assertProblem(answer, 'rateLimited', 429),
+        `ACME client ${external.id} (${external.name}) has 10000 accounts, deactivated ones included, and may have no more. Let programs keep the keys of their accounts, and create another client with "vault acme-client create".`,
+      );
+      assert.equal(answer.headers.get('Retry-After'), '3600');
+    }
+    assert.equal(eventsOf(server.dataDir, 'acme_client.account_create').length, 3);
+    const [event] = eventsOf(server.dataDir, 'access.refuse');
+    assert.equal(event?.actor, `acme-client:${external.id}:${external.name}`);
+    assert.equal((await client.register(external)).status, 200, 'it finds its account');
+    await client.issue(['www.example.test']);
+    const unconcerned = await AcmeTestClient.at(server.url);
+    assert.equal((await unconcerned.register(await makeAcmeClient(vault))).status, 201);
+  });
+
   test('must agree to the terms of service if they are configured', async (t) => {
     const termsOfService = 'https://ca.example.test/terms';
     const server = await checkedServer(t, { termsOfService });

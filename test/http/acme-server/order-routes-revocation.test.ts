@@ -18,17 +18,23 @@ import { apiChecker } from '../../harness/http/api-checker.ts';
 import { checkedServer } from '../../harness/http/checked.ts';
 import { eventsOf, makeCertificate, renewCertificate } from '../../harness/http/fixtures.ts';
 
-async function issued(t: TestContext) {
-  const server = await checkedServer(t);
-  const watch = apiChecker(server.document);
-  const external = await makeAcmeClient(server.vault);
-  const client = await AcmeTestClient.registered(server.url, external, { watch });
+/** A new certificate of the client, and the key in it. */
+async function certificateOf(client: AcmeTestClient) {
   const pkcs8 = newPkcs8();
   const { pem } = await client.issue(['www.example.test'], { key: pkcs8 });
   const certificate = new X509Certificate(pem).raw.toString('base64url');
   const privateKey = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
   const { kty = '', crv = '', x = '', y = '' } = await exportJWK(privateKey);
   const key: KeyPair = { alg: 'ES256', privateKey, jwk: { kty, crv, x, y } };
+  return { pem, certificate, key };
+}
+
+async function issued(t: TestContext) {
+  const server = await checkedServer(t);
+  const watch = apiChecker(server.document);
+  const external = await makeAcmeClient(server.vault);
+  const client = await AcmeTestClient.registered(server.url, external, { watch });
+  const { pem, certificate, key } = await certificateOf(client);
   const isOnCrl = async () => {
     const crl = Buffer.from(await (await server.get('/client/ca.crl')).arrayBuffer());
     return crl.includes(Buffer.from(new X509Certificate(pem).serialNumber.padStart(32, '0'), 'hex'));
@@ -125,5 +131,67 @@ suite('a certificate', () => {
     server.world.advance(91 * 86_400_000);
     client.nonces.length = 0;
     assert.match(assertProblem(await client.post(url, { certificate }), 'malformed', 400), /expired/);
+  });
+});
+
+suite('requests to revoke a certificate that its key signed', () => {
+  test('are limited to 10 an hour for each certificate, also concurrently, while accounts and other certificates go on', async (t) => {
+    const { server, client, external, certificate, key } = await issued(t);
+    const url = client.directory.revokeCert;
+    const byKey = () => client.post(url, { certificate }, { withJwk: true, key });
+    const stranger = await newKey();
+    for (let count = 0; count < 12; count += 1) {
+      const forged = await client.post(url, { certificate }, { withJwk: true, key: stranger });
+      assertProblem(forged, 'unauthorized', 403);
+    }
+    const answers = await Promise.all(Array.from({ length: 25 }, byKey));
+    const limited = answers.filter(({ status }) => status === 429);
+    assert.equal(limited.length, 15, 'a stranger used nothing up');
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+    for (const answer of limited) {
+      assert.equal(
+        assertProblem(answer, 'rateLimited'),
+        'The key of this certificate signed 10 requests to revoke it in an hour; retry after the time in Retry-After. Administrators and "vault certificate revoke" can revoke it before that.',
+      );
+      assert.equal(answer.headers.get('Retry-After'), '3600');
+    }
+    assertProblem(await client.post(url, { certificate }), 'alreadyRevoked', 400);
+    const other = await certificateOf(client);
+    const revoked = await client.post(
+      url,
+      { certificate: other.certificate },
+      { withJwk: true, key: other.key },
+    );
+    assert.equal(revoked.status, 200, revoked.text);
+    server.world.advance(3_600_000);
+    client.nonces.length = 0;
+    assertProblem(await byKey(), 'alreadyRevoked', 400);
+    assert.equal(eventsOf(server.dataDir, 'certificate.revoke').length, 2, external.name);
+  });
+
+  test('are limited to a burst of 100 from an address whether or not they are valid, while accounts go on', async (t) => {
+    const { server, client, certificate, key, isOnCrl } = await issued(t);
+    const url = client.directory.revokeCert;
+    const stranger = await newKey();
+    const answers = await Promise.all(
+      Array.from({ length: 130 }, (_, at) =>
+        client.post(url, { certificate, reason: at % 10 }, { withJwk: true, key: stranger }),
+      ),
+    );
+    const limited = answers.filter(({ status }) => status === 429);
+    assert.equal(limited.length, 30);
+    const [refused = await client.post(url, { certificate }, { withJwk: true, key })] = limited;
+    assert.equal(
+      assertProblem(refused, 'rateLimited'),
+      'Too many requests without an account to revoke certificates came from this address; retry after the time in Retry-After. An account of the client that ordered a certificate can revoke it before that.',
+    );
+    assert.equal(refused.headers.get('Retry-After'), '1');
+    assertProblem(await client.post(url, { certificate }, { withJwk: true, key }), 'rateLimited', 429);
+    assert.equal(await isOnCrl(), false);
+    server.world.advance(1000);
+    const next = await client.post(url, { certificate }, { withJwk: true, key });
+    assert.equal(next.status, 200, next.text);
+    assertProblem(await client.post(url, { certificate }, { withJwk: true, key }), 'rateLimited', 429);
+    assertProblem(await client.post(url, { certificate }), 'alreadyRevoked', 400);
   });
 });
