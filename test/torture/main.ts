@@ -16,6 +16,7 @@ import { fleet } from './fleet.ts';
 import { tortureByKills } from './kills.ts';
 import { loseFiles } from './lost-files.ts';
 import { tortureNodes } from './nodes.ts';
+import { openOrders } from './open-orders.ts';
 import { torturePowerCuts } from './power-cuts.ts';
 import { soak } from './soak.ts';
 import { startFaults } from './start-faults.ts';
@@ -32,6 +33,7 @@ const chambers: Readonly<Record<string, Chamber>> = {
   'start-faults': startFaults,
   'file-faults': fileFaults,
   crowd,
+  'open-orders': openOrders,
   soak,
   fleet,
   nodes: tortureNodes,
