@@ -18,6 +18,8 @@ export type VersionWait = {
   readonly name: string;
   /** The version that the client has. */
   readonly version: number;
+  /** The caller, as in the audit log. */
+  readonly holder: string;
   /** By `World.elapsed`. */
   readonly until: number;
   /** The generation of the database in which the caller had its rights and the certificate this version. */
@@ -28,6 +30,9 @@ export type VersionWait = {
 
 /** Per process. Over HTTP each costs about 15 kB, most of it the connection and parser of node:http. */
 const maxWaits = 10_000;
+
+/** The share of the places that one caller can take, so that others can wait as well. */
+const holderShare = 0.5;
 
 /** Names in one query. */
 const namesAtOnce = 500;
@@ -45,6 +50,7 @@ export class VersionWaits {
   readonly #most: number;
   /** Longest unchecked first. */
   readonly #waits = new Set<VersionWait>();
+  readonly #held = new Map<string, number>();
   #idle: AbortController | undefined;
   #isStopping = false;
 
@@ -59,9 +65,12 @@ export class VersionWaits {
     return this.#waits.size;
   }
 
-  /** Begins a wait; false if there are too many, or the server stops. */
+  /** Begins a wait; false if there are too many in all or of this caller, or the server stops. */
   begin(wait: VersionWait): boolean {
     if (this.#isStopping || this.#waits.size >= this.#most) return false;
+    const held = this.#held.get(wait.holder) ?? 0;
+    if (held >= Math.ceil(this.#most * holderShare)) return false;
+    this.#held.set(wait.holder, held + 1);
     this.#waits.add(wait);
     if (this.#idle === undefined) {
       const idle = new AbortController();
@@ -73,7 +82,7 @@ export class VersionWaits {
 
   /** Ends a wait whose client has disconnected. */
   release(wait: VersionWait): void {
-    this.#waits.delete(wait);
+    this.#remove(wait);
     this.#restIfIdle();
   }
 
@@ -85,7 +94,15 @@ export class VersionWaits {
   }
 
   #end(wait: VersionWait, why: WaitEnd): void {
-    if (this.#waits.delete(wait)) wait.end(why);
+    if (this.#remove(wait)) wait.end(why);
+  }
+
+  #remove(wait: VersionWait): boolean {
+    if (!this.#waits.delete(wait)) return false;
+    const held = this.#held.get(wait.holder) ?? 0;
+    if (held > 1) this.#held.set(wait.holder, held - 1);
+    else this.#held.delete(wait.holder);
+    return true;
   }
 
   #restIfIdle(): void {

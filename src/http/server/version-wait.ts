@@ -31,7 +31,7 @@ export function waitInTurn(
   { name, version, seconds }: RequestedWait,
   generation: number,
 ): Promise<AfterWait> {
-  const { response, request } = exchange;
+  const { response, request, actor: holder = 'anonymous' } = exchange;
   const from = world.elapsed();
   exchange.waiting ??= { until: from + seconds * second, waited: 0 };
   const { waiting } = exchange;
@@ -44,7 +44,7 @@ export function waitInTurn(
     if (why === 'stopping') resolve(stopped);
     else resolve(why === 'gone' ? timeIsOver : { again: true });
   };
-  const wait: VersionWait = { name, version, until: waiting.until, generation, end };
+  const wait: VersionWait = { name, version, holder, until: waiting.until, generation, end };
   const gone = () => {
     waits.release(wait);
     end('gone');
