@@ -92,8 +92,8 @@ export function apiChecker(document: ApiDocument): (answer: Answer) => void {
     }
     const declared = operation.responses[status];
     assert(declared, `${place}: the status is not declared`);
-    // Only some successes say when to look again, and only some conflicts are with another resource.
-    const ownSometimes = status < 300 ? ['Retry-After'] : status === 409 ? ['Location'] : [];
+    // Only some successes and 304s say when to look again, and only some conflicts are with another resource.
+    const ownSometimes = status < 400 ? ['Retry-After'] : status === 409 ? ['Location'] : [];
     checkHeaders(place, Object.keys(declared.headers ?? {}), headers, [...sometimes, ...ownSometimes]);
     checkContent(place, declared.content ?? {}, answer);
   };
