@@ -40,6 +40,8 @@ export async function testServer(
     /** The cost of password hashing; by default minimal. */
     hashCost?: HashCost;
     connectionLimits?: Partial<ConnectionLimits>;
+    /** Requests that wait for a new version, at a time. */
+    maxWaits?: number;
     /** The value of `--trusted-proxies`. */
     trustedProxies?: string;
     /** Names by session token, instead of real sign-ins. */
