@@ -61,6 +61,10 @@ export const metricFamilies = {
   vault_downloads_not_modified_total: ['counter', 'Requests for artifacts answered with 304 Not Modified.'],
   vault_authentication_failures_total: ['counter', 'Rejected credentials, by reason.'],
   vault_http_requests_total: ['counter', 'HTTP requests, by route and status.'],
+  certificate_vault_waiting_requests: [
+    'gauge',
+    'Requests to this process that wait for a new version, at most 10,000.',
+  ],
   vault_http_request_duration_seconds: ['histogram', 'Time to the response, by kind of request.'],
   vault_api_keys: ['gauge', 'API keys, including revoked and expired ones.'],
   vault_audit_events_total: ['counter', 'Audit events recorded since the vault was created.'],

@@ -35,11 +35,15 @@ const perPiece = 500;
 /** How many are summed up at once. */
 const summedAtOnce = 10_000;
 
-/** The text, in pieces. Values that the database does not provide are left out; `vault_ready` reports the problem. */
+/**
+ * The text, in pieces; `waiting` is the number of requests that wait for a new version. Values that the database does
+ * not provide are left out; `vault_ready` reports the problem.
+ */
 export async function* metricsText(
   vault: ReadinessContext,
   version: string,
   metrics: Metrics,
+  waiting: number,
 ): AsyncGenerator<string> {
   const counted = await metrics.series();
   const watched = await watchedCertificates(vault, { hasLabels: metrics.label !== undefined }).catch(
@@ -48,7 +52,11 @@ export async function* metricsText(
       return undefined;
     },
   );
-  const gauges = { ...(await ownGauges(vault, version, metrics)), ...(await sumsOf(watched ?? [], vault)) };
+  const gauges = {
+    certificate_vault_waiting_requests: waiting,
+    ...(await ownGauges(vault, version, metrics)),
+    ...(await sumsOf(watched ?? [], vault)),
+  };
   yield metricText({ ...metricFamilies, ...metrics.families }, { ...counted, ...gauges });
   if (watched === undefined) return;
   for (const [name, read] of perCertificate) {

@@ -17,12 +17,12 @@ export const metricsRoutes: readonly Route[] = [
       200: { description: 'metrics in the Prometheus text format 0.0.4', contentType: 'text/plain' },
     },
     problems: [],
-    handle: async ({ context: { vault, version, metrics } }) => {
+    handle: async ({ context: { vault, version, metrics, waits } }) => {
       if (metrics === undefined) throw new Problem('not_found');
       return {
         status: 200,
         headers: { 'Content-Type': metricsContentType, 'Cache-Control': 'no-store' },
-        stream: () => metricsText(vault, version, metrics),
+        stream: () => metricsText(vault, version, metrics, waits.size),
       };
     },
   }),

@@ -31,7 +31,7 @@ async function textOf(
   label?: string,
 ): Promise<{ readonly text: string; readonly longest: number }> {
   const pieces: string[] = [];
-  for await (const piece of metricsText(vault, '1.2.3', { ...metrics, label })) pieces.push(piece);
+  for await (const piece of metricsText(vault, '1.2.3', { ...metrics, label }, 3)) pieces.push(piece);
   const lines = pieces.map((piece) => piece.split('\n').length);
   return { text: pieces.join(''), longest: Math.max(...lines) };
 }
@@ -77,6 +77,7 @@ test('disabled certificates are counted but not listed, and only failing certifi
   assert.match(text, /^vault_certificates\{status="disabled"\} 1$/m);
   assert.match(text, /^vault_build_info\{version="1.2.3"\} 1$/m);
   assert.match(text, /^vault_backup_interval_seconds 3600$/m);
+  assert.match(text, /^certificate_vault_waiting_requests 3$/m);
   assert.doesNotMatch(text, /^vault_backup_last_success_timestamp_seconds/m);
 });
 
