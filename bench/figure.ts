@@ -4,7 +4,7 @@ export type Figure = {
   /** The name of the measurement, a row of the table. */
   readonly name: string;
   readonly value: number;
-  readonly unit: 'ms' | 'MB' | '/s' | 'µs' | 'requests' | 'times';
+  readonly unit: 'ms' | 'MB' | 'kB' | '/s' | 'µs' | 'requests' | 'times';
   /** The upper limit. */
   readonly goal?: number;
 };

@@ -27,6 +27,7 @@ import { canPin } from './server-process.ts';
 import { measureSlowDisk } from './slow-disk.ts';
 import { measureStart } from './start.ts';
 import { byTurns } from './turns.ts';
+import { measureVersionWaits } from './version-waits.ts';
 
 /** Each measures the executable at this path. */
 type Benchmark = (program: string, pace: Pace) => Promise<Table[]>;
@@ -44,6 +45,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   'private-ca': measurePrivateCa,
   acme: figures('Certificates from a CA', measureAcme),
   'acme-orders': measureAcmeOrders,
+  'version-waits': measureVersionWaits,
   scheduler: figures('Scheduler', measureScheduler),
 };
 
