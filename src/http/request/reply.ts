@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { escapedJson } from '../../base/printable-text.ts';
 import { commandLinePreference, type Problem, type ProblemCode } from '../../base/problem.ts';
+import type { FileName } from '../../domain/versions/formats.ts';
 import { shortRest } from './request-body.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -24,9 +25,9 @@ export type WholeReply = ReplyHead & {
 export type RequestedWait = {
   readonly name: string;
   readonly version: number;
+  /** What the client requests; it is counted as unchanged when the response is sent after all. */
+  readonly file: FileName;
   readonly seconds: number;
-  /** Called when the response is sent after all. */
-  readonly onSent: () => void;
 };
 
 /** When a stream must end: the client disconnected, or the server stops. */

@@ -24,7 +24,7 @@ import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import { restInChunks } from './connection-turns.ts';
-import { waitInTurn } from './version-wait.ts';
+import { isWaiting, replyAfterWait } from './version-wait.ts';
 
 /** A received request and its context. */
 export type Exchange = RequestContext & {
@@ -43,14 +43,14 @@ export function dispatch(context: ServerContext, found: FoundRoutes, exchange: E
   const { generation } = context.vault.freshness;
   return handle(context, found, exchange).then(
     (reply) => {
-      if (!('wait' in reply) || reply.wait === undefined)
-        return send(completed(context, found, exchange, reply));
-      const { wait } = reply;
-      return waitInTurn(context, exchange, wait, generation).then((next) => {
-        if (next.again) return dispatch(context, found, exchange);
-        wait.onSent();
-        return send({ ...reply, headers: { ...reply.headers, ...next.headers } });
-      });
+      if (!isWaiting(reply)) return send(completed(context, found, exchange, reply));
+      const again = () =>
+        handle(context, found, exchange).catch((error: unknown) =>
+          failureReply(context, found, exchange, error),
+        );
+      return replyAfterWait(context, exchange, reply, generation, again).then((last) =>
+        send(completed(context, found, exchange, last)),
+      );
     },
     (error: unknown) =>
       send(completed(context, found, exchange, failureReply(context, found, exchange, error))),

@@ -5,13 +5,20 @@
 import type { ServerResponse } from 'node:http';
 import { minute, second } from '../../base/duration.ts';
 import type { VersionWait, WaitEnd } from '../../domain/versions/version-waits.ts';
-import type { RequestedWait } from '../request/reply.ts';
+import type { Reply, RequestedWait, WholeReply } from '../request/reply.ts';
 import type { RequestContext } from '../request/request-log.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import { setHeld } from './connection-limits.ts';
 
+type WaitingReply = WholeReply & { readonly wait: RequestedWait };
+
+type WaitingExchange = RequestContext & {
+  readonly response: ServerResponse;
+  readonly stopping: AbortSignal;
+};
+
 /** Whether to answer the request again, or else the headers that the prepared response gets in addition. */
-export type AfterWait =
+type AfterWait =
   | { readonly again: true }
   | { readonly again: false; readonly headers: Readonly<Record<string, string>> };
 
@@ -21,13 +28,38 @@ const timeIsOver: AfterWait = { again: false, headers: {} };
 const tooManyWait: AfterWait = { again: false, headers: { 'Retry-After': String(minute / second) } };
 const stopped: AfterWait = { again: false, headers: { 'Retry-After': '5' } };
 
+/** Whether the request waits before this response is sent. */
+export function isWaiting(reply: Reply): reply is WaitingReply {
+  return 'wait' in reply && reply.wait !== undefined;
+}
+
 /**
- * Waits as long as the request asks for. `generation` is that of the database from before the request was answered:
- * newer changes end the wait.
+ * The response after the wait. `again` answers the request again, and `generation` is that of the database from before
+ * the request was answered: newer changes end the wait.
  */
-export function waitInTurn(
+export async function replyAfterWait(
+  context: Pick<ServerContext, 'vault' | 'waits'>,
+  exchange: WaitingExchange,
+  first: WaitingReply,
+  generation: number,
+  again: () => Promise<Reply>,
+): Promise<Reply> {
+  // In a loop: a chain of promises would grow with each change in the vault.
+  for (let reply: Reply = first, since = generation; ; ) {
+    if (!isWaiting(reply)) return reply;
+    const next: AfterWait = await waitInTurn(context, exchange, reply.wait, since);
+    if (!next.again) {
+      context.vault.meter.unchanged(reply.wait.file);
+      return { ...reply, headers: { ...reply.headers, ...next.headers } };
+    }
+    since = context.vault.freshness.generation;
+    reply = await again();
+  }
+}
+
+function waitInTurn(
   { vault: { world }, waits }: Pick<ServerContext, 'vault' | 'waits'>,
-  exchange: RequestContext & { readonly response: ServerResponse; readonly stopping: AbortSignal },
+  exchange: WaitingExchange,
   { name, version, seconds }: RequestedWait,
   generation: number,
 ): Promise<AfterWait> {
@@ -51,6 +83,13 @@ export function waitInTurn(
   };
   if (!waits.begin(wait)) return Promise.resolve(exchange.stopping.aborted ? stopped : tooManyWait);
   setHeld(request.socket, true);
+  forgetParsed(request);
   response.once('close', gone);
   return promise;
+}
+
+/** Frees the parsed headers, which node:http parses again from the raw ones when they are read. */
+function forgetParsed(request: { headers: unknown; headersDistinct: unknown }): void {
+  request.headers = undefined;
+  request.headersDistinct = undefined;
 }

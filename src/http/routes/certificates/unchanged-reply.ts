@@ -26,6 +26,5 @@ export function unchanged(
     vault.meter.unchanged(file);
     return reply;
   }
-  const onSent = () => vault.meter.unchanged(file);
-  return { ...reply, wait: { name, version, seconds: wait, onSent } };
+  return { ...reply, wait: { name, version, file, seconds: wait } };
 }
