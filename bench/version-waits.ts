@@ -128,7 +128,7 @@ async function openClients(
 ): Promise<WaitingClient[]> {
   const clients: WaitingClient[] = [];
   while (clients.length < count) {
-    const group = Array.from({ length: Math.min(100, count - clients.length) }, (_, index) =>
+    const group = Array.from({ length: Math.min(500, count - clients.length) }, (_, index) =>
       WaitingClient.open(server.url, all[index % all.length] ?? '', name),
     );
     for (const client of await Promise.all(group)) {
@@ -156,7 +156,6 @@ async function settledMemory(server: ServerProcess): Promise<number> {
   for (let second = 0; second < 10; second += 1) {
     await delay(1000);
     const { own } = server.memory();
-    if (process.env.DEBUG_WAITS) console.log(own);
     least = Math.min(least, own);
   }
   return least;

@@ -88,7 +88,7 @@ suite('a client that disconnects while it waits', () => {
     ['closes', 'destroy'],
     ['resets', 'resetAndDestroy'],
   ] as const) {
-    test(`and ${how} its connection frees its place and is logged as aborted`, async (t) => {
+    test(`frees its place and is logged as aborted if it ${how} the connection`, async (t) => {
       const waited = await waitedServer(t, { maxWaits: 2 });
       const { server } = waited;
       const text = await waitText(waited);

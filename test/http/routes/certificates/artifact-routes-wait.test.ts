@@ -1,4 +1,4 @@
-/** Downloads that wait for a new version over real HTTP: what ends a wait, with which response, and what is recorded. */
+/** Downloads that wait for a new version over real HTTP: what ends a wait, how it is answered, and what is recorded. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { minute } from '../../../../src/base/duration.ts';
@@ -287,7 +287,7 @@ suite('rights that change during a wait', () => {
   });
 });
 
-suite('what a wait leaves in the records', () => {
+suite('the record of a wait', () => {
   test('is one download with its version, recorded before the response', async (t) => {
     const waited = await waitedServer(t);
     const { server, key } = waited;
@@ -297,7 +297,7 @@ suite('what a wait leaves in the records', () => {
     assert.equal(event?.request_id, response.headers.get('X-Request-Id'));
   });
 
-  test('is not a response with the new version if the download cannot be recorded', async (t) => {
+  test('comes before the response, which is 503 if the download cannot be recorded', async (t) => {
     const waited = await waitedServer(t);
     const { server } = waited;
     const response = await endedBy(waited, async () => {
@@ -340,7 +340,7 @@ suite('what a wait leaves in the records', () => {
     assert.deepEqual([message, status, actor, ms, waited_ms], ['request', 200, key.actor, 0, 7000]);
   });
 
-  test('is one request of a key with a limit, however often its rights are checked', async (t) => {
+  test('counts as one request of a key with a limit, however often its rights are checked', async (t) => {
     const { server, wait, look } = await waitedServer(t, { apiKeyRate: 60 });
     const { raw } = await makeKey(server.vault);
     const waiting = wait(`${waitedFile}?wait=300`, { key: raw });
