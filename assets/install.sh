@@ -21,5 +21,6 @@
 . "${0%install.sh}installer/create-job.sh"
 . "${0%install.sh}installer/manage.sh"
 . "${0%install.sh}installer/set-key.sh"
+. "${0%install.sh}installer/watch.sh"
 . "${0%install.sh}installer/command-line.sh"
 main "$@"

@@ -3,11 +3,11 @@
 
 # Options are `--name value` or `--name=value`.
 read_options() {
-  action=install wanted_job='' key_file='' keystore_file='' ca_file='' dry_run=no given_server='' local_key_type=''
+  action=install wanted_job='' wanted_watch='' key_file='' keystore_file='' ca_file='' dry_run=no given_server='' local_key_type=''
   while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $option in
-      --list | --set-key | --help | --dry-run | --allow-http | --allow-not-yet-valid | --local-key)
+      --list | --set-key | --help | --dry-run | --allow-http | --allow-not-yet-valid | --local-key | --watch)
         [ "$option" = "$1" ] || usage_error "$option takes no value"
         case $option in
           --list) action=list ;;
@@ -16,6 +16,7 @@ read_options() {
           --dry-run) dry_run=yes ;;
           --allow-http) allow_http=yes ;;
           --local-key) local_key=ec256 ;;
+          --watch) wanted_watch=yes ;;
           --allow-not-yet-valid)
             # The job's own copy of the script may be older, and then ignores the variable.
             allow_early=yes

@@ -43,6 +43,7 @@ is_whole_script() {
 }
 
 install_job() {
+  watch=$wanted_watch
   make_first_scratch
   choose_tool
   check_options
@@ -110,6 +111,7 @@ install_job() {
   rm -rf "$job_directory/old"
   remove_local_keys
   info "scheduled: $schedule ($scheduler)"
+  [ -z "$watch" ] || tell_watch
   exit "$first_run"
 }
 
@@ -208,7 +210,7 @@ would $plan_verb job $job_id
   certificate  $certificate
   destination  $destination
   files        $(show_files)${local_key:+$newline  private key  generated on this machine ($local_key)}
-  schedule     ${schedule:-once a day at a random time} ($scheduler)
+  schedule     ${schedule:-once a day at a random time} ($scheduler)${watch:+$newline  watch        $(watch_name)}
   reload       ${reload:-none}
   stored in    $jobs_root/$job_id and $state_root/$job_id
 EOF

@@ -24,9 +24,10 @@ choose_tool() {
 }
 
 # http_get PATH BODY [ETAG]: sends one request, with the key if `authorized` is yes; a POST with the PEM file `upload`, if
-# that is not empty (or another method and type: `upload_method`, `upload_type`). Sets http_status (000 if there was no
-# response), http_version, http_etag, http_length, http_location, http_exit (the exit code of the program, `short`, `large`, or
-# the listener_problem of is_listener_trusted) and http_error (the program's message). Does not follow redirects.
+# that is not empty (or another method and type: `upload_method`, `upload_type`); a HEAD if `head_only` is yes. Sets http_status
+# (000 if there was no response), http_version, http_etag, http_length, http_location, http_retry_after, http_exit (the exit code
+# of the program, `short`, `large`, or the listener_problem of is_listener_trusted) and http_error (the program's message). Does
+# not follow redirects.
 http_get() {
   http_url=$server$1
   { true >"$2" && true >"$scratch/answer" && true >"$scratch/head" && true >"$scratch/error"; } || scratch_full
@@ -38,13 +39,13 @@ http_get() {
       ;;
   esac
   if ! is_listener_trusted; then
-    http_status=000 http_exit=$listener_problem http_version='' http_etag='' http_length='' http_location='' http_error=''
+    http_status=000 http_exit=$listener_problem http_version='' http_etag='' http_length='' http_location='' http_retry_after='' http_error=''
     return 0
   fi
   get_"$tool" "$1" "$2" "${3:-}"
   http_exit=$?
   if is_too_large "$2"; then
-    http_status=000 http_exit=large http_version='' http_etag='' http_length='' http_location=''
+    http_status=000 http_exit=large http_version='' http_etag='' http_length='' http_location='' http_retry_after=''
     http_error="the response is larger than 4 MiB, or its headers are larger than 64 KiB"
     return 0
   fi
@@ -59,7 +60,7 @@ http_get() {
     curl-28 | *-124) http_status=000 ;;
   esac
   # A body that is shorter than Content-Length is an error.
-  if is_success && [ -n "$http_length" ] && [ "$body_size" != "$http_length" ]; then
+  if is_success && [ "$head_only" = no ] && [ -n "$http_length" ] && [ "$body_size" != "$http_length" ]; then
     http_status=000 http_exit='short'
     http_error="the connection closed after $body_size of $http_length bytes"
   elif is_success && [ "$http_exit" -ne 0 ]; then
@@ -189,6 +190,7 @@ EOF
   set -- --silent --show-error --output "$2" --dump-header "$scratch/head" --proto "=$server_scheme" \
     --connect-timeout "$connect_seconds" --max-time "$fetch_seconds" --config "$scratch/curl.config" \
     ${3:+--header} ${3:+"If-None-Match: $3"}
+  [ "$head_only" = no ] || set -- "$@" --head
   [ -z "$upload" ] || set -- "$@" --request "$upload_method" --data-binary "@$upload" --header "Content-Type: $upload_type"
   [ "$ca" = no ] || set -- "$@" --cacert "$ca_path"
   [ -z "$client_cert" ] || set -- "$@" --cert "$client_cert" --key "$client_key"
@@ -213,6 +215,7 @@ EOF
   # connection.
   set -- --server-response --no-verbose --content-on-error --no-http-keep-alive --output-document="$2" \
     --max-redirect=0 --tries=1 --no-netrc --no-hsts --no-cookies --timeout="$connect_seconds" --read-timeout="$fetch_seconds" ${3:+--header="If-None-Match: $3"}
+  [ "$head_only" = no ] || set -- "$@" --spider
   # Only versions since 1.15 have other methods than POST.
   case ${upload:+$upload_method} in
     '') ;;
@@ -234,6 +237,7 @@ EOF
 # HTTP/1.0 has no chunked encoding: the body ends when the connection closes.
 write_request() {
   request_method=GET
+  [ "$head_only" = no ] || request_method=HEAD
   [ -z "$upload" ] || request_method=$upload_method
   cat <<EOF || return 1
 $request_method $server_path$1 HTTP/1.0$cr
@@ -305,7 +309,7 @@ get_openssl() {
 
 # The last headers in the file are those of the response; a proxy's may come first.
 parse_head() {
-  http_status=000 http_version='' http_etag='' http_length='' http_location=''
+  http_status=000 http_version='' http_etag='' http_length='' http_location='' http_retry_after=''
   bounded awk '
     # Removing blanks from a long line takes some versions of awk minutes.
     length($0) > 1000 { next }
@@ -317,17 +321,19 @@ parse_head() {
     }
     END {
       version = field["certificate-version"]; etag = field["etag"]; size = field["content-length"]
+      pause = field["retry-after"]
       # The awk of BSD and macOS needs the parentheses.
       print (status == "" ? "000" : status)
       print (version ~ /^[1-9][0-9]*$/ && length(version) < 10 ? version : "")
       print (etag ~ /^(W\/)?"[!#-~]*"$/ && length(etag) < 200 ? etag : "")
       print (size ~ /^[0-9]+$/ ? size : "")
+      print (pause ~ /^[0-9]+$/ && length(pause) < 7 ? pause + 0 : "")
       gsub(/[^!-~]/, "", field["location"])
       print substr(field["location"], 1, 200)
     }' "$scratch/head" >"$scratch/head.values" || scratch_full
   {
     IFS= read -r http_status && IFS= read -r http_version && IFS= read -r http_etag && IFS= read -r http_length &&
-      IFS= read -r http_location
+      IFS= read -r http_retry_after && IFS= read -r http_location
   } <"$scratch/head.values" || scratch_full
 }
 

@@ -48,7 +48,7 @@ $1
   destination  $destination
   files        $(show_files)
   schedule     $schedule ($scheduler)
-  reload       ${reload:-none}${local_key:+$newline  private key  generated on this machine ($local_key)}
+  reload       ${reload:-none}${watch:+$newline  watch        $(watch_name)}${local_key:+$newline  private key  generated on this machine ($local_key)}
   version      $(shown_version)
   expires      $([ -z "$status_leaf" ] || bounded openssl x509 -noout -enddate -in "$disk/$status_leaf" 2>/dev/null </dev/null | sed 's/^notAfter=//')
   last run     ${last:-never}
@@ -135,6 +135,7 @@ find_problems() {
     problem "$job_directory/keystore-password is missing or empty; create the job again"
   is_whole_script "$job_directory/install.sh" ||
     problem "$job_directory/install.sh is missing or damaged; create the job again"
+  [ -z "$watch" ] || [ -n "$(find_watcher)" ] || problem "no process watches the vault; $(watch_fix)"
   is_scheduled || problem "the schedule is missing in $scheduler; create the job again"
   case $last in
     '') ;;
@@ -172,6 +173,7 @@ run_jobs() {
   case $selected in
     '') fail 1 "no jobs" ;;
     *"$newline"*)
+      [ -z "$wanted_watch" ] || usage_error "--watch is for one job; select one: $(printf '%s' "$selected" | tr '\n' ' ')"
       for id in $selected; do
         if ! is_whole_script "$jobs_root/$id/install.sh"; then
           message err "$jobs_root/$id/install.sh is missing or damaged; create the job again"
@@ -181,7 +183,7 @@ run_jobs() {
         /bin/sh "$jobs_root/$id/install.sh" --run "$id" </dev/null || worst=$?
       done
       ;;
-    *) run_job "$selected" ;;
+    *) if [ -n "$wanted_watch" ]; then watch_job "$selected"; else run_job "$selected"; fi ;;
   esac
   return "$worst"
 }
@@ -214,7 +216,11 @@ uninstall_jobs() {
     remove_old_version
   fi
   prepare_removal
-  rm -rf "${jobs_root:?}/$job_id" "${state_root:?}/$job_id" || fail "$exit_write" "cannot remove $jobs_root/$job_id"
+  watcher=$(find_watcher)
+  rm -rf "${jobs_root:?}/$job_id" || fail "$exit_write" "cannot remove $jobs_root/$job_id"
+  # A supervisor that starts it again finds no job.
+  [ -z "$watcher" ] || kill -s TERM "$watcher" 2>/dev/null || :
+  rm -rf "${state_root:?}/$job_id" || fail "$exit_write" "cannot remove $state_root/$job_id"
   held_lock=''
   release_install_lock
   info "removed the job; the files in $destination stay"

@@ -45,6 +45,7 @@ cleanup() {
   trap '' HUP INT TERM
   [ -z "$saved_terminal" ] || stty "$saved_terminal" </dev/tty
   [ -z "$limited" ] || kill_tree "$limited" TERM
+  [ -z "$watched_run" ] || stop_watched_run
   [ -z "$staging" ] || remove_staging
   [ "$undo_install" = no ] || undo_job
   [ "$undo_keys" = no ] || remove_next_keys
@@ -87,14 +88,15 @@ initialize() {
   sign_seconds=$(whole_number "${CERTIFICATE_VAULT_SIGN_SECONDS:-}" 240)
   check_seconds=$(whole_number "${CERTIFICATE_VAULT_CHECK_SECONDS:-}" 20)
   lock_seconds=$(whole_number "${CERTIFICATE_VAULT_LOCK_SECONDS:-}" 0)
+  watch_seconds=$(whole_number "${CERTIFICATE_VAULT_WATCH_SECONDS:-}" 300)
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
-  owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root=''
+  owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root='' watch=''
   keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' walk_safe=$newline stage_path='' job_format='' job_end='' new_directories='' undo_keys=no
   listener_user='' client_cert='' client_key='' local_key='' local_path='' chain_version='' upload='' late_failure=''
-  upload_method=POST upload_type=application/x-pem-file http_status='' reporting=''
+  upload_method=POST upload_type=application/x-pem-file head_only=no http_status='' reporting='' watched_run='' clock_step=1
   reload_result='' reload_output='' verify_result='' verify_output=''
   allow_early=${CERTIFICATE_VAULT_ALLOW_NOT_YET_VALID:-no}
   my_uid=$(id -u)

@@ -15,7 +15,7 @@ with_limit() {
 }
 
 # wait_limited SECONDS: waits for the background process `limited`. The clock is a separate process, because a subshell
-# would keep our output open after we exit. It ends within a second after the limited process.
+# would keep our output open after we exit. It ends within `clock_step` seconds after the limited process.
 wait_limited() {
   timed_out=no
   # shellcheck disable=SC2016 # the inner shell expands these
@@ -23,9 +23,9 @@ wait_limited() {
     seconds=0
     while kill -0 "$1"; do
       if [ "$seconds" -ge "$2" ]; then kill -s USR1 "$3"; sleep 1; fi
-      sleep 1
-      seconds=$((seconds + 1))
-    done' clock "$limited" "$1" $$ </dev/null >/dev/null 2>&1 &
+      sleep "$4"
+      seconds=$((seconds + $4))
+    done' clock "$limited" "$1" $$ "$clock_step" </dev/null >/dev/null 2>&1 &
   # A signal ends `wait` but not the process.
   while :; do
     wait "$limited" 2>/dev/null

@@ -148,14 +148,21 @@ EOF
 
 # Picks a random daily time, so that machines that are set up at the same time do not all download at the same time.
 random_schedule() {
-  random=$(od -A n -N 2 -t u2 /dev/urandom 2>/dev/null | tr -d ' \n')
-  [ -n "$random" ] || random=$(printf '%s %s %s' "$(uname -n)" "$(date)" "$$" | cksum | cut -c 1-4)
+  random=$(random_number)
   printf '%s %s * * *\n' "$((random % 1440 % 60))" "$((random % 1440 / 60))"
 }
 
-# Sets `scheduler` to cron or systemd before anything is changed.
+random_number() {
+  random=$(od -A n -N 2 -t u2 /dev/urandom 2>/dev/null | tr -d ' \n')
+  [ -n "$random" ] || random=$(printf '%s %s %s' "$(uname -n)" "$(date)" "$$" | cksum | cut -c 1-4)
+  echo "$random"
+}
+
+# Sets `scheduler` to cron or systemd before anything is changed. Only systemd can also keep a service running.
 choose_scheduler() {
-  if command -v crontab >/dev/null 2>&1; then
+  if [ -n "$watch" ] && systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null; then
+    scheduler=systemd
+  elif command -v crontab >/dev/null 2>&1; then
     scheduler=cron
     read_crontab >/dev/null || fail 1 "crontab -l failed, so the crontab cannot be changed safely: $crontab_error"
   elif systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null; then
@@ -273,12 +280,19 @@ EOF
 install_schedule() {
   if [ "$scheduler" = cron ]; then
     change_crontab "$job_id" "$(cron_line)" || return 1
-    remove_units || warn "could not remove the timer $unit.timer of an earlier installation"
+    remove_units || warn "could not remove the units of systemd ($unit.timer) of an earlier installation"
     return 0
   fi
   install_units || return 1
+  ! command -v crontab >/dev/null 2>&1 || change_crontab "$job_id" ||
+    warn "could not remove the line of an earlier installation from the crontab, so it also runs the job"
   [ "$systemctl_scope" = --system ] ||
     info "the timer runs only while you are signed in; to run it always, use \"loginctl enable-linger\""
+}
+
+# The units of a job have the names $unit$part.
+unit_parts() {
+  printf '%s\n' .service .timer ${watch:+-watch.service}
 }
 
 # Writes the units in their final directory, so that they get the SELinux label of that directory. Restores the old units
@@ -286,42 +300,77 @@ install_schedule() {
 install_units() {
   unit=certificate-vault-$job_id
   (umask 022 && mkdir -p "$unit_directory") || return 1
-  for part in service timer; do
-    rm -f "$unit_directory/$unit.$part.old"
-    [ ! -e "$unit_directory/$unit.$part" ] || cp -p "$unit_directory/$unit.$part" "$unit_directory/$unit.$part.old" || return 1
+  for part in $(watch=yes unit_parts); do
+    rm -f "$unit_directory/$unit$part.old"
+    [ ! -e "$unit_directory/$unit$part" ] || cp -p "$unit_directory/$unit$part" "$unit_directory/$unit$part.old" || return 1
   done
-  if (umask 022 && unit_service >"$unit_directory/$unit.service.new" && unit_timer >"$unit_directory/$unit.timer.new") &&
-    mv -f "$unit_directory/$unit.service.new" "$unit_directory/$unit.service" &&
-    mv -f "$unit_directory/$unit.timer.new" "$unit_directory/$unit.timer" &&
-    start_timer; then
-    rm -f "$unit_directory/$unit.service.old" "$unit_directory/$unit.timer.old"
+  if write_units && start_units; then
+    [ -n "$watch" ] || disable_unit "$unit-watch.service" || warn "systemd failed to stop the service $unit-watch.service"
+    for part in $(watch=yes unit_parts); do
+      rm -f "$unit_directory/$unit$part.old"
+    done
     return 0
   fi
-  rm -f "$unit_directory/$unit.service.new" "$unit_directory/$unit.timer.new"
   if [ -e "$unit_directory/$unit.timer.old" ]; then
-    for part in service timer; do
-      mv -f "$unit_directory/$unit.$part.old" "$unit_directory/$unit.$part"
-    done
-    start_timer >/dev/null 2>&1 || warn "restored the old timer in $unit_directory, but systemd failed to start it"
+    restore_units
   else
     remove_units
   fi
   return 1
 }
 
-start_timer() {
-  systemctl "$systemctl_scope" daemon-reload </dev/null >&2 &&
-    systemctl "$systemctl_scope" enable "$unit.timer" </dev/null >&2 &&
-    systemctl "$systemctl_scope" restart "$unit.timer" </dev/null >&2
+write_units() (
+  umask 022
+  for part in $(unit_parts); do
+    if ! write_unit "$part" >"$unit_directory/$unit$part.new" ||
+      ! mv -f "$unit_directory/$unit$part.new" "$unit_directory/$unit$part"; then
+      rm -f "$unit_directory/$unit$part.new"
+      exit 1
+    fi
+  done
+)
+
+write_unit() {
+  case $1 in
+    .service) unit_service ;;
+    .timer) unit_timer ;;
+    -watch.service) unit_watch ;;
+  esac
 }
 
-# Fails if systemd runs and cannot disable the timer.
+restore_units() {
+  new_watch=$watch watch=''
+  for part in $(watch=yes unit_parts); do
+    [ -e "$unit_directory/$unit$part.old" ] || continue
+    mv -f "$unit_directory/$unit$part.old" "$unit_directory/$unit$part"
+    [ "$part" != -watch.service ] || watch=yes
+  done
+  [ -n "$watch" ] || disable_unit "$unit-watch.service"
+  start_units >/dev/null 2>&1 || warn "restored the old units in $unit_directory, but systemd failed to start them"
+  watch=$new_watch
+}
+
+start_units() {
+  systemctl "$systemctl_scope" daemon-reload </dev/null >&2 || return 1
+  for part in $(unit_parts); do
+    [ "$part" != .service ] || continue
+    systemctl "$systemctl_scope" enable "$unit$part" </dev/null >&2 &&
+      systemctl "$systemctl_scope" restart "$unit$part" </dev/null >&2 || return 1
+  done
+}
+
+# disable_unit NAME: stops and removes a unit. Fails if systemd runs and cannot stop it.
+disable_unit() {
+  [ -e "$unit_directory/$1" ] || return 0
+  systemctl "$systemctl_scope" disable --now "$1" </dev/null >/dev/null 2>&1 ||
+    ! systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null || return 1
+  rm -f "$unit_directory/$1"
+}
+
 remove_units() {
   unit=certificate-vault-$job_id
-  [ -e "$unit_directory/$unit.timer" ] || return 0
-  systemctl "$systemctl_scope" disable --now "$unit.timer" </dev/null >/dev/null 2>&1 ||
-    ! systemctl "$systemctl_scope" show --property=Version >/dev/null 2>&1 </dev/null || return 1
-  rm -f "$unit_directory/$unit.timer" "$unit_directory/$unit.service" || return 1
+  [ -e "$unit_directory/$unit.timer" ] || [ -e "$unit_directory/$unit-watch.service" ] || return 0
+  disable_unit "$unit-watch.service" && disable_unit "$unit.timer" && rm -f "$unit_directory/$unit.service" || return 1
   systemctl "$systemctl_scope" daemon-reload </dev/null >/dev/null 2>&1
   return 0
 }
@@ -343,9 +392,12 @@ is_scheduled() {
     # shellcheck disable=SC2312
     crontab -l 2>/dev/null </dev/null | grep -F -x -e "$(cron_line) # certificate-vault:$job_id" >/dev/null
   else
-    [ -s "$unit_directory/$unit.timer" ] && [ -s "$unit_directory/$unit.service" ] &&
-      systemctl "$systemctl_scope" is-enabled "$unit.timer" >/dev/null 2>&1 </dev/null &&
-      systemctl "$systemctl_scope" is-active "$unit.timer" >/dev/null 2>&1 </dev/null
+    for part in $(unit_parts); do
+      [ -s "$unit_directory/$unit$part" ] || return 1
+      [ "$part" != .service ] || continue
+      systemctl "$systemctl_scope" is-enabled "$unit$part" >/dev/null 2>&1 </dev/null || return 1
+    done
+    systemctl "$systemctl_scope" is-active "$unit.timer" >/dev/null 2>&1 </dev/null
   fi
 }
 

@@ -40,6 +40,8 @@ Create or replace a job:
     --reload-command CMD     command to run when files change; retried at each run until it succeeds
     --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
     --key-file FILE          file with the API key, instead of SERVICE_API_KEY; "-" for standard input
+    --watch                  also keep a request open and run the job as soon as there is a new version: a service of
+                             systemd, or a command for another supervisor
     --keystore-password-file FILE   file with the password of keystore.p12 in its first line
     --local-key              generate the private key on this machine and keep it here: the vault gets certificate
                              signing requests only; the API key needs the scopes certificates:read, certificates:sign
@@ -60,7 +62,7 @@ Create or replace a job:
 Manage jobs (select them by JOB, or by --server, --certificate and --destination):
     --list                   list jobs, one per line
     --status [JOB]           show the state of jobs; fails if a job has a problem
-    --run [JOB]              run jobs now
+    --run [JOB]              run jobs now; with --watch, run one job whenever there is a new version, until stopped
     --set-key                replace the API key of all selected jobs, or of none if the vault does not accept it for
                              each file of each job
     --uninstall [JOB]        remove a job, its schedule and its API key; the files in DIR stay
