@@ -19,6 +19,7 @@
 . "${0%install.sh}installer/report.sh"
 . "${0%install.sh}installer/commit.sh"
 . "${0%install.sh}installer/create-job.sh"
+. "${0%install.sh}installer/enroll.sh"
 . "${0%install.sh}installer/manage.sh"
 . "${0%install.sh}installer/set-key.sh"
 . "${0%install.sh}installer/watch.sh"

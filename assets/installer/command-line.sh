@@ -3,7 +3,7 @@
 
 # Options are `--name value` or `--name=value`.
 read_options() {
-  action=install wanted_job='' wanted_watch='' key_file='' keystore_file='' ca_file='' dry_run=no given_server='' local_key_type=''
+  action=install wanted_job='' wanted_watch='' key_file='' enroll_file='' keystore_file='' ca_file='' dry_run=no given_server='' local_key_type=''
   while [ $# -gt 0 ]; do
     option=${1%%=*}
     case $option in
@@ -35,7 +35,7 @@ read_options() {
         continue
         ;;
       --server | --certificate | --file | --destination | --reload-command | --schedule) ;;
-      --listener-user | --key-file | --keystore-password-file | --ca-file | --pin | --client-cert | --client-key | --owner | --group | --mode | --verify | --local-key-type) ;;
+      --listener-user | --key-file | --enroll | --keystore-password-file | --ca-file | --pin | --client-cert | --client-key | --owner | --group | --mode | --verify | --local-key-type) ;;
       *) usage_error "unknown option \"$1\"; see --help" ;;
     esac
     case $1 in
@@ -56,6 +56,7 @@ read_options() {
       --reload-command) reload=$value ;;
       --schedule) schedule=$value ;;
       --key-file) key_file=$value ;;
+      --enroll) enroll_file=$value ;;
       --keystore-password-file) keystore_file=$value ;;
       --ca-file) ca_file=$value ;;
       --pin) add_pins "$value" ;;
@@ -79,7 +80,7 @@ main() {
   stdin_key='' last_argument=''
   for argument in "$@"; do
     case $last_argument=$argument in
-      --key-file=- | *=--key-file=-) IFS= read -r stdin_key || : ;;
+      --key-file=- | *=--key-file=- | --enroll=- | *=--enroll=-) IFS= read -r stdin_key || : ;;
     esac
     last_argument=$argument
   done

@@ -49,6 +49,7 @@ install_job() {
   check_options
   trust_sudo_user
   choose_scheduler
+  read_token
   calendar=$(cron_to_calendar "${schedule:-@daily}") || usage_error "--schedule: \"$schedule\": $calendar"
   [ -z "$ca_file" ] || { ca=yes && grep -e '-----BEGIN CERTIFICATE-----' "$ca_file" >/dev/null 2>&1; } ||
     fail 1 "--ca-file: $ca_file has no PEM certificate"
@@ -65,10 +66,9 @@ install_job() {
     print_plan
     return
   fi
-  read_api_key
+  [ -n "$enroll_token" ] || read_api_key
   ca_path=$ca_file
-  [ -z "$local_key" ] || check_sign_scope || fail "$exit_fetch" "no job was created: $http_failure"
-  authorized=no
+  [ -n "$enroll_token" ] || check_new_key
   # Everything that depends on the existing jobs happens under this lock.
   mkdir -p "$state_root" 2>/dev/null || fail "$exit_write" "cannot write to $state_root"
   acquire_lock "$state_root/install.lock" 300 || fail "$exit_busy" "another installation has held the lock for five minutes"
@@ -78,6 +78,7 @@ install_job() {
   finish_set_key
   find_job_id
   refuse_shared_files
+  [ -z "$enroll_token" ] || { enroll && check_new_key; }
   job_directory=$jobs_root/$job_id
   if [ -e "$job_directory" ] && [ ! -d "$job_directory" ]; then fail "$exit_write" "$job_directory is not a directory; remove it"; fi
   finish_interrupted_run
@@ -110,9 +111,15 @@ install_job() {
   rm -f "$job_directory/old/.complete"
   rm -rf "$job_directory/old"
   remove_local_keys
+  forget_enroll_request
   info "scheduled: $schedule ($scheduler)"
   [ -z "$watch" ] || tell_watch
   exit "$first_run"
+}
+
+check_new_key() {
+  [ -z "$local_key" ] || check_sign_scope || fail "$exit_fetch" "no job was created: $http_failure"
+  authorized=no
 }
 
 # The old job may have been interrupted between two renames, and only it knows the names of its files.

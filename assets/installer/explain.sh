@@ -4,6 +4,7 @@
 # explain_status PATH BODY: sets http_error and http_hint for a response that is not a success.
 explain_status() {
   http_detail=$(problem_detail "$2")
+  ! explain_enrollment "$1" || return 0
   ! explain_local_key "$1" "$2" || return 0
   case $http_status in
     401)

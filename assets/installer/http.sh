@@ -161,7 +161,7 @@ trust_sudo_user() {
 }
 
 is_success() {
-  [ "$http_status" = 200 ] || [ "$http_status" = 202 ]
+  case $http_status in 200 | 201 | 202) return 0 ;; *) return 1 ;; esac
 }
 
 # Some versions of sed ignore a last line without a line break.
@@ -342,15 +342,15 @@ get_with_retries() {
   try_get "$@" || fetch_failed "$http_failure"
 }
 
-# try_get PATH BODY [ETAG]: retries if that can help. Succeeds if the status is 200 or 304, or 202 for an upload; otherwise
-# sets http_failure to a message that says what failed and what to do.
+# try_get PATH BODY [ETAG]: retries if that can help. Succeeds if the status is 200 or 304, 202 for an upload of PEM, or 200 or 201
+# for one of JSON; otherwise sets http_failure to a message that says what failed and what to do.
 try_get() {
   tries=0
   while :; do
     http_get "$@"
     tries=$((tries + 1))
-    case $http_status${upload:+-upload} in
-      200 | 304 | 202-upload) return ;;
+    case $http_status${upload:+-${upload_type##*/}} in
+      200 | 304 | 202-x-pem-file | 200-json | 201-json) return ;;
       000*)
         explain_connection
         case $http_cause in

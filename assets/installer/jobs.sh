@@ -55,6 +55,9 @@ EOF
   [ -z "$watch" ] || cat <<EOF || return 1
 watch=$watch
 EOF
+  [ -z "$enrolled" ] || cat <<EOF || return 1
+enrolled=$enrolled
+EOF
   for job_line in $proxies; do
     cat <<EOF || return 1
 proxy=$job_line
@@ -71,7 +74,7 @@ EOF
 # Parses values; the file is never evaluated as code.
 read_job() {
   [ -r "$jobs_root/$1/job" ] || fail 1 "job \"$1\" not found in $jobs_root"
-  job_id=$1 files='' proxies='' watch='' local_key='' listener_user='' client_cert='' client_key='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
+  job_id=$1 files='' proxies='' watch='' enrolled='' local_key='' listener_user='' client_cert='' client_key='' job_format='' job_end='' server='' certificate='' destination='' schedule='' scheduler=''
   while IFS= read -r job_line <&4; do
     job_text=${job_line#*=}
     case ${job_line%%=*} in
@@ -82,6 +85,7 @@ read_job() {
       client_cert) client_cert=$job_text ;;
       client_key) client_key=$job_text ;;
       watch) watch=$job_text ;;
+      enrolled) enrolled=$job_text ;;
       proxy) proxies=$proxies${proxies:+$newline}$job_text ;;
       state) state_root=$job_text ;;
       server) server=$job_text ;;

@@ -91,7 +91,7 @@ initialize() {
   watch_seconds=$(whole_number "${CERTIFICATE_VAULT_WATCH_SECONDS:-}" 300)
   job_id='' run_state='' saved_terminal='' limited='' staging='' previous='' scratch='' held_lock=''
   tool='' has_openssl=no server='' certificate='' destination='' files='' reload='' schedule='' scheduler=''
-  owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root='' watch=''
+  owner='' group='' mode='' verify='' pin='' ca=no allow_http=no api_key='' state_root='' watch='' enrolled=''
   keystore_password='' keystore_code='' job_directory=''
   authorized=no undo_install=no timed_out=no install_lock='' proxies='' warned_modes=''
   writer='' owner_uid='' disk='' walk_safe=$newline stage_path='' job_format='' job_end='' new_directories='' undo_keys=no

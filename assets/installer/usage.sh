@@ -40,6 +40,8 @@ Create or replace a job:
     --reload-command CMD     command to run when files change; retried at each run until it succeeds
     --schedule CRON          five cron fields, or @daily and similar; default: once a day at a random time
     --key-file FILE          file with the API key, instead of SERVICE_API_KEY; "-" for standard input
+    --enroll FILE            file with an enrollment token, which is exchanged for an API key of this machine; "-" for
+                             standard input. The variable ENROLLMENT_TOKEN has the same effect
     --watch                  also keep a request open and run the job as soon as there is a new version: a service of
                              systemd, or a command for another supervisor
     --keystore-password-file FILE   file with the password of keystore.p12 in its first line
