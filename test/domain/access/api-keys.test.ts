@@ -68,6 +68,7 @@ test('a key is stored as its SHA-256 hash, and neither the list nor the audit lo
     state: 'active',
     previous_prefix: null,
     previous_expires_at: null,
+    enrollment: null,
   });
   const row = await vault.db.reader.selectFrom('api_keys').selectAll().executeTakeFirstOrThrow();
   assert.deepEqual(row.hash, createHash('sha256').update(raw.expose()).digest());

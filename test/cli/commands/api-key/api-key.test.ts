@@ -79,6 +79,7 @@ test('create prints only the raw key on stdout; list shows only its prefix', asy
     state: 'active',
     previous_prefix: null,
     previous_expires_at: null,
+    enrollment: null,
   });
   const hash = createHash('sha256').update(raw.trim()).digest();
   const never = [

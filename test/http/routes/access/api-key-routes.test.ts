@@ -96,6 +96,7 @@ suite('creating an API key', () => {
       state: 'active',
       previous_prefix: null,
       previous_expires_at: null,
+      enrollment: null,
     });
     assert.equal((await server.get('/api/v1/certificates/www', key)).status, 200);
     const listed = await ask('GET', path);
