@@ -21,6 +21,7 @@ type KeyCount =
   | 'pages'
   | 'renewals'
   | 'changes'
+  | 'exchanges'
   | 'recordedExcesses'
   | 'recordedRefusals'
   | 'revocations'
@@ -61,7 +62,7 @@ export class KeyLimits {
   /**
    * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by
    * `recordPace`, and pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and
-   * what an ACME client changes by `recordPace`. Those without a key of the vault are limited in any case.
+   * what an ACME client changes, and exchanges of an enrollment token, by `recordPace`. Those without a key of the vault are limited in any case.
    */
   constructor(world: World, perMinute: number | undefined) {
     this.#buckets = {
@@ -72,6 +73,7 @@ export class KeyLimits {
       pages: perMinute === undefined ? new TokenBuckets(world, pagePace) : undefined,
       renewals: perMinute === 0 ? undefined : new HourlyCounts(world, renewalsPerHour),
       changes: perMinute === 0 ? undefined : new TokenBuckets(world, recordPace),
+      exchanges: perMinute === 0 ? undefined : new TokenBuckets(world, recordPace),
       recordedExcesses: new TokenBuckets(world, { burst: 1, perMinute: 1 }),
       recordedRefusals: new HourlyCounts(world, refusalsPerHour),
       revocations: new TokenBuckets(world, revocationPace),
@@ -124,6 +126,12 @@ export class KeyLimits {
   changeExcessOf(acmeClientId: number): Problem | undefined {
     const wait = this.#take('changes', String(acmeClientId));
     return wait > 0 ? paused('Too many requests of this ACME client', wait) : undefined;
+  }
+
+  /** Counts an exchange with a valid enrollment token. Returns the problem if there were too many. */
+  exchangeExcessOf(enrollmentId: number): Problem | undefined {
+    const wait = this.#take('exchanges', String(enrollmentId));
+    return wait > 0 ? paused('Too many requests with this enrollment token', wait) : undefined;
   }
 
   /**

@@ -118,11 +118,14 @@ export const enrollmentRoutes: readonly Route[] = [
       ...(['api_key_exists', 'rate_limited'] as const),
     ],
     handle: async (call) => {
-      const { vault } = call.context;
+      const { vault, keyLimits } = call.context;
       const found = await presented(call);
       const actor = { ...call.actor, name: found.actorName };
       call.nameActor(actor.name);
       try {
+        // Each repeated request writes a new secret and an event, however few uses the token has.
+        const excess = keyLimits.exchangeExcessOf(found.id);
+        if (excess !== undefined) throw excess;
         const { id, raw, isRepeated } = await exchangeToken(vault, actor, found, call.body);
         return json(isRepeated ? 200 : 201, { ...(await viewApiKey(vault, id)), key: raw.expose() });
       } catch (error) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { day, second } from '../../../../src/base/duration.ts';
-import { failurePace, refusalsPerHour } from '../../../../src/domain/access/limits/key-limits.ts';
+import { failurePace, recordPace, refusalsPerHour } from '../../../../src/domain/access/limits/key-limits.ts';
 import { localCli } from '../../../../src/domain/audit/audit.ts';
 import { deleteCertificate } from '../../../../src/domain/certificates/certificates.ts';
 import { deleteEnrollment, revokeEnrollment } from '../../../../src/domain/enrollments/enrollments.ts';
@@ -48,7 +48,7 @@ suite('an unknown enrollment token', () => {
     await revokeEnrollment(server.vault, localCli, gone.id, { api_keys: false });
     await deleteEnrollment(server.vault, localCli, gone.id);
     const key = await makeKey(server.vault);
-    const wrong = [
+    const wrong: readonly (string | undefined)[] = [
       undefined,
       'x',
       `ve_${'a'.repeat(12)}.${'b'.repeat(43)}`,
@@ -151,6 +151,23 @@ suite('a known enrollment token', () => {
     await server.vault.refusals.write('all');
     const last = eventsOf(server.dataDir, 'access.refuse').at(-1);
     assert.deepEqual([last?.actor, last?.resource, last?.detail.count], [actor, `enrollment:${id}`, 1]);
+  });
+
+  test('gets 429 for repeated requests that come too often, because each of them is recorded', async (t) => {
+    const server = await prepared(t);
+    const { id, token, actor } = await makeEnrollment(server.vault);
+    const body = { host: 'www1', request: 'repeated-without-an-end' };
+    assert.equal((await exchange(server, token, body)).status, 201);
+    // Ten thousand requests take a while: they are counted as the server counts them.
+    for (let n = 1; n < recordPace.burst; n += 1)
+      assert.equal(server.context.keyLimits.exchangeExcessOf(id), undefined);
+    const { status, headers, json } = await exchange<Problem>(server, token, body);
+    assert.deepEqual([status, headers.get('Retry-After')], [429, '1']);
+    assert.match(json.detail, /^Too many requests with this enrollment token/);
+    assert.deepEqual(refusalsIn(server), [[actor, place, { code: 'rate_limited' }]]);
+    assert.deepEqual(eventsOf(server.dataDir, 'api_key.rotate'), []);
+    server.world.advance(second);
+    assert.equal((await exchange(server, token, body)).status, 200);
   });
 
   test('creates no key for a hostile host name or an invalid request, and takes no use', async (t) => {

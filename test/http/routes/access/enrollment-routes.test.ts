@@ -184,7 +184,7 @@ suite('revoking an enrollment', () => {
     await makeCertificate(server.vault, 'www');
     const { id, token } = await makeEnrollment(server.vault, { uses: 3 });
     const other = await makeKey(server.vault, { name: 'by hand' });
-    const machines = [];
+    const machines: Key[] = [];
     for (const host of ['www1', 'www2']) machines.push((await exchange<Key>(server, token, { host })).json);
     const statuses = () =>
       Promise.all(
