@@ -9,9 +9,11 @@ import { Secret } from '../../src/base/secret.ts';
 import { deleteAdministrator, resetPassword } from '../../src/domain/access/administrators.ts';
 import { changeApiKey } from '../../src/domain/access/api-key-change.ts';
 import { updateApiKeyInput } from '../../src/domain/access/api-key-inputs.ts';
+import { revokeApiKey } from '../../src/domain/access/api-keys.ts';
 import { Passwords } from '../../src/domain/access/passwords.ts';
 import { changeAcmeClient } from '../../src/domain/acme-server/clients/acme-client-change.ts';
 import { updateAcmeClientInput } from '../../src/domain/acme-server/clients/acme-client-inputs.ts';
+import { revokeAcmeClient } from '../../src/domain/acme-server/clients/acme-clients.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { verifyChain } from '../../src/domain/audit/audit-verification.ts';
 import { authenticityFindings } from '../../src/domain/doctor/upkeep-findings.ts';
@@ -155,6 +157,21 @@ suite('a database row restored to an older state', () => {
     lists();
     assert.equal(await status(key.raw), 200);
     assert.deepEqual(await faults(), []);
+  });
+
+  test('does not bring back what was altered, therefore revoked, and then restored', async (t) => {
+    const { server, vault, dataDir, key, status, faults } = await attacked(t);
+    const external = await makeAcmeClient(vault, { domains: ['*.example.test'] });
+    const client = await AcmeTestClient.at(server.url);
+    assert.equal(await status(key.raw), 200);
+    const rows = [saved(dataDir, 'api_keys'), saved(dataDir, 'acme_clients')];
+    outside(dataDir, (db) => db.exec("update api_keys set name = 'x'; update acme_clients set name = 'x'"));
+    await revokeApiKey(vault, localCli, key.id);
+    await revokeAcmeClient(vault, localCli, external.id);
+    for (const putBack of rows) putBack();
+    assert.equal(await status(key.raw), 401);
+    assert.notEqual((await client.register(external)).status, 201);
+    assert.deepEqual(await faults(), ['revived', 'revived']);
   });
 
   test('restores neither rights removed from an ACME client nor its deactivated account', async (t) => {

@@ -4,6 +4,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { type ApiKeyToken, createToken } from '../../crypto/secrets/api-key-token.ts';
+import { goneRow } from '../../db/audit/row-records.ts';
 import { isApiKeyAuthentic, tagApiKey } from '../../db/audit/row-tags.ts';
 import type { Writer } from '../../db/database.ts';
 import { insertAllowlist } from '../../db/tables/access/api-key-certificates.ts';
@@ -117,6 +118,8 @@ export async function storeRevocation(
   const isAuthentic = await isApiKeyAuthentic(writer, id);
   await setRevoked(writer, id, world.now());
   if (isAuthentic) await tagApiKey(writer, id);
+  // An altered row stays altered, and what it was before counts no more if it is put back.
+  else writer.rows.set(`api-key:${id}`, goneRow);
   record(writer, { actor, action: 'api_key.revoke', ...subject(key) }, world.now());
 }
 

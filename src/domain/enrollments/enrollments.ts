@@ -8,6 +8,7 @@ import type { Secret } from '../../base/secret.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import { createEnrollmentToken } from '../../crypto/secrets/enrollment-token.ts';
 import { isEnrollmentAuthentic, tagEnrollment } from '../../db/audit/enrollment-tags.ts';
+import { goneRow } from '../../db/audit/row-records.ts';
 import type { Reader } from '../../db/database.ts';
 import {
   deleteEnrollmentRow,
@@ -119,6 +120,8 @@ export async function revokeEnrollment(
     const isAuthentic = await isEnrollmentAuthentic(writer, id);
     await setEnrollmentRevoked(writer, id, world.now());
     if (isAuthentic) await tagEnrollment(writer, id);
+    // An altered row stays altered, and what it was before counts no more if it is put back.
+    else writer.rows.set(resourceOf(id), goneRow);
     record(writer, { actor, action: 'enrollment.revoke', ...subject(row) }, world.now());
   });
   if (!withKeys) return 0;

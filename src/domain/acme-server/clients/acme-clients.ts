@@ -5,6 +5,7 @@
 import { toJson } from '../../../base/json.ts';
 import { Problem } from '../../../base/problem.ts';
 import { formatTimestampOrNull } from '../../../base/timestamp.ts';
+import { goneRow } from '../../../db/audit/row-records.ts';
 import { isAcmeClientAuthentic, tagAcmeClient } from '../../../db/audit/row-tags.ts';
 import type { Reader, Writer } from '../../../db/database.ts';
 import {
@@ -182,6 +183,8 @@ export async function storeClientRevocation(
   const isAuthentic = await isAcmeClientAuthentic(writer, id);
   await setAcmeClientRevoked(writer, id, world.now());
   if (isAuthentic) await tagAcmeClient(writer, id);
+  // As for API keys: what an altered row was before counts no more if it is put back.
+  else writer.rows.set(`acme-client:${id}`, goneRow);
   record(writer, { actor, action: 'acme_client.revoke', ...subject(client) }, world.now());
 }
 
