@@ -135,6 +135,16 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'shows a new key once, to the administrator who made it',
   },
   {
+    file: 'src/http/routes/access/enrollment-routes.ts',
+    calls: 2,
+    why: 'shows a new token once to its administrator, and a new key once to its machine',
+  },
+  {
+    file: 'src/cli/commands/enrollment/enrollment-create.ts',
+    calls: 1,
+    why: 'shows a new token once, on standard output',
+  },
+  {
     file: 'src/http/routes/notification-routes.ts',
     calls: 1,
     why: 'shows a signing secret that was made, once, to the administrator who asked for it',

@@ -24,6 +24,7 @@ import { accountKeyOwner, sealFor } from '../../src/domain/sealed-secrets.ts';
 import { outside } from '../harness/database/outside-database.ts';
 import { makeAccount, makeIssuer, putChallenge } from '../harness/http/acme-fixtures.ts';
 import { type CheckedServer, checkedServer } from '../harness/http/checked.ts';
+import { makeEnrollment } from '../harness/http/enrollments.ts';
 import {
   importOne,
   makeBundle,
@@ -145,6 +146,11 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
         }),
       );
       await makeIssuer(vault, 'an-acme-ca', id);
+    }
+    const live = "select id from enrollments where name = 'rack' and revoked_at is null";
+    if (outside(server.dataDir, (db) => db.prepare(live).get()) === undefined) {
+      const { id, token } = await makeEnrollment(vault, { uses: 3 });
+      secrets.set(`the token of enrollment ${id}`, token.split('.')[1] ?? '');
     }
     learnSecrets();
   }

@@ -32,6 +32,7 @@ const fixedWords: Words = {
   'dns-providers/{name}': ['hook', 'by-hand', 'nothing'],
   'administrators/{name}': ['alice', 'bob', 'carol', 'nobody'],
   'api-keys/{id}': [1, 2, 3, 4, 5, 6, 7, 8, 20, 999_999],
+  'enrollments/{id}': [1, 2, 3, 999_999],
   'acme-clients/{id}': [1, 2, 3, 999_999],
   'acme-accounts/{id}': [1, 2, 3, 999_999],
   'renewals/{id}': [1, 1, 1, 2, 3, 4, 5, 6, 999_999],

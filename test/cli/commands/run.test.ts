@@ -21,6 +21,11 @@ const options: Readonly<Record<string, readonly string[]>> = {
     ...['--acme-http-listen', '--acme-tls-listen', '--resolver', '--acme-drafts'],
   ],
   'api-key create': ['--name', '--scope', '--certificate', '--expires-at'],
+  'enrollment create': [
+    ...['--name', '--certificate', '--certificate-label', '--uses', '--expires-at', '--allow-ip'],
+    ...['--bind-address', '--key-expires-at', '--scope', '--label', '--json'],
+  ],
+  'enrollment revoke': ['--id', '--with-keys'],
   'acme-client create': [
     ...['--name', '--domain', '--issuer', '--profile', '--allow-ip', '--expires-at', '--rate'],
     ...['--validate', '--json'],
@@ -102,6 +107,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     ...['audit', 'systemd-unit', 'licenses', 'version', 'apply', 'export', 'completion', 'man', 'doctor'],
   ],
   'api-key': ['create', 'list', 'revoke', 'delete'],
+  enrollment: ['create', 'list', 'show', 'revoke', 'delete'],
   'acme-client': ['create', 'list', 'show', 'update', 'rotate', 'revoke', 'delete'],
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],

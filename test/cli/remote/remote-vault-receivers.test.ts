@@ -1,4 +1,4 @@
-/** ACME clients and notification channels: the same commands on this machine and at a server. */
+/** ACME clients, enrollments and notification channels: the same commands on this machine and at a server. */
 import { test } from 'node:test';
 import { fakeChatApi } from '../../harness/notifications/fake-chat-api.ts';
 import { bothWays } from '../../harness/processes/both-ways.ts';
@@ -34,6 +34,31 @@ const clients = [
 ];
 
 test('each command about ACME clients prints the same', (t) => bothWays(t, clients));
+
+const enrollments = [
+  'enrollment list',
+  'enrollment create --name rack --certificate * --uses 20 --expires-at 2099-01-01',
+  'enrollment create --name rack --certificate ww --expires-at 2099-01-01',
+  'enrollment create --name rack --certificate * --expires-at 2001-01-01',
+  'enrollment create --certificate-label team=web --expires-at 2099-01-01 --key-expires-at 2098-01-01',
+  'enrollment create --name rack-4 --certificate-label team=web --allow-ip 192.0.2.0/24 --bind-address ' +
+    '--expires-at 2099-01-01 --key-expires-at 2099-02-01 --label team=web --scope certificates:read --json',
+  'enrollment list',
+  'enrollment list --json --label team=web',
+  'enrollment list --label team=db',
+  'enrollment show rack',
+  'enrollment show 2 --json',
+  'enrollment show rak',
+  'enrollment show 9',
+  'enrollment delete rack --yes',
+  'enrollment revoke rack',
+  'enrollment revoke rack --with-keys',
+  'enrollment revoke 9',
+  'enrollment delete rack --yes',
+  'enrollment delete rack --yes',
+];
+
+test('each command about enrollments prints the same', (t) => bothWays(t, enrollments));
 
 test('each command about notifications prints the same', async (t) => {
   const { origin } = await fakeChatApi(t);

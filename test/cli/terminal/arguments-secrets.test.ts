@@ -15,6 +15,7 @@ const harmless: Readonly<Record<string, string>> = {
   'keystore-encryption': 'an algorithm',
   'api-key-rate': 'a number',
   'key-dir': 'a directory',
+  'key-expires-at': 'a time',
   'master-key-command': 'a program that prints one',
 };
 

@@ -402,6 +402,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'issuer update': ['--email=ops@example.test'],
   'issuer profile update': ['--lifetime=7d'],
   'api-key create': ['--role=viewer'],
+  'enrollment create': ['--certificate=*'],
   'certificate renew': ['--all'],
   'certificate update': ['--reuse-key'],
   'notification update': ['--event=all'],
@@ -412,6 +413,7 @@ const values: Readonly<Record<string, string>> = {
   // Any file that can be read.
   'ca import-root-key file': import.meta.filename,
   'ca import chain': import.meta.filename,
+  'enrollment create expires-at': '1d',
   id: '1',
   reason: 'superseded',
   role: 'viewer',

@@ -19,6 +19,7 @@ const lists = [
   { command: 'renewals list', title: 'ID', whole: longText },
   { command: 'issuer list', title: 'NAME', whole: `${'x'.repeat(60)}@example.com` },
   { command: 'acme-client list', title: 'ID', whole: domains.join(' ') },
+  { command: 'enrollment list', title: 'ID', whole: `${longName} wide` },
   { command: 'acme-account list', title: 'ID', whole: `${'x'.repeat(60)}@example.com` },
   { command: 'dns-provider list', title: 'NAME', whole: domains.join(' ') },
   { command: 'notification list', title: 'CHANNEL', whole: domains.join(' ') },
@@ -45,6 +46,8 @@ suite('lists', () => {
     const failing = commandWords('certificate create --name fails --domain fails.test --issuer ca --wait');
     assert.equal((await run(...failing)).code, 1);
     await done('acme-client', 'create', '--name', 'wide', ...all);
+    const rights = ['--certificate', 'wide', '--certificate', longName, '--expires-at', '1d'];
+    await done('enrollment', 'create', '--name', `rack-${'x'.repeat(50)}`, ...rights);
     const zones = domains.flatMap((name) => ['--zone', name]);
     await done('dns-provider', 'add', '--name', 'dns', '--type', 'manual', ...zones);
     const only = domains.flatMap((name) => ['--certificate', name]);

@@ -14,6 +14,12 @@ import { findAdministrator } from '../../../src/db/tables/access/administrators.
 import { allowlistsOf, apiKeysNaming } from '../../../src/db/tables/access/api-key-certificates.ts';
 import { pageApiKeys, pageApiKeysOf } from '../../../src/db/tables/access/api-key-pages.ts';
 import { findApiKey, findApiKeyByPrefix } from '../../../src/db/tables/access/api-keys.ts';
+import {
+  findEnrollmentByPrefix,
+  findKeyOfRequest,
+  liveKeysOf,
+  pageEnrollments,
+} from '../../../src/db/tables/access/enrollments.ts';
 import { countOidcResults, findOidcResult } from '../../../src/db/tables/access/oidc-uses.ts';
 import { findSessionByToken, listSessions } from '../../../src/db/tables/access/sessions.ts';
 import {
@@ -352,6 +358,26 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'a page of API keys with a label': [
     (db) => pageApiKeys(db, { limit: 10, labels: ['team=web'] }),
     /SEARCH object_labels EXISTS USING COVERING INDEX object_labels_by_object \(kind=\? AND object_id=\? AND label=\?\)/,
+  ],
+  'a page of the API keys that an enrollment created': [
+    (db) => pageApiKeys(db, { after: 7, limit: 10, enrollment: 1 }),
+    /SEARCH api_keys USING INDEX api_keys_by_enrollment \(enrollment_id=\? AND id>\?\)/,
+  ],
+  'the keys to revoke with their enrollment': [
+    (db) => liveKeysOf(db, 1, 100),
+    /SEARCH api_keys USING INDEX api_keys_by_enrollment \(enrollment_id=\?\)/,
+  ],
+  'the key that a repeated request created': [
+    (db) => findKeyOfRequest(db, 1, Buffer.alloc(32)),
+    /SEARCH api_keys USING COVERING INDEX api_keys_by_enrollment_request \(enrollment_id=\? AND enrollment_request=\?\)/,
+  ],
+  'an enrollment by the prefix of its token': [
+    (db) => findEnrollmentByPrefix(db, 've_x'),
+    /SEARCH enrollments USING INDEX .*\(prefix=\?\)/,
+  ],
+  'a page of enrollments': [
+    (db) => pageEnrollments(db, { after: 7, limit: 10 }),
+    /SEARCH enrollments USING INTEGER PRIMARY KEY \(rowid>\?\)/,
   ],
   'a deployment by its name': [
     (db) => findDeployment(db, 1, 'x'),

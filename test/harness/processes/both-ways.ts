@@ -26,7 +26,7 @@ function normal(text: string): string {
       .replaceAll(/\b(kid|hmac_key)(\W+)[\w-]+/g, '$1$2KEY')
       .replaceAll(/--eab-(kid|hmac-key) [\w-]+/g, '--eab-$1 KEY')
       .replaceAll(/whsec_[\w+/=]+/g, 'KEY')
-      .replaceAll(/vk_[\w-]+(?:\.[\w-]+)?/g, 'KEY')
+      .replaceAll(/v[ek]_[\w-]+(?:\.[\w-]+)?/g, 'KEY')
       .replaceAll(/("serial": ?)"[0-9A-Fa-f]+"/g, '$1"SERIAL"')
       .replaceAll(/(CN=[\w ]+ (?:Root|Intermediate)) [0-9a-f]{8}\b/g, '$1 NUMBER')
       .replaceAll(/("etag": ?)"[^\n]*"/g, '$1"ETAG"')
