@@ -144,6 +144,20 @@ async function ownPin(box: Sandbox): Promise<StandIn[]> {
   return [['pin=sha256//GrDl/NOzsx8xoK6TkXI7llDJIFDwwsxmvlMr3jeMH9M=', `pin=${line.split(' ').at(-1)}`]];
 }
 
+/** Two machines exchange the token that the page put into a file. */
+async function enrollTwo(box: Sandbox): Promise<StandIn[]> {
+  const [url, token] = ['url', 'enrollment-token'].map((name) => readFileSync(join(box.root, name), 'utf8'));
+  for (const host of ['www1', 'www2']) {
+    const response = await fetch(`${url}/api/v1/enrollments/exchange`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token?.trim()}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ host }),
+    });
+    assert.equal(response.status, 201);
+  }
+  return [];
+}
+
 /** From here on, the commands are those of another machine with its own directory, to which files were copied. */
 async function secondMachine(box: Sandbox): Promise<StandIn[]> {
   await done(box, 'cd /var/lib/vault && cp vault.yaml master.key metrics.token .pgpass "$OLDPWD"');
@@ -519,6 +533,16 @@ const scenes: readonly Scene[] = [
       await web(box);
       return {};
     },
+  },
+  {
+    page: 'docs/how-to/enroll-machines.md',
+    prepare: async (t, box) => {
+      await web(box);
+      const { url } = await serve(t, box.path('/var/lib/vault'));
+      writeFileSync(join(box.root, 'url'), url);
+      return { standIns: [['192.0.2.0/24', '127.0.0.0/8']] };
+    },
+    before: { 'vault enrollment list': enrollTwo },
   },
   {
     page: 'docs/how-to/labels.md',

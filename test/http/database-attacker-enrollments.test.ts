@@ -75,7 +75,7 @@ suite('an enrollment', () => {
     });
   }
 
-  test('that was put into the database creates no key without a tag, nor with a copied one', async (t) => {
+  test('creates no key if it was inserted into the database, without a tag or with a copied one', async (t) => {
     const { server, sql, rowOf, enroll, doctor } = await attacked(t);
     const { raw, prefix, hash } = createEnrollmentToken(server.world);
     const row = rowOf('enrollments');

@@ -61,8 +61,9 @@ export class KeyLimits {
 
   /**
    * `perMinute` limits all requests of a key, 0 limits none, and undefined limits only recorded requests, by
-   * `recordPace`, and pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and
-   * what an ACME client changes, and exchanges of an enrollment token, by `recordPace`. Those without a key of the vault are limited in any case.
+   * `recordPace`, and pages of lists, by `pagePace`. Unless it is 0, renewals are limited by `renewalsPerHour`, and by
+   * `recordPace` what an ACME client changes, and exchanges of an enrollment token. Those without a key of the vault
+   * are limited in any case.
    */
   constructor(world: World, perMinute: number | undefined) {
     this.#buckets = {

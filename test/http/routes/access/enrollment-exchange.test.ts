@@ -61,7 +61,7 @@ suite('an unknown enrollment token', () => {
     const bodies = new Set<string>();
     for (const raw of wrong) {
       const { status, json } = await exchange(server, raw);
-      assert.equal(status, 401, raw);
+      assert.equal(status, 401, raw ?? 'no header');
       bodies.add(JSON.stringify(json));
     }
     assert.deepEqual(
