@@ -23,11 +23,14 @@ export function useList<T>(path: string | undefined): Resource<readonly T[]> {
 /** Loads from a path. `show` renders a partial result, and is ignored once a whole result was loaded. */
 type Load<T> = (path: string, show: (part: T) => void) => Promise<T>;
 
-/** `matters` selects the changes that cause a reload; by default all but those of deployments, which few pages show. */
+/** Changes that cause no reload by default, because few pages show them. */
+const rare = ['deployments', 'endpoints'];
+
+/** `matters` selects the changes that cause a reload. */
 export function useLoaded<T>(
   path: string | undefined,
   load: Load<T>,
-  matters: (change: Change) => boolean = ({ kinds }) => kinds?.some((kind) => kind !== 'deployments') ?? true,
+  matters: (change: Change) => boolean = ({ kinds }) => kinds?.some((kind) => !rare.includes(kind)) ?? true,
 ): Resource<T> {
   const [state, setState] = useState<{ path?: string; data?: T; error?: ApiError }>({});
   const wanted = useRef(path);

@@ -1,5 +1,5 @@
 /**
- * Reports that the vault, a renewal or a deployment has changed, in any process. All watchers share one query per
+ * Reports that the vault, a renewal, a deployment or an endpoint has changed, in any process. All watchers share one query per
  * second; without watchers, the database is not read.
  */
 import { second } from '../../base/duration.ts';
@@ -10,14 +10,19 @@ import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
 /**
  * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: a client reported another
- * version or result.
+ * version or result. `endpoints`: an endpoint was changed, or serves something else.
  */
-export const changeKinds = ['vault', 'renewals', 'deployments'] as const;
+export const changeKinds = ['vault', 'renewals', 'deployments', 'endpoints'] as const;
 
 export type ChangeKind = (typeof changeKinds)[number];
 
 /** Each report with news is recorded as one of these. */
 const deploymentNews = ['deployment.create', 'deployment.update', 'deployment.delete'] as const;
+
+/** Each change of an endpoint, and each check with news. */
+const endpointNews = [
+  ...(['endpoint.create', 'endpoint.update', 'endpoint.delete', 'endpoint.observe'] as const),
+] as const;
 
 const lookAgainAfter = second;
 
@@ -93,6 +98,7 @@ export class Changes {
     const generation = await this.#db.generation();
     const renewals = await renewalsState(this.#db.reader);
     const deployments = String(await lastEventOf(this.#db.reader, deploymentNews));
-    return { commits, seen: { vault: String(generation), renewals, deployments } };
+    const endpoints = String(await lastEventOf(this.#db.reader, endpointNews));
+    return { commits, seen: { vault: String(generation), renewals, deployments, endpoints } };
   }
 }
