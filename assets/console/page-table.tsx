@@ -17,6 +17,9 @@ import { CertificatePage } from './pages/certificate/certificate.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { DeletedCertificatesPage } from './pages/deleted-certificates.tsx';
 import { DnsProvidersPage } from './pages/dns-providers.tsx';
+import { EndpointPage } from './pages/endpoints/endpoint.tsx';
+import { EnrollmentPage } from './pages/enrollments/enrollment.tsx';
+import { NewEnrollmentPage } from './pages/enrollments/new-enrollment.tsx';
 import { FleetPage } from './pages/fleet.tsx';
 import { HostPage } from './pages/host.tsx';
 import { ImportPage } from './pages/import.tsx';
@@ -51,9 +54,12 @@ export const pages: readonly PageEntry[] = [
   { path: '/import', page: ImportPage },
   { path: '/fleet', page: FleetPage, label: 'Fleet', group: 'vault' },
   { path: '/fleet/:host', page: HostPage },
+  { path: '/fleet/endpoints/:id', page: EndpointPage },
   { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },
   { path: '/api-keys/new', page: NewApiKeyPage },
   { path: '/api-keys/:id', page: ApiKeyPage },
+  { path: '/api-keys/enrollments/new', page: NewEnrollmentPage },
+  { path: '/api-keys/enrollments/:id', page: EnrollmentPage },
   { path: '/api-keys/:id/install', page: InstallCommandPage },
   { path: '/acme-clients', page: AcmeClientsPage, label: 'ACME clients', group: 'vault' },
   { path: '/acme-clients/new', page: NewAcmeClientPage },

@@ -46,6 +46,8 @@ type TextProps = FieldProps & {
   readonly value: string;
   readonly onValue: (value: string) => void;
   readonly type?: 'text' | 'password' | 'search' | 'email' | 'url' | 'datetime-local' | 'number';
+  /** Values that the browser offers while the person types. */
+  readonly offers?: readonly string[];
 } & Pick<
     JSX.IntrinsicElements['input'],
     | 'name'
@@ -70,19 +72,32 @@ export function TextField({
   type = 'text',
   autocomplete = 'off',
   spellcheck = false,
+  offers = [],
   ...rest
 }: TextProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(attributes) => (
-        <input
-          {...rest}
-          {...attributes}
-          {...{ autocomplete, spellcheck }}
-          {...({ type } as JSX.IntrinsicElements['input'])}
-          class="input"
-          onInput={({ currentTarget }) => onValue(currentTarget.value)}
-        />
+        <>
+          <input
+            {...rest}
+            {...attributes}
+            {...{ autocomplete, spellcheck }}
+            {...({
+              type,
+              ...(offers.length > 0 && { list: `${attributes.id}-offers` }),
+            } as JSX.IntrinsicElements['input'])}
+            class="input"
+            onInput={({ currentTarget }) => onValue(currentTarget.value)}
+          />
+          {offers.length > 0 && (
+            <datalist id={`${attributes.id}-offers`}>
+              {offers.map((offer) => (
+                <option key={offer} value={offer} />
+              ))}
+            </datalist>
+          )}
+        </>
       )}
     </Field>
   );

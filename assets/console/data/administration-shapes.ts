@@ -5,6 +5,32 @@ import type { ApiKey, Certificate } from './shapes.ts';
 /** The response to creating a key, the only one that contains the key itself. */
 export type CreatedApiKey = ApiKey & { readonly key: string };
 
+/** A token that machines exchange for API keys of their own. */
+export type Enrollment = {
+  readonly id: number;
+  readonly name: string;
+  readonly prefix: string;
+  readonly scopes: readonly string[];
+  readonly certificates: readonly string[];
+  readonly certificate_labels: readonly string[];
+  readonly allowed_networks: readonly string[];
+  /** Whether each key works only from the address that its machine enrolled from. */
+  readonly bind_address: boolean;
+  readonly labels: readonly string[];
+  readonly max_uses: number;
+  readonly uses: number;
+  readonly created_by: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly key_expires_at: string | null;
+  readonly revoked_at: string | null;
+  readonly last_used_at: string | null;
+  readonly state: 'active' | 'used_up' | 'expired' | 'revoked';
+};
+
+/** The response to creating an enrollment, the only one that contains its token. */
+export type CreatedEnrollment = Enrollment & { readonly token: string };
+
 /** A program that orders certificates from the vault by ACME. */
 export type AcmeClient = {
   readonly id: number;

@@ -108,6 +108,14 @@ export type ApiKey = {
   readonly state: 'active' | 'expired' | 'revoked';
   /** Until when the secret before the last rotation is valid; null if there is none. */
   readonly previous_expires_at: string | null;
+  /** Labels that confine what it administers; empty for everything. */
+  readonly reach: readonly string[];
+  /** Profiles that it has certificates issued with; empty for any. */
+  readonly profiles: readonly string[];
+  /** Its own labels. */
+  readonly labels: readonly string[];
+  /** The id of the enrollment that created it. */
+  readonly enrollment: number | null;
 };
 
 export type DeploymentState = 'failing' | 'silent' | 'outdated' | 'current';
@@ -133,6 +141,69 @@ export type Deployment = {
   readonly next_run_at: string | null;
   readonly api_key: { readonly id: number; readonly name: string };
   readonly last_seen_at: string;
+};
+
+/** How far the current version of a certificate has come. */
+export type Rollout = {
+  readonly version: number | null;
+  readonly issued_at: string | null;
+  /** Without the silent ones. */
+  readonly deployments: number;
+  readonly fetched: number;
+  readonly live: number;
+  readonly silent: number;
+};
+
+export type EndpointState =
+  | 'unreachable'
+  | 'unchecked'
+  | 'unknown'
+  | 'outdated'
+  | 'untrusted'
+  | 'expiring'
+  | 'current';
+
+export type StartTls = 'smtp' | 'imap' | 'pop3' | 'ldap' | 'ftp' | 'xmpp' | 'postgres' | 'mysql';
+
+export type EndpointTrust = 'auto' | 'public' | 'private-ca' | 'bundle';
+
+/** A TLS server that the vault checks, with what it served last. */
+export type Endpoint = {
+  readonly id: number;
+  /** `host:port` */
+  readonly address: string;
+  /** The certificate that is expected; null for one that is only watched. */
+  readonly certificate: string | null;
+  /** For the handshake; empty for none. */
+  readonly server_name: string;
+  readonly starttls: StartTls | null;
+  readonly trust: EndpointTrust;
+  /** The subjects of a bundle. */
+  readonly ca_subjects: readonly string[];
+  /** Such as `1h`. */
+  readonly interval: string;
+  readonly state: EndpointState;
+  /** Why it is not current. */
+  readonly reason: string | null;
+  /** The version that is served; null for another certificate. */
+  readonly version: number | null;
+  readonly current_version: number | null;
+  readonly outdated_since: string | null;
+  readonly fingerprint_sha256: string | null;
+  readonly issuer: string | null;
+  readonly names: readonly string[];
+  readonly not_before: string | null;
+  readonly not_after: string | null;
+  readonly tls_version: string | null;
+  readonly chain_complete: boolean | null;
+  readonly verifies: boolean | null;
+  readonly ocsp_stapled: boolean | null;
+  /** Why the last check failed. */
+  readonly error: string | null;
+  readonly created_at: string;
+  readonly checked_at: string | null;
+  readonly next_check_at: string;
+  readonly changed_at: string | null;
 };
 
 export type AuditEvent = {

@@ -10,7 +10,7 @@ import type { Deployments } from '../data/deployments.ts';
 import type { Deployment } from '../data/shapes.ts';
 import { reasonOf, versionText } from './deployment-words.ts';
 import { clearFleetFilter, FleetFilters, useFleetFilter } from './fleet-filters.tsx';
-import { filteredDeployments, jobsText, sortedDeployments } from './hosts.ts';
+import { deploymentStates, filteredDeployments, jobsText, sortedDeployments } from './hosts.ts';
 
 /** Shorter lists have no filters. */
 const filteredFrom = 10;
@@ -24,7 +24,7 @@ export function DeploymentList({
   readonly name: { readonly title: string; readonly cell: (deployment: Deployment) => ComponentChildren };
 }) {
   const hasFilters = items.length >= filteredFrom;
-  const filter = useFleetFilter();
+  const filter = useFleetFilter(deploymentStates);
   const search = hasFilters ? filter.search : '';
   const state = hasFilters ? filter.state : '';
   const sorted = useMemo(() => sortedDeployments(items), [items]);
@@ -34,7 +34,7 @@ export function DeploymentList({
     <>
       {hasFilters && (
         <>
-          <FleetFilters placeholder="Host, certificate or destination" current="current" />
+          <FleetFilters placeholder="Host, certificate or destination" states={deploymentStates} />
           <p class="list-result" role="status">
             {isFiltered && `${rows.length.toLocaleString()} of ${jobsText(items.length)} match.`}
             {isFiltered && !isWhole && ' Loading the rest…'}

@@ -31,7 +31,10 @@ function withOutput(text: string, output: string | null): string {
 }
 
 /** "2", "1, current: 2", "none, current: 2": the version that is installed, and the current one if it is another. */
-export function versionText({ version, current_version: current }: Deployment): string {
+export function versionText({
+  version,
+  current_version: current,
+}: Pick<Deployment, 'version' | 'current_version'>): string {
   if (version === current || current === null) return String(version ?? '—');
   return `${version ?? 'none'}, current: ${current}`;
 }

@@ -1,12 +1,14 @@
-/** The search and the state filter above hosts and deployments; both are kept in the URL. */
+/** The search and the state filter above hosts, deployments and endpoints; both are kept in the URL. */
 import { TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import { changeQuery, usePlace } from '../router.ts';
-import { deploymentStates, type FleetFilter } from './hosts.ts';
+import type { FleetFilter } from './hosts.ts';
 
-export function useFleetFilter(): FleetFilter {
+/** A state that this list does not have is that of another tab, and filters nothing. */
+export function useFleetFilter(states: readonly string[]): FleetFilter {
   const { query } = usePlace();
-  return { search: query.get('search') ?? '', state: query.get('state') ?? '' };
+  const state = query.get('state') ?? '';
+  return { search: query.get('search') ?? '', state: states.includes(state) ? state : '' };
 }
 
 export function clearFleetFilter(): void {
@@ -15,14 +17,16 @@ export function clearFleetFilter(): void {
 
 export function FleetFilters({
   placeholder,
-  current,
+  states,
+  current = 'current',
 }: {
   /** What a search looks at. */
   readonly placeholder: string;
+  readonly states: readonly string[];
   /** The label of the state `current`. */
-  readonly current: string;
+  readonly current?: string;
 }) {
-  const { search, state } = useFleetFilter();
+  const { search, state } = useFleetFilter(states);
   return (
     <search class="list-filters">
       <TextField
@@ -38,7 +42,7 @@ export function FleetFilters({
         onValue={(value) => changeQuery({ state: value })}
         choices={[
           { value: '', label: 'Any' },
-          ...deploymentStates.map((value) => ({ value, label: value === 'current' ? current : value })),
+          ...states.map((value) => ({ value, label: value === 'current' ? current : value })),
         ]}
       />
     </search>

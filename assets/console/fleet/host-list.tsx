@@ -8,16 +8,16 @@ import { Time } from '../components/time.tsx';
 import type { Deployments } from '../data/deployments.ts';
 import { clearFleetFilter, FleetFilters, useFleetFilter } from './fleet-filters.tsx';
 import { HostLink } from './host-link.tsx';
-import { countsText, filteredHosts, type Host, hostsOf, hostsText } from './hosts.ts';
+import { countsText, deploymentStates, filteredHosts, type Host, hostsOf, hostsText } from './hosts.ts';
 
 export function HostList({ items, isWhole }: Deployments) {
-  const { search, state } = useFleetFilter();
+  const { search, state } = useFleetFilter(deploymentStates);
   const hosts = useMemo(() => hostsOf(items), [items]);
   const rows = useMemo(() => filteredHosts(hosts, { search, state }), [hosts, search, state]);
   const isFiltered = rows.length !== hosts.length;
   return (
     <>
-      <FleetFilters placeholder="Host or certificate" current="all current" />
+      <FleetFilters placeholder="Host or certificate" states={deploymentStates} current="all current" />
       <p class="list-result" role="status">
         {isFiltered && `${rows.length.toLocaleString()} of ${hostsText(hosts.length)} match.`}
         {isFiltered && !isWhole && ' Loading the rest…'}

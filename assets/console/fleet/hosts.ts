@@ -1,5 +1,6 @@
 /** Deployments by host: counts, search, filter and order. */
 import type { Deployment, DeploymentState } from '../data/shapes.ts';
+import { searchFor } from '../text/search.ts';
 
 /** From the state that needs attention first. */
 export const deploymentStates = ['failing', 'silent', 'outdated', 'current'] as const;
@@ -98,14 +99,6 @@ export function jobsText(count: number): string {
 /** "1 host", "3 hosts". */
 export function hostsText(count: number): string {
   return count === 1 ? '1 host' : `${count.toLocaleString()} hosts`;
-}
-
-function searchFor(search: string): (texts: readonly string[]) => boolean {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  return (texts) => {
-    const lower = texts.map((text) => text.toLowerCase());
-    return words.every((word) => lower.some((text) => text.includes(word)));
-  };
 }
 
 function rank(state: DeploymentState): number {

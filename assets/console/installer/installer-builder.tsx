@@ -17,9 +17,12 @@ import { InstallerTrust, trustFor } from './installer-trust.tsx';
 import { hasPrivateKey, type InstallerChoices, installerCommand } from './shell-command.ts';
 
 type BuilderProps = {
-  readonly apiKey: ApiKey;
+  /** The key, or the enrollment that creates one for each machine. */
+  readonly apiKey: Pick<ApiKey, 'certificates' | 'scopes'>;
   /** Known only right after the key was created. */
   readonly rawKey?: string;
+  /** The file with the token of the enrollment. */
+  readonly enrollment?: string;
 };
 
 export function InstallerBuilder(props: BuilderProps) {
@@ -38,6 +41,7 @@ export function InstallerBuilder(props: BuilderProps) {
 function Builder({
   apiKey,
   rawKey,
+  enrollment,
   names,
   tls,
 }: BuilderProps & { readonly names: readonly string[]; readonly tls: OwnTls | null | undefined }) {
@@ -101,8 +105,8 @@ function Builder({
       {lacksScope && (
         <Notice tone="warning">
           {choices.withLocalKey
-            ? 'This API key has no permission to have requests signed (certificates:sign), so the installer cannot get a certificate for a key of the machine.'
-            : 'This API key has no permission to read private keys, so the installer cannot download files with a private key.'}
+            ? 'The API key has no permission to have requests signed (certificates:sign), so the installer cannot get a certificate for a key of the machine.'
+            : 'The API key has no permission to read private keys, so the installer cannot download files with a private key.'}
         </Notice>
       )}
       {isPlainRemote() && (
@@ -121,8 +125,11 @@ function Builder({
       {isReady && (
         <>
           <h3>Run this on the machine</h3>
-          <CopyBlock text={installerCommand({ ...choices, certificate }, rawKey)} label="Installer command" />
-          {rawKey === undefined && (
+          <CopyBlock
+            text={installerCommand({ ...choices, certificate }, rawKey, enrollment)}
+            label="Installer command"
+          />
+          {rawKey === undefined && enrollment === undefined && (
             <p class="quiet">The installer asks for the API key, which was shown when it was created.</p>
           )}
         </>

@@ -48,11 +48,24 @@ export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** Where a machine keeps an enrollment token until it has a key of its own. */
+export const tokenFile = '/root/vault-enrollment-token';
+
+/** The command that stores an enrollment token. The shell writes it, so that no other user sees it as an argument. */
+export function storeTokenCommand(token: string): string {
+  return `printf '%s\\n' ${shellQuoted(token)} | sudo sh -c 'umask 077; cat > ${tokenFile}'`;
+}
+
 /**
- * The command, one option per line. Without a key the installer asks for it. The first request is authenticated like
+ * The command, one option per line. Without a key the installer asks for it, or exchanges the token in the file
+ * `enrollment` for one. The first request is authenticated like
  * all others, because it downloads a script that runs as root.
  */
-export function installerCommand(choices: InstallerChoices, key: string | undefined): string {
+export function installerCommand(
+  choices: InstallerChoices,
+  key: string | undefined,
+  enrollment?: string,
+): string {
   const { server, files, withSudo, trust } = choices;
   const environment = key === undefined ? [] : [`SERVICE_API_KEY=${shellQuoted(key)}`];
   const shell = [
@@ -63,6 +76,7 @@ export function installerCommand(choices: InstallerChoices, key: string | undefi
   ];
   const options = [
     ['--server', server],
+    ['--enroll', enrollment ?? ''],
     ['--pin', trust === 'pin' ? choices.pin : ''],
     ['--ca-file', trust === 'ca-file' ? choices.caFile : ''],
     ['--certificate', choices.certificate],

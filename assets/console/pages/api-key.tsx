@@ -6,6 +6,7 @@ import { Facts, Page, Section } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Status } from '../components/status.tsx';
 import { Time } from '../components/time.tsx';
+import type { Enrollment } from '../data/administration-shapes.ts';
 import { useDeployments } from '../data/deployments.ts';
 import { useList } from '../data/resource.ts';
 import type { ApiKey } from '../data/shapes.ts';
@@ -63,8 +64,15 @@ function Rights({ apiKey }: { readonly apiKey: ApiKey }) {
           ['Certificates', certificates[0] === '*' ? 'any' : [...certificates, ...labels].join(', ')],
           ['Permissions', apiKey.scopes.join(', ')],
           ['Role', apiKey.role],
+          ['Reach', apiKey.reach.length > 0 && apiKey.reach.join(', ')],
+          ['Profiles', apiKey.profiles.length > 0 && apiKey.profiles.join(', ')],
+          ['Labels', apiKey.labels.length > 0 && apiKey.labels.join(', ')],
           ['Networks', networks.length > 0 && networks.join(', ')],
           ['Client certificate', apiKey.client_certificate],
+          [
+            'Enrollment',
+            apiKey.enrollment !== null && <EnrollmentLink key="enrollment" id={apiKey.enrollment} />,
+          ],
           ['Created', <Time key="created" at={apiKey.created_at} show="both" />],
           ['Expires', <Time key="expires" at={apiKey.expires_at} none="never" show="both" />],
           ['Last used', <Time key="used" at={apiKey.last_used_at} none="never" show="both" />],
@@ -72,6 +80,14 @@ function Rights({ apiKey }: { readonly apiKey: ApiKey }) {
       />
     </div>
   );
+}
+
+function EnrollmentLink({ id }: { readonly id: number }) {
+  const { data } = useList<Enrollment>('/enrollments');
+  const enrollment = data?.find((one) => one.id === id);
+  // It may be deleted, or outside the person's reach.
+  if (enrollment === undefined) return <>{`enrollment ${id}`}</>;
+  return <a href={`/api-keys/enrollments/${id}`}>{enrollment.name}</a>;
 }
 
 function Hosts({ id }: { readonly id: number }) {

@@ -1,7 +1,7 @@
 /** API keys: what each may read, when it was last used, and how to rotate or revoke it. */
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import { ButtonLink } from '../components/button.tsx';
-import { ConfirmDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Menu } from '../components/menu.tsx';
 import { Problem } from '../components/notice.tsx';
@@ -9,35 +9,71 @@ import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Badge, Status } from '../components/status.tsx';
 import { type Column, Table } from '../components/table.tsx';
+import { Tabs } from '../components/tabs.tsx';
 import { Time } from '../components/time.tsx';
-import { post, remove } from '../data/api.ts';
-import { useDeployments } from '../data/deployments.ts';
-import { useList } from '../data/resource.ts';
+import type { Enrollment } from '../data/administration-shapes.ts';
+import { type Resource, useList } from '../data/resource.ts';
 import type { ApiKey } from '../data/shapes.ts';
-import { HostNames } from '../fleet/host-names.tsx';
-import { hostsOf, hostsText } from '../fleet/hosts.ts';
-import { RotateApiKeyDialog } from './rotate-api-key.tsx';
-
-type Opened = { readonly kind: 'rotate' | 'revoke' | 'delete'; readonly apiKey: ApiKey };
+import { usePlace } from '../router.ts';
+import { Confirmation, type Opened } from './api-key-ending.tsx';
+import { EnrollmentsTab } from './enrollments/enrollments.tsx';
 
 export function ApiKeysPage() {
-  const { data, error, reload } = useList<ApiKey>('/api-keys');
-  const [opened, setOpened] = useState<Opened>();
-  const newKey = (
+  const keys = useList<ApiKey>('/api-keys');
+  const enrollments = useList<Enrollment>('/enrollments');
+  const isOfKeys = usePlace().query.get('tab') !== 'enrollments';
+  const create = isOfKeys ? (
     <ButtonLink look="primary" needs="operator" href="/api-keys/new">
       Create API key
+    </ButtonLink>
+  ) : (
+    <ButtonLink look="primary" needs="operator" href="/api-keys/enrollments/new">
+      Create enrollment
     </ButtonLink>
   );
   return (
     <Page
       title="API keys"
       lead="Machines authenticate with API keys to download their certificates. The vault stores only a hash of each key."
-      actions={data?.length !== 0 && newKey}
+      actions={(isOfKeys ? keys : enrollments).data?.length !== 0 && create}
     >
+      <Tabs
+        label="API keys"
+        tabs={[
+          {
+            id: 'keys',
+            label: 'Keys',
+            content: () => <KeysTab keys={keys} enrollments={enrollments.data ?? []} create={create} />,
+          },
+          {
+            id: 'enrollments',
+            label: 'Enrollments',
+            content: () => <EnrollmentsTab enrollments={enrollments} create={create} />,
+          },
+        ]}
+      />
+    </Page>
+  );
+}
+
+function KeysTab({
+  keys: { data, error, reload },
+  enrollments,
+  create,
+}: {
+  readonly keys: Resource<readonly ApiKey[]>;
+  readonly enrollments: readonly Enrollment[];
+  /** The button that creates a key. */
+  readonly create: ComponentChildren;
+}) {
+  const [opened, setOpened] = useState<Opened>();
+  const names = useMemo(() => new Map(enrollments.map(({ id, name }) => [id, name])), [enrollments]);
+  return (
+    <>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton />}
       {data?.length === 0 && (
-        <Empty title="No API keys yet" actions={newKey}>
+        <Empty title="No API keys yet" actions={create}>
           <p>
             An API key lets a machine download the certificates that you select. After creating one, you get
             the command that installs them.
@@ -49,11 +85,11 @@ export function ApiKeysPage() {
           caption="API keys"
           rows={data.toReversed()}
           keyOf={({ id }) => id}
-          columns={columns(setOpened)}
+          columns={columns(setOpened, names)}
         />
       )}
       {opened && <Confirmation {...opened} onClose={() => setOpened(undefined)} onDone={reload} />}
-    </Page>
+    </>
   );
 }
 
@@ -64,14 +100,22 @@ const scopeWords: Readonly<Record<string, string>> = {
   'certificates:sign': 'signing requests',
 };
 
-function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
+function columns(
+  onOpen: (opened: Opened) => void,
+  enrollments: ReadonlyMap<number, string>,
+): Column<ApiKey>[] {
   return [
     {
       title: 'Name',
-      cell: ({ id, name, prefix, previous_expires_at }) => (
+      cell: ({ id, name, prefix, previous_expires_at, enrollment }) => (
         <>
           <a href={`/api-keys/${id}`}>{name}</a>
           <div class="mono beneath whole">{prefix}…</div>
+          {enrollment !== null && (
+            <div class="beneath">
+              enrolled with {enrollments.get(enrollment) ?? `enrollment ${enrollment}`}
+            </div>
+          )}
           {previous_expires_at !== null && (
             <div class="beneath">
               old key valid until <Time at={previous_expires_at} show="absolute" />
@@ -161,61 +205,4 @@ function columns(onOpen: (opened: Opened) => void): Column<ApiKey>[] {
 
 function shortList(names: readonly string[]): string {
   return names.length > 3 ? `${names.slice(0, 2).join(', ')} and ${names.length - 2} more` : names.join(', ');
-}
-
-function Confirmation({
-  kind,
-  apiKey,
-  onClose,
-  onDone,
-}: Opened & { readonly onClose: () => void; readonly onDone: () => Promise<void> }) {
-  const { id, name, last_used_at } = apiKey;
-  if (kind === 'rotate') return <RotateApiKeyDialog apiKey={apiKey} onClose={onClose} onDone={onDone} />;
-  if (kind === 'delete') {
-    return (
-      <ConfirmDialog
-        title={`Delete ${name}?`}
-        action="Delete"
-        onClose={onClose}
-        onSubmit={async () => {
-          await remove(`/api-keys/${id}`);
-          await onDone();
-        }}
-      >
-        <p>The key is removed from this list. Its actions stay in the audit log.</p>
-      </ConfirmDialog>
-    );
-  }
-  return (
-    <ConfirmDialog
-      title={`Revoke ${name}?`}
-      action="Revoke"
-      onClose={onClose}
-      onSubmit={async () => {
-        await post(`/api-keys/${id}/revoke`);
-        await onDone();
-      }}
-    >
-      <p>
-        The vault rejects the key from the next request on. Machines that use it keep the certificates they
-        have. This cannot be undone.
-      </p>
-      <Hosts id={id} />
-      <p>
-        Last used: <Time at={last_used_at} none="never" show="both" />
-      </p>
-    </ConfirmDialog>
-  );
-}
-
-/** The hosts that could no longer renew. */
-function Hosts({ id }: { readonly id: number }) {
-  const { data } = useDeployments(`/deployments?api_key=${id}`);
-  if (!data?.isWhole || data.items.length === 0) return null;
-  const hosts = hostsOf(data.items).map(({ name }) => name);
-  return (
-    <p>
-      {hostsText(hosts.length)} {hosts.length === 1 ? 'uses' : 'use'} it: <HostNames hosts={hosts} />.
-    </p>
-  );
 }

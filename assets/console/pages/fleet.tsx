@@ -1,23 +1,48 @@
-/** All hosts that report what they installed: how many jobs are in which state, and when each was last seen. */
+/** The fleet: hosts that report what they installed, and endpoints with what they serve. */
 import { ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
+import { Tabs } from '../components/tabs.tsx';
 import { type Deployments, useDeployments } from '../data/deployments.ts';
 import { HostList } from '../fleet/host-list.tsx';
 import { countsOf, countsText, hostsText, jobsText } from '../fleet/hosts.ts';
+import { EndpointsTab } from './endpoints/endpoints.tsx';
 
 export function FleetPage() {
+  return (
+    <Page title="Fleet" lead="What clients installed, and what servers really serve.">
+      <Tabs
+        label="Fleet"
+        tabs={[
+          { id: 'hosts', label: 'Hosts', content: () => <Hosts /> },
+          { id: 'endpoints', label: 'Endpoints', content: () => <EndpointsTab /> },
+        ]}
+      />
+    </Page>
+  );
+}
+
+function Hosts() {
   const { data, error, reload } = useDeployments('/deployments');
   const isEmpty = data?.items.length === 0;
   return (
-    <Page title="Fleet" lead={data && !isEmpty && <Summary {...data} />}>
+    <>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} />}
       {isEmpty && <NoHosts />}
-      {data && !isEmpty && <HostList {...data} />}
-    </Page>
+      {data && !isEmpty && (
+        <>
+          <div class="tab-head">
+            <p>
+              <Summary {...data} />
+            </p>
+          </div>
+          <HostList {...data} />
+        </>
+      )}
+    </>
   );
 }
 

@@ -4,43 +4,21 @@ import { roles } from '../../../src/base/role.ts';
 import { domainsIn } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
-import { Checkbox, TextField } from '../components/field.tsx';
+import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Select } from '../components/select.tsx';
 import type { CreatedApiKey } from '../data/administration-shapes.ts';
 import { post } from '../data/api.ts';
 import { useAction } from '../data/resource.ts';
-import { useRefusal, useSession } from '../data/session.ts';
+import { useSession } from '../data/session.ts';
 import { Allowlist } from '../forms/allowlist.tsx';
 import { LabelsField, useOwnLabels } from '../forms/labels-field.tsx';
 import { profilesIn } from '../forms/rights-draft.ts';
+import { ScopeChoices, useUsualScopes } from '../forms/scope-choices.tsx';
 import { InstallerBuilder } from '../installer/installer-builder.tsx';
 import { usePlace } from '../router.ts';
 import { labelsIn } from '../text/label-list.ts';
-
-const scopes = [
-  {
-    name: 'certificates:read',
-    label: 'Read certificates',
-    hint: 'Download certificates and chains, and read their details (certificates:read).',
-  },
-  {
-    name: 'private_keys:read',
-    label: 'Read private keys',
-    hint: 'Download private keys, which servers need (private_keys:read).',
-  },
-  {
-    name: 'renewals:trigger',
-    label: 'Request renewals',
-    hint: 'Request a new version of a certificate at any time (renewals:trigger).',
-  },
-  {
-    name: 'certificates:sign',
-    label: 'Send signing requests',
-    hint: 'Have the certificate issued for a key that the machine keeps (certificates:sign).',
-  },
-] as const;
 
 /** With these scopes, a key has certificates issued. */
 const issuing = ['renewals:trigger', 'certificates:sign'];
@@ -81,10 +59,7 @@ function CreatedKey({ created }: { readonly created: CreatedApiKey }) {
 
 function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) => void }) {
   const [name, setName] = useState('');
-  const hidden = useRefusal('private_keys:read');
-  const [chosen, setChosen] = useState<readonly string[]>(
-    hidden === undefined ? ['certificates:read', 'private_keys:read'] : ['certificates:read'],
-  );
+  const [chosen, setChosen] = useState(useUsualScopes());
   const { query } = usePlace();
   const [certificates, setCertificates] = useState<readonly string[]>(() => query.getAll('certificate'));
   const [role, setRole] = useState('');
@@ -126,30 +101,7 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         error={errorOf('name')}
         onValue={setName}
       />
-      <fieldset class="card stack">
-        <legend>Permissions</legend>
-        {scopes.map((scope) => (
-          <Checkbox
-            key={scope.name}
-            label={scope.label}
-            {...(scope.name === 'private_keys:read' && hidden !== undefined
-              ? { hint: hidden, isDisabled: true }
-              : { hint: scope.hint })}
-            isChecked={chosen.includes(scope.name)}
-            onChecked={(isChecked) =>
-              setChosen((now) => [
-                ...now.filter((other) => other !== scope.name),
-                ...(isChecked ? [scope.name] : []),
-              ])
-            }
-          />
-        ))}
-        {errorOf('scopes') && (
-          <p class="field-error" role="alert">
-            {errorOf('scopes')}
-          </p>
-        )}
-      </fieldset>
+      <ScopeChoices chosen={chosen} onChosen={setChosen} error={errorOf('scopes')} />
       <Allowlist chosen={certificates} onChosen={setCertificates} error={errorOf('certificates')} />
       <TextField
         label="Certificates by label (optional)"

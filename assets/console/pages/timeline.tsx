@@ -1,6 +1,8 @@
-/** A chart of all certificate lifetimes on one time axis. Its label and the table below give the same facts as text. */
+/** Charts of lifetimes on one time axis. The label of each and the table below give the same facts as text. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { healthOf } from '../certificates/certificate-health.ts';
+import type { ServedLife } from '../certificates/served-lives.ts';
 import { type Life, type Row, ticks, timelineLayout } from '../certificates/timeline-layout.ts';
 import type { Certificate } from '../data/shapes.ts';
 import { useNow } from '../text/clock.ts';
@@ -11,10 +13,49 @@ const axis = 26;
 const namedHeight = matchMedia('(pointer: coarse)').matches ? 40 : 28;
 
 export function Timeline({ certificates }: { readonly certificates: readonly Certificate[] }) {
+  const lives = useMemo(() => certificates.flatMap(lifeOf), [certificates]);
+  return (
+    <Chart
+      lives={lives}
+      label={summary}
+      nameOf={({ name }) => (
+        <a href={`/certificates/${encodeURIComponent(name)}`} title={name}>
+          {name}
+        </a>
+      )}
+    />
+  );
+}
+
+/** The lifetimes of one certificate's versions, with a mark where endpoints serve them now. */
+export function ServedTimeline({ lives }: { readonly lives: readonly ServedLife[] }) {
+  const served = new Map(lives.map(({ name, endpoints }) => [name, endpoints]));
+  return (
+    <Chart
+      lives={lives}
+      label={servedSummary}
+      nameOf={({ name }) => <span title={name}>{name}</span>}
+      marksOf={({ name }) => served.get(name) ?? []}
+    />
+  );
+}
+
+function Chart<T extends Life>({
+  lives,
+  label,
+  nameOf,
+  marksOf,
+}: {
+  readonly lives: readonly T[];
+  /** The picture in words. */
+  readonly label: (lives: readonly T[]) => string;
+  readonly nameOf: (row: Row) => ComponentChildren;
+  /** The endpoints that serve a row now. */
+  readonly marksOf?: (row: Row) => readonly string[];
+}) {
   const now = useNow();
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
-  const lives = useMemo(() => certificates.flatMap(lifeOf), [certificates]);
   const { named, thin, start, end } = useMemo(() => timelineLayout(lives, now), [lives, now]);
   if (lives.length === 0) return null;
   const thinHeight = thin.length > 30 ? 3 : 6;
@@ -25,24 +66,20 @@ export function Timeline({ certificates }: { readonly certificates: readonly Cer
     <figure class="timeline">
       {named.length > 0 && (
         <ul class="timeline-names">
-          {named.map(({ name }) => (
-            <li key={name}>
-              <a href={`/certificates/${encodeURIComponent(name)}`} title={name}>
-                {name}
-              </a>
-            </li>
+          {named.map((row) => (
+            <li key={row.name}>{nameOf(row)}</li>
           ))}
         </ul>
       )}
       <div class="timeline-frame" ref={frame}>
         {width > 0 && (
-          <svg role="img" aria-label={summary(lives)} width={width} height={height}>
-            {ticks(start, end, Math.max(3, Math.floor(width / 76))).map(({ at, label }) => (
+          <svg role="img" aria-label={label(lives)} width={width} height={height}>
+            {ticks(start, end, Math.max(3, Math.floor(width / 76))).map(({ at, label: text }) => (
               <g key={at}>
                 <line class="timeline-tick" x1={x(at)} x2={x(at)} y1={axis - 6} y2={height} />
                 {Math.abs(x(at) - x(now)) > 44 && x(at) < width - 24 && x(at) > 14 && (
                   <text class="timeline-label" x={x(at)} y={13} text-anchor="middle">
-                    {label}
+                    {text}
                   </text>
                 )}
               </g>
@@ -63,17 +100,50 @@ export function Timeline({ certificates }: { readonly certificates: readonly Cer
             <text class="timeline-label timeline-now-label" x={x(now)} y={13} text-anchor="middle">
               now
             </text>
+            {named.map((row, index) => (
+              <Mark
+                key={row.name}
+                endpoints={marksOf?.(row) ?? []}
+                x={x(now)}
+                y={axis + (index + 0.5) * namedHeight}
+              />
+            ))}
           </svg>
         )}
       </div>
       <figcaption class="timeline-legend">
         <span class="timeline-key timeline-key-full">until renewal</span>
         <span class="timeline-key timeline-key-reserve">from renewal to expiry</span>
+        {marksOf && <span class="timeline-key-served">number of endpoints that serve it</span>}
         {thin.some(({ count }) => count > 1) && (
           <span>Each thin row is a group of certificates that expire at about the same time.</span>
         )}
       </figcaption>
     </figure>
+  );
+}
+
+/** How many endpoints serve a row, where it crosses the present. */
+function Mark({
+  endpoints,
+  x,
+  y,
+}: {
+  readonly endpoints: readonly string[];
+  readonly x: number;
+  readonly y: number;
+}) {
+  if (endpoints.length === 0) return null;
+  const text = endpoints.length.toLocaleString();
+  const width = Math.max(20, 8 * text.length + 10);
+  return (
+    <g class="timeline-mark">
+      <title>{`served by ${endpoints.slice(0, 10).join(', ')}${endpoints.length > 10 ? ' …' : ''}`}</title>
+      <rect x={x - width / 2} y={y - 10} width={width} height={20} rx={10} />
+      <text x={x} y={y + 4} text-anchor="middle">
+        {text}
+      </text>
+    </g>
   );
 }
 
@@ -125,6 +195,14 @@ function summary(lives: readonly Life[]): string {
   const count = (health: Life['health']) => lives.filter((life) => life.health === health).length;
   const first = lives.reduce((soonest, life) => (life.to < soonest.to ? life : soonest));
   return `Lifetimes of ${lives.length} certificates: ${count('bad')} broken, ${count('warning')} need attention, ${count('good')} healthy, ${count('quiet')} disabled. The first to expire is ${first.name}, ${dateText(first.to)}.`;
+}
+
+function servedSummary(lives: readonly ServedLife[]): string {
+  const parts = lives.map(({ name, to, endpoints }) => {
+    const count = endpoints.length === 1 ? '1 endpoint' : `${endpoints.length} endpoints`;
+    return `${name}, which expires ${dateText(to)}, by ${count}`;
+  });
+  return `Served now: ${parts.join('; ')}.`;
 }
 
 function useWidth(frame: { readonly current: HTMLElement | null }): number {

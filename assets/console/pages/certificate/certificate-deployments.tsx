@@ -1,4 +1,4 @@
-/** Where a certificate is installed, and which hosts would break if it expired now. */
+/** Where a certificate is installed and served, and which hosts would break if it expired now. */
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { ButtonLink } from '../../components/button.tsx';
@@ -6,7 +6,7 @@ import { Empty } from '../../components/empty.tsx';
 import { Notice, Problem } from '../../components/notice.tsx';
 import { Skeleton } from '../../components/spinner.tsx';
 import { Time } from '../../components/time.tsx';
-import { type Deployments, useDeployments } from '../../data/deployments.ts';
+import { type Deployments, useDeployments, useRollout } from '../../data/deployments.ts';
 import { useResource } from '../../data/resource.ts';
 import type { Certificate, Version } from '../../data/shapes.ts';
 import { DeploymentList } from '../../fleet/deployment-list.tsx';
@@ -15,24 +15,53 @@ import { HostLink } from '../../fleet/host-link.tsx';
 import { HostNames } from '../../fleet/host-names.tsx';
 import { hostsText } from '../../fleet/hosts.ts';
 import { useNow } from '../../text/clock.ts';
+import { CertificateEndpoints } from './certificate-endpoints.tsx';
 
 export function CertificateDeployments({ certificate }: { readonly certificate: Certificate }) {
   const path = `/certificates/${encodeURIComponent(certificate.name)}`;
   const { data, error, reload } = useDeployments(`${path}/deployments`);
   const versions = useResource<readonly Version[]>(`${path}/versions?limit=100`);
-  if (!data) return error ? <Problem error={error} retry={reload} /> : <Skeleton />;
-  if (data.items.length === 0) return <NoDeployments certificate={certificate} />;
   return (
-    <div class="stack">
-      {[error, versions.error].map((one, index) => one && <Problem key={index} error={one} retry={reload} />)}
-      {data.isWhole && versions.data && <Outcome deployments={data} versions={versions.data} />}
-      <div>
-        <DeploymentList
-          deployments={data}
-          name={{ title: 'Host', cell: ({ host }) => <HostLink host={host} /> }}
-        />
-      </div>
-    </div>
+    <>
+      {!data && (error ? <Problem error={error} retry={reload} /> : <Skeleton />)}
+      {data?.items.length === 0 && <NoDeployments certificate={certificate} />}
+      {data && data.items.length > 0 && (
+        <div class="stack">
+          {[error, versions.error].map(
+            (one, index) => one && <Problem key={index} error={one} retry={reload} />,
+          )}
+          <RolloutLine path={path} />
+          {data.isWhole && versions.data && <Outcome deployments={data} versions={versions.data} />}
+          <div>
+            <DeploymentList
+              deployments={data}
+              name={{ title: 'Host', cell: ({ host }) => <HostLink host={host} /> }}
+            />
+          </div>
+        </div>
+      )}
+      <CertificateEndpoints certificate={certificate} />
+    </>
+  );
+}
+
+/** How far the current version has come. */
+function RolloutLine({ path }: { readonly path: string }) {
+  const { data } = useRollout(path);
+  if (data === undefined || data.version === null) return null;
+  const { version, issued_at, deployments, fetched, live, silent } = data;
+  const count = (some: number) => `${some.toLocaleString()} of ${deployments.toLocaleString()}`;
+  return (
+    <ol class="rollout" aria-label={`Rollout of version ${version}`}>
+      <li>
+        Version {version} issued <Time at={issued_at} />
+      </li>
+      <li>fetched by {count(fetched)}</li>
+      <li>
+        live on {count(live)}
+        {silent > 0 && `, ${silent.toLocaleString()} silent`}
+      </li>
+    </ol>
   );
 }
 
