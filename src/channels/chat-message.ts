@@ -87,6 +87,8 @@ function pageOf(publicUrl: string, event: string, certificate: string | undefine
   if (certificate !== undefined) return `${base}certificates/${encodeURIComponent(certificate)}`;
   if (event.startsWith('api_key.')) return `${base}api-keys`;
   if (event.startsWith('private_ca.')) return `${base}issuers`;
+  if (event.startsWith('deployment.')) return `${base}fleet`;
+  if (event.startsWith('endpoint.')) return `${base}fleet?tab=endpoints`;
   return event === 'test' ? `${base}notifications` : base;
 }
 

@@ -306,6 +306,19 @@ suite('message format', () => {
     });
   }
 
+  const pages = [
+    ['renewal.failed', { certificate: 'a/b' }, '/certificates/a%2Fb'],
+    ['deployment.unhealthy', { deployments: [{ certificate: 'web', id: 'web-1' }] }, '/fleet'],
+    ['endpoint.unhealthy', { endpoints: [{ id: 7 }] }, '/fleet?tab=endpoints'],
+    ['api_key.expiring', { api_key: { id: 1 } }, '/api-keys'],
+    ['disk.low', {}, '/'],
+  ] as const;
+  for (const [type, data, page] of pages)
+    test(`the link of ${type} leads to ${page}`, async (t) => {
+      const { json } = await sent(t, 'ntfy', { ...failed, type, data });
+      assert.equal(json.click, `${publicUrl}${page}`);
+    });
+
   test('a message of several notices is as severe as the worst of them', async (t) => {
     const notices = [{ type: 'disk.low' }, { type: 'renewal.failed' }, { type: 'certificate.issued' }];
     const { json } = await sent(t, 'gotify', { ...failed, type: 'gathered', data: { notices } });
