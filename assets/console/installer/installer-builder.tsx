@@ -21,7 +21,7 @@ type BuilderProps = {
   readonly apiKey: Pick<ApiKey, 'certificates' | 'scopes'>;
   /** Known only right after the key was created. */
   readonly rawKey?: string;
-  /** The file with the token of the enrollment. */
+  /** The file with the token of the enrollment, which only root can read. */
   readonly enrollment?: string;
 };
 
@@ -95,12 +95,14 @@ function Builder({
           isChecked={choices.withLocalKey}
           onChecked={(withLocalKey) => change({ withLocalKey })}
         />
-        <Checkbox
-          label="Run as root with sudo"
-          hint="Otherwise the cron job runs as the user who runs the command."
-          isChecked={choices.withSudo}
-          onChecked={(withSudo) => change({ withSudo })}
-        />
+        {enrollment === undefined && (
+          <Checkbox
+            label="Run as root with sudo"
+            hint="Otherwise the cron job runs as the user who runs the command."
+            isChecked={choices.withSudo}
+            onChecked={(withSudo) => change({ withSudo })}
+          />
+        )}
       </div>
       {lacksScope && (
         <Notice tone="warning">

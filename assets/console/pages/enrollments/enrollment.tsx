@@ -66,11 +66,11 @@ export function EnrollmentPage({ params: { id = '' } }: PageProps) {
       </Section>
       {data.state === 'active' && (
         <Section title="Install on a machine">
-          <InstallerBuilder apiKey={data} enrollment={tokenFile} />
-          <p class="quiet">
+          <p class="prose quiet">
             The first line of <span class="mono">{tokenFile}</span> on the machine is the token, which was
             shown when the enrollment was created.
           </p>
+          <InstallerBuilder apiKey={data} enrollment={tokenFile} />
         </Section>
       )}
       {dialog === 'revoke' && <RevokeEnrollmentDialog enrollment={data} onClose={close} onDone={reload} />}
