@@ -161,6 +161,72 @@ test(
   },
 );
 
+test(
+  'an endpoint is added, opened, changed and removed, and an enrollment is revoked, by keyboard alone',
+  chromium,
+  async (t) => {
+    const { alice } = await visit(t);
+    const { page, ask, settled } = await alice();
+    const press = (key: string) => page.keyboard.press(key);
+    const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+    const dialog = page.getByRole('dialog');
+    await tabTo(page, 'Fleet');
+    await press('Enter');
+    await heading('Fleet');
+    await settled();
+    await tabTo(page, 'Hosts');
+    await press('ArrowRight');
+    await page.getByRole('heading', { name: 'No endpoints yet' }).waitFor();
+    await tabTo(page, 'Add endpoint');
+    await press('Enter');
+    await dialog.waitFor();
+    await page.keyboard.type('127.0.0.1:1');
+    await press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: '127.0.0.1:1' }).waitFor();
+    await press('Control+Home');
+    await tabTo(page, '127.0.0.1:1');
+    await press('Enter');
+    await heading('127.0.0.1:1');
+    await tabTo(page, 'Check now');
+    await press('Enter');
+    await page.locator('.page-title').getByText('unreachable').waitFor();
+    await tabTo(page, 'More actions for this endpoint');
+    await press('Space');
+    await tabTo(page, 'Edit…');
+    await press('Enter');
+    await tabTo(page, 'Check every');
+    await press('Control+A');
+    await page.keyboard.type('2h');
+    await press('Enter');
+    await page.getByText('2h', { exact: true }).waitFor();
+    await page.getByRole('button', { name: /^More/ }).and(page.locator(':focus')).waitFor();
+    await press('Space');
+    await tabTo(page, 'Remove…');
+    await press('Enter');
+    await tabTo(page, 'Remove');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'No endpoints yet' }).waitFor();
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    await ask('POST', '/enrollments', { name: 'rack-4', certificates: ['*'], expires_at });
+    await tabTo(page, 'API keys');
+    await press('Enter');
+    await heading('API keys');
+    await settled();
+    await tabTo(page, 'Keys');
+    await press('End');
+    await page.getByRole('tab', { name: 'Enrollments', selected: true }).waitFor();
+    await tabTo(page, 'Actions for rack-4');
+    await press('Enter');
+    await tabTo(page, 'Revoke');
+    await press('Enter');
+    await dialog.waitFor();
+    await tabTo(page, 'Revoke');
+    await press('Enter');
+    await page.getByRole('cell', { name: 'revoked' }).waitFor();
+  },
+);
+
 test('Tab stays inside a dialog', chromium, async (t) => {
   const { alice } = await visit(t);
   const { page, open } = await alice();

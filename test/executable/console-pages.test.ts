@@ -36,6 +36,15 @@ async function fill(person: Person): Promise<void> {
   });
   await createCertificates('shop.example.test');
   await ask('POST', '/dns-providers', { name: 'dns', type: 'cloudflare', zones: ['example.test'], config });
+  const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+  const enrollment = { certificates: ['www.example.test'], expires_at, allowed_networks: ['192.0.2.0/24'] };
+  for (const name of ['rack-4', 'rack-5']) await ask('POST', '/enrollments', { name, ...enrollment });
+  await ask('POST', '/enrollments/2/revoke', {});
+  const watched = { certificate: 'www.example.test', server_name: 'mail.department.example.test' };
+  await ask('POST', '/endpoints', { address: '127.0.0.1:1', ...watched, starttls: 'smtp' });
+  for (const host of ['a', 'b', 'c']) {
+    await ask('POST', '/endpoints', { address: `${host.repeat(60)}.example.test:10443` });
+  }
   const report = await reporter(person, 'clients');
   await report('www.example.test', 'web1', { destination: '/folder'.repeat(60) });
   const domains = ['imap', 'smtp', 'webmail', 'autoconfig'].map((name) => `${name}.department.example.test`);
@@ -75,7 +84,8 @@ test('pages without a session and pages of an empty vault are accessible', chrom
     found.push(...(await faults(anonymous, path)));
   }
   const person = await alice({ reducedMotion: 'reduce' });
-  for (const path of pagePatterns().filter((pattern) => !pattern.includes(':'))) {
+  const tabs = ['/fleet?tab=endpoints', '/api-keys?tab=enrollments'];
+  for (const path of [...pagePatterns().filter((pattern) => !pattern.includes(':')), ...tabs]) {
     await person.move(path);
     found.push(...(await faults(person, path)));
   }
@@ -95,6 +105,12 @@ test('pages with content are accessible', chromium, async (t) => {
     '/fleet/gone',
     '/api-keys/3',
     '/api-keys/999',
+    '/api-keys?tab=enrollments',
+    '/api-keys/enrollments/2',
+    '/api-keys/enrollments/999',
+    '/fleet?tab=endpoints',
+    '/fleet/endpoints/2',
+    '/fleet/endpoints/999',
     `/fleet/${'a'.repeat(253)}`,
   ];
   expectComplaint(/status of 404/);
@@ -126,6 +142,11 @@ const dialogs = [
   { path: '/administrators', button: 'Add administrator' },
   { path: '/administrators', button: 'Remove bob' },
   { path: '/api-keys', menu: 'Actions for web-1', button: 'Revoke' },
+  { path: '/api-keys?tab=enrollments', menu: 'Actions for rack-4', button: 'Revoke' },
+  { path: '/api-keys/enrollments/2', button: 'Delete' },
+  { path: '/fleet?tab=endpoints', button: 'Add endpoint' },
+  { path: '/fleet/endpoints/1', menu: /^More/, button: 'Edit…' },
+  { path: '/fleet/endpoints/1', menu: /^More/, button: 'Remove…' },
   { path: '/certificates/www.example.test', menu: /^More/, button: 'Edit…' },
   { path: '/certificates/www.example.test', menu: /^More/, button: 'Delete…' },
 ] as const;

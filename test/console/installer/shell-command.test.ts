@@ -2,14 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   type InstallerChoices,
   installerCommand,
   shellQuoted,
+  storeTokenCommand,
+  tokenFile,
 } from '../../../assets/console/installer/shell-command.ts';
 import { fuzzRuns } from '../../harness/fuzz-runs.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
 
 const cases = [
   ['nginx', 'nginx'],
@@ -149,4 +154,18 @@ test('the shell passes the selected options to the installer', () => {
     ...['--file', 'fullchain.crt=tls.crt', '--file', 'private.key', '--destination', "/srv/it's here"],
     ...['--reload-command', 'echo "$x"', '--schedule', '17 3 * * *'],
   ]);
+});
+
+test('with an enrollment, the installer reads the token from the file where the other command stores it', (t) => {
+  const command = installerCommand(choices, undefined, tokenFile);
+  assert.match(
+    command,
+    /\| sudo sh -s -- \\\n {2}--server \S+ \\\n {2}--enroll \/root\/vault-enrollment-token \\\n/,
+  );
+  assert.doesNotMatch(command, /SERVICE_API_KEY/);
+  const file = join(tempDir(t), 'token');
+  const stored = storeTokenCommand("ve_a.b'c").replace(' sudo ', ' ').replace(tokenFile, file);
+  execFileSync('sh', ['-c', stored]);
+  assert.equal(readFileSync(file, 'utf8'), "ve_a.b'c\n");
+  assert.equal(statSync(file).mode & 0o777, 0o600);
 });

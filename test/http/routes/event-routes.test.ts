@@ -1,6 +1,10 @@
 /** Server-sent events: what is told and what not, how one look serves all, and when a stream ends. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { addEndpoint, removeEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
+import { checkEndpoint } from '../../../src/domain/endpoints/endpoint-checking.ts';
+import { createEndpointInput } from '../../../src/domain/endpoints/endpoint-inputs.ts';
 import { outside } from '../../harness/database/outside-database.ts';
 import { alice } from '../../harness/http/acme-fixtures.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
@@ -85,6 +89,26 @@ suite('the event stream', () => {
     outside(server.dataDir, (db) => db.exec(`update renewals set steps = '[{"at":1,"text":"x"}]'`));
     await look();
     assert.equal(await first.next(), change('renewals'));
+  });
+
+  test('reports that an endpoint was added, removed or has another outcome, but not a check without news', async (t) => {
+    const { server, first, look } = await prepared(t);
+    const { vault } = server;
+    // No server listens there.
+    const input = createEndpointInput.parse({ address: '127.0.0.1:1' });
+    const check = (id: number) => checkEndpoint(vault, id, new AbortController().signal);
+    const id = await addEndpoint(vault, localCli, input);
+    await look();
+    assert.equal(await first.next(), change('endpoints'));
+    await check(id);
+    await look();
+    assert.equal(await first.next(), change('endpoints'), 'the first check');
+    await check(id);
+    await look();
+    await server.world.sleeping(1);
+    await removeEndpoint(vault, localCli, id, async () => undefined);
+    await look();
+    assert.equal(await first.next(), change('endpoints'), 'and nothing before it of the check without news');
   });
 
   test('sends a keepalive comment after fifteen seconds', async (t) => {
