@@ -94,6 +94,37 @@ const hosts = [
   { host: 'db2.internal', key: 'postgres hosts', certificates: ['db-replica'], hours: 5 * 24 },
 ] as const;
 
+/** What servers serve: the version of the certificate, or else what is wrong. */
+const endpoints = [
+  { address: 'www.example.com', port: 443, certificate: 'www.example.com', lifetime: 90, age: 12 },
+  { address: 'example.com', port: 443, certificate: 'www.example.com', lifetime: 90, age: 12 },
+  {
+    ...{ address: '203.0.113.18', port: 443, name: 'www.example.com', certificate: 'www.example.com' },
+    ...{ isOther: true, lifetime: 90, age: 79 },
+  },
+  {
+    address: 'mail.example.com',
+    port: 25,
+    certificate: 'mail.example.com',
+    protocol: 'smtp',
+    lifetime: 90,
+    age: 44,
+  },
+  {
+    address: 'db1.internal',
+    port: 5432,
+    certificate: 'db-primary',
+    protocol: 'postgres',
+    lifetime: 60,
+    age: 20,
+  },
+  {
+    ...{ address: 'api.example.com', port: 443, certificate: 'api.example.com', lifetime: 90, age: 31 },
+    problem: 'the intermediate certificate of the chain is missing',
+  },
+  { address: 'portal.partner.example', port: 443, certificate: null, lifetime: 365, age: 356 },
+] as const;
+
 const words =
   'status.example.com could not be proved by http-01: urn:ietf:params:acme:error:unauthorized: 198.51.100.24: ' +
   'Invalid response from http://status.example.com/.well-known/acme-challenge/7kq0…: 404';
@@ -115,6 +146,8 @@ export async function fill(dataDir: string): Promise<void> {
     const names = certificates.flatMap((certificate) => ['--certificate', certificate]);
     await run('', 'api-key', 'create', '--name', name, ...scopes, ...names);
   }
+  const rack = ['--name', 'rack-4', '--certificate', 'www.example.com', '--uses', '20', '--expires-at', '7d'];
+  await run('', 'enrollment', 'create', ...rack, '--allow-ip', '203.0.113.0/24');
   const secrets = join(dataDir, 'token.json');
   writeFileSync(secrets, JSON.stringify({ api_token: 'not-a-real-token-at-all' }), { mode: 0o600 });
   const zones = ['--zone', 'example.com', '--zone', 'apps.example.com'];
@@ -142,6 +175,7 @@ export function age(dataDir: string, now: number): void {
       for (const certificate of certificates) ageOne(run, certificate, now);
       ageKeysAndEvents(run, now);
       for (const host of hosts) addDeployments(run, host, now);
+      for (const endpoint of endpoints) addEndpoint(run, endpoint, now);
     })();
   } finally {
     database.close();
@@ -295,4 +329,30 @@ function addDeployments(
       },
     );
   }
+}
+
+function addEndpoint(
+  run: Run,
+  { address, port, certificate, age: days, lifetime, ...rest }: (typeof endpoints)[number],
+  now: number,
+): void {
+  const isOther = 'isOther' in rest || certificate === null;
+  const begin = now - days * day;
+  const name = 'name' in rest ? rest.name : address;
+  run(
+    `insert into endpoints (certificate_id, host, port, server_name, starttls, trust, check_every, created_at, next_check_at,
+       checked_at, version, fingerprint_sha256, issuer, names, not_before, not_after, tls_version, chain_complete, ocsp_stapled,
+       problem, changed_at)
+     values ((select id from certificates where name = @certificate), @address, @port, @name, @protocol, 'auto', 3600000,
+       @begin, @now + 86400000, @now - 1260000, @version, coalesce((select fingerprint_sha256 from certificate_versions
+       join certificates on certificates.id = certificate_id where name = @certificate and @version = version), @name),
+       'CN=E7, O=Let''s Encrypt, C=US', @names, @begin, @end, 'TLSv1.3', 1, 0, @problem, @begin)`,
+    {
+      ...{ certificate, address, port, name, begin, end: begin + lifetime * day },
+      protocol: 'protocol' in rest ? rest.protocol : null,
+      version: isOther ? null : 1,
+      names: JSON.stringify([name]),
+      problem: 'problem' in rest ? rest.problem : null,
+    },
+  );
 }

@@ -37,12 +37,15 @@ function shots(): Shot[] {
     name: 'certificate-deployments',
     path: '/certificates/www.example.com?tab=deployments',
   };
-  return [...pages, failing, renewals, deployments];
+  const endpoints = { name: 'endpoints', path: '/fleet?tab=endpoints' };
+  const enrollments = { name: 'enrollments', path: '/api-keys?tab=enrollments' };
+  return [...pages, failing, renewals, deployments, endpoints, enrollments];
 }
 
 /** Pages of one thing, whose names would be those of their lists. */
 const oneOf: Readonly<Record<string, string>> = {
   ...{ '/certificates/:name': 'certificate', '/api-keys/:id': 'api-key', '/fleet/:host': 'host' },
+  ...{ '/fleet/endpoints/:id': 'endpoint', '/api-keys/enrollments/:id': 'enrollment' },
 };
 
 /** `/certificates/:name` → `certificate`, `/api-keys/:id/install` → `api-keys-install`. */
