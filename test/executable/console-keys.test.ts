@@ -98,3 +98,20 @@ test(
     assert.deepEqual(statuses, [401, 401, 200]);
   },
 );
+
+test('the menu of a key opens in a list of hundreds, wide and narrow', browser, async (t) => {
+  const { alice } = await visit(t);
+  const { page, ask, open } = await alice({ reducedMotion: 'reduce' });
+  for (let number = 0; number < 160; number += 1) {
+    await ask('POST', '/api-keys', { name: `web-${number}`, scopes: ['certificates:read'], certificates: ['*'] });
+  }
+  await open('/api-keys');
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.getByRole('button', { name: 'Actions for web-157' }).click();
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('heading', { name: 'Revoke web-157?' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  }
+});
