@@ -21,7 +21,7 @@ const shown = (...endpoints: Parameters<typeof endpoint>[0][]) =>
     now,
   ).map(({ name, health, endpoints: by }) => [name, health, by.join()]);
 
-suite('what endpoints serve, by certificate', () => {
+suite('the picture of served certificates', () => {
   test('the current version has a row even if no endpoint serves it', () => {
     assert.deepEqual(shown(), [['Version 2', 'good', '']]);
     assert.equal(servedLives(certificate, [], now)[0]?.renewAt, Date.parse('2027-01-01T00:00:00Z'));
