@@ -65,6 +65,9 @@ const table = {
   enrollment_not_found: { status: 404, detail: 'Enrollment not found.' },
   enrollment_active: { status: 409, detail: 'The enrollment is active; revoke it before you delete it.' },
   enrollment_inactive: { status: 409, detail: 'The enrollment is revoked, used up or has expired.' },
+  replacement_not_found: { status: 404, detail: 'Replacement not found.' },
+  replacement_finished: { status: 409, detail: 'The replacement is finished or canceled.' },
+  nothing_to_replace: { status: 409, detail: 'No certificate can be replaced.' },
   acme_client_active: {
     status: 409,
     detail: 'The ACME client is active; revoke it before you delete it.',

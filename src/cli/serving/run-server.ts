@@ -37,6 +37,7 @@ import {
 import { runPruning } from '../../jobs/pruning.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
+import { runReplacementWorker } from '../../jobs/replacement-worker.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { connectionsBeside } from '../runtime/open-files.ts';
 import { hostName } from '../settings/host-name.ts';
@@ -182,6 +183,7 @@ function leadingJobs(
     runRenewalWorker(vault, stop).finally(() => vault.removals.end()),
     runRenewalScheduler(vault, stop),
     runWindowWatcher(vault, stop),
+    runReplacementWorker(vault, stop),
     runChallengeCleaner(vault, stop),
     ...auditJobs(vault, settings.audit, stop),
     runPruning(

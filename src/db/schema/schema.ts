@@ -36,6 +36,7 @@ import type {
   RevokedCertificatesTable,
 } from './schema-private-ca.ts';
 import type { IssuanceHoldsTable, RenewalsTable } from './schema-renewals.ts';
+import type { ReplacementCertificatesTable, ReplacementsTable } from './schema-replacements.ts';
 
 export type Bit = 0 | 1;
 
@@ -210,6 +211,8 @@ export type Schema = AcmeServerTables &
     api_keys: ApiKeysTable;
     api_key_certificates: ApiKeyCertificatesTable;
     enrollments: EnrollmentsTable;
+    replacements: ReplacementsTable;
+    replacement_certificates: ReplacementCertificatesTable;
     administrators: AdministratorsTable;
     sessions: SessionsTable;
     pending_changes: PendingChangesTable;

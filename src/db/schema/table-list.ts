@@ -152,6 +152,15 @@ const shapes: Record<KeptTable, TableShape> = {
       'id certificate_id port check_every created_at revision next_check_at checked_at failures version not_before not_after chain_complete ocsp_stapled changed_at',
     text: 'host server_name starttls trust ca_pem error fingerprint_sha256 serial issuer names problem tls_version notified_state',
   }),
+  replacements: table('id', {
+    integer: 'id created_at deadline_at finished_at',
+    text: 'reason issuer labels certificate created_by canceled_by',
+  }),
+  replacement_certificates: table('id', {
+    integer:
+      'id replacement_id certificate_id old_version new_version renewal_id live places attempts next_at changed_at finished_at',
+    text: 'name state error',
+  }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
     text: 'name password_hash role oidc_issuer oidc_subject reach profiles',

@@ -45,6 +45,7 @@ import { administratorProfiles } from './migrations/migration-0031-administrator
 import { endpoints } from './migrations/migration-0032-endpoints.ts';
 import { acmeOrderLimits } from './migrations/migration-0033-acme-order-limits.ts';
 import { enrollments } from './migrations/migration-0034-enrollments.ts';
+import { replacements } from './migrations/migration-0035-replacements.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -88,6 +89,7 @@ export const migrations: Migrations = {
   '0032-endpoints': endpoints,
   '0033-acme-order-limits': acmeOrderLimits,
   '0034-enrollments': enrollments,
+  '0035-replacements': replacements,
 };
 
 /** The name of the newest schema. */

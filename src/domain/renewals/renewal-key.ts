@@ -6,9 +6,13 @@ import type { Secret } from '../../base/secret.ts';
 import { generatePrivateKey, keyObject, keyTypeOf, publicKeyOf } from '../../crypto/key-pair.ts';
 import { readSigningRequest } from '../../crypto/x509/signing-request.ts';
 import type { Reader } from '../../db/database.ts';
-import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
+import {
+  type CertificateVersionRow,
+  findVersion,
+} from '../../db/tables/certificates/certificate-versions.ts';
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 import { findRenewalBefore, updateRenewal } from '../../db/tables/renewals/renewals.ts';
+import { findCompromisedVersions } from '../../db/tables/replacements.ts';
 import type { DatabaseContext, KeyringContext, SecretsContext } from '../contexts.ts';
 import type { IssuanceKey } from '../orders/acme-order.ts';
 import { openFor, renewalKeyOwner, sealFor } from '../sealed-secrets.ts';
@@ -52,15 +56,26 @@ export async function withEarlierOrder(vault: SecretsContext, attempt: Attempt):
   return { ...attempt, renewal: { ...renewal, ...taken } };
 }
 
-/** Whether the key (SPKI DER) is that of the current version, which was revoked. */
+/**
+ * Whether the key (SPKI DER) is that of the current version, which was revoked, or of a version that is being replaced
+ * because its key is compromised.
+ */
 export async function isRevokedKey(
   reader: Reader,
   { id, current_version: number }: Pick<CertificateRow, 'id' | 'current_version'>,
   publicKey: Buffer,
 ): Promise<boolean> {
   const version = number === null ? undefined : await findVersion(reader, id, number);
-  if (version === undefined || version.revoked_at === null) return false;
-  const { publicKey: own } = new X509Certificate(version.certificate_pem);
+  if (version !== undefined && version.revoked_at !== null && isKeyOf(version, publicKey)) return true;
+  for (const compromised of await findCompromisedVersions(reader, id)) {
+    const old = await findVersion(reader, id, compromised);
+    if (old !== undefined && isKeyOf(old, publicKey)) return true;
+  }
+  return false;
+}
+
+function isKeyOf({ certificate_pem }: CertificateVersionRow, publicKey: Buffer): boolean {
+  const { publicKey: own } = new X509Certificate(certificate_pem);
   return own.export({ type: 'spki', format: 'der' }).equals(publicKey);
 }
 
@@ -98,7 +113,7 @@ async function renewalKey(vault: SecretsContext, attempt: Attempt): Promise<Secr
   return key;
 }
 
-/** The key of the current version, if the vault holds it, it has this type and was not revoked. */
+/** The key of the current version, if the vault holds it, it has this type and is not to be replaced. */
 async function currentKey(
   vault: DatabaseContext & KeyringContext,
   certificate: CertificateRow,
@@ -107,5 +122,6 @@ async function currentKey(
   if (certificate.current_version === null) return undefined;
   const version = await findVersion(vault.db.reader, certificate.id, certificate.current_version);
   if (version === undefined || version.key_type !== keyType || !holdsKey(version)) return undefined;
-  return version.revoked_at === null ? versionPrivateKey(vault, version) : undefined;
+  const key = versionPrivateKey(vault, version);
+  return (await isRevokedKey(vault.db.reader, certificate, publicKeyOf(key))) ? undefined : key;
 }

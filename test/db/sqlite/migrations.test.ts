@@ -107,6 +107,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0032-endpoints',
     '0033-acme-order-limits',
     '0034-enrollments',
+    '0035-replacements',
   ]);
 });
 

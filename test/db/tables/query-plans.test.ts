@@ -128,6 +128,7 @@ import {
   shortenLeases,
 } from '../../../src/db/tables/renewals/renewals.ts';
 import { listEndedRenewals } from '../../../src/db/tables/renewals/waiting-renewals.ts';
+import { dueReplacementCertificates, findCompromisedVersions } from '../../../src/db/tables/replacements.ts';
 import { bound } from '../../harness/database/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
@@ -673,6 +674,15 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'the renewal that a challenge is for': [
     (db) => listLeftoverChallenges(db),
     /SEARCH renewals USING INTEGER PRIMARY KEY/,
+  ],
+  'the certificates of replacements whose next step is due': [
+    (db) => dueReplacementCertificates(db, 1, ['issued', 'live'], 100),
+    /SEARCH replacement_certificates USING INDEX replacement_certificates_by_turn \(state=\? AND next_at<\?\)/,
+    'sorts',
+  ],
+  'the compromised versions of a certificate': [
+    (db) => findCompromisedVersions(db, 1),
+    /SEARCH replacement_certificates USING INDEX replacement_certificates_by_certificate \(certificate_id=\?\)/,
   ],
   'the CA behind an issuer': [(db) => findAcmeIssuer(db, 1), /SEARCH acme_issuers USING INTEGER PRIMARY KEY/],
   'an issuer by its id': [(db) => findIssuerById(db, 1), /SEARCH issuers USING INTEGER PRIMARY KEY/],

@@ -27,6 +27,7 @@ import { administratorProfiles } from './migration-0031-administrator-profiles.t
 import { endpoints } from './migration-0032-endpoints.ts';
 import { acmeOrderLimits } from './migration-0033-acme-order-limits.ts';
 import { enrollments } from './migration-0034-enrollments.ts';
+import { replacements } from './migration-0035-replacements.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -54,6 +55,7 @@ export const migrations: Migrations = {
   '0032-endpoints': endpoints,
   '0033-acme-order-limits': acmeOrderLimits,
   '0034-enrollments': enrollments,
+  '0035-replacements': replacements,
 };
 
 /**

@@ -4,6 +4,7 @@ import { compiledInsert } from '../../compiled-change.ts';
 import { compiledQuery } from '../../compiled-query.ts';
 import type { Reader, Writer } from '../../database.ts';
 import type { CertificateVersionsTable } from '../../schema/schema.ts';
+import type { IdRange } from '../id-ranges.ts';
 
 export type CertificateVersionRow = Selectable<CertificateVersionsTable>;
 
@@ -190,4 +191,25 @@ export async function listRevokedVersions(
     .limit(limit)
     .execute();
   return rows.map(({ version }) => version);
+}
+
+/** The current versions of a range of certificates that come from this directory; null for no ACME CA. */
+export async function pageCurrentVersions(
+  reader: Reader,
+  { after, last }: IdRange,
+  directoryUrl: string | null,
+): Promise<Pick<CertificateVersionRow, 'certificate_id' | 'chain_pem'>[]> {
+  return reader
+    .selectFrom('certificates')
+    .innerJoin('certificate_versions', (join) =>
+      join
+        .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
+        .onRef('certificate_versions.version', '=', 'certificates.current_version'),
+    )
+    .select(['certificate_versions.certificate_id', 'certificate_versions.chain_pem'])
+    .where('certificates.id', '>', after)
+    .where('certificates.id', '<=', last)
+    .where('certificate_versions.directory_url', directoryUrl === null ? 'is' : '=', directoryUrl)
+    .orderBy('certificates.id')
+    .execute();
 }

@@ -1,0 +1,63 @@
+/** What a replacement would do, and who is affected. */
+import { formatTimestamp } from '../../base/timestamp.ts';
+import { type ApiKeyView, pageOfApiKeys } from '../access/api-key-views.ts';
+import type { LoggedContext } from '../contexts.ts';
+import type { ReplacementRequest } from './replacement-inputs.ts';
+import { namedPlaces } from './replacement-places.ts';
+import { type SelectedCertificate, selectedCertificates } from './replacement-selection.ts';
+import type { ReplacementLimits } from './replacements.ts';
+
+export type AffectedCertificateView = {
+  certificate: string;
+  /** The version that would be revoked. */
+  version: number;
+  serial: string;
+  not_after: string;
+  /** Why a person must replace it; null if the vault does. */
+  obstacle: string | null;
+  /** Hosts whose clients reported that they install it, up to a hundred. */
+  hosts: string[];
+  /** Endpoints that are expected to serve it, up to a hundred. */
+  endpoints: string[];
+  /** Active API keys that may read it, up to a hundred. */
+  api_keys: string[];
+};
+
+/** More are of no use to a reader. */
+const namesShown = 100;
+
+/** What is affected, in portions. Changes nothing. Throws what the selection throws. */
+export async function* affectedBy(
+  vault: LoggedContext,
+  request: Pick<ReplacementRequest, 'selection' | 'reason'>,
+  {
+    permits = () => true,
+    reach,
+  }: ReplacementLimits & { readonly reach?: readonly string[] | undefined } = {},
+): AsyncGenerator<readonly AffectedCertificateView[]> {
+  for await (const rows of selectedCertificates(vault, request, permits)) {
+    const views: AffectedCertificateView[] = [];
+    for (const row of rows) {
+      views.push(await affectedView(vault, row, reach));
+      await vault.world.turn();
+    }
+    yield views;
+  }
+}
+
+async function affectedView(
+  vault: LoggedContext,
+  { certificate: { id, name }, current, obstacle }: SelectedCertificate,
+  reach: readonly string[] | undefined,
+): Promise<AffectedCertificateView> {
+  const keys: ApiKeyView[] = await pageOfApiKeys(vault, { limit: namesShown, reach }, name);
+  return {
+    certificate: name,
+    version: current.version,
+    serial: current.serial,
+    not_after: formatTimestamp(current.not_after),
+    obstacle: obstacle ?? null,
+    ...(await namedPlaces(vault, id, namesShown)),
+    api_keys: keys.filter(({ state }) => state === 'active').map((key) => key.name),
+  };
+}

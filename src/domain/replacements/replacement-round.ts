@@ -1,0 +1,117 @@
+/** One round of all replacements: what is due, the most urgent first, a bounded number of steps. */
+import { AcmeError } from '../../acme/acme-error.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { Problem } from '../../base/problem.ts';
+import { StorageError } from '../../base/storage-error.ts';
+import {
+  type CertificateVersionRow,
+  listVersions,
+} from '../../db/tables/certificates/certificate-versions.ts';
+import {
+  countRenewing,
+  dueReplacementCertificates,
+  type ReplacementStepRow,
+  updateReplacementCertificate,
+} from '../../db/tables/replacements.ts';
+import { type RevocationReason, revokeVersion } from '../certificates/revocation.ts';
+import type { LogContext, SecretsContext } from '../contexts.ts';
+import type { CaContext } from '../issuance-contexts.ts';
+import type { QueueContext } from '../renewals/renewal-queue.ts';
+import { advance, afterFailure, finish, haveSameKey } from './replacement-steps.ts';
+
+export type ReplacementContext = SecretsContext & QueueContext & CaContext & LogContext;
+
+/** Certificates per round, and renewals that may be open: the queue has room for others in between. */
+const stepsAtOnce = 100;
+const renewalsAtOnce = 200;
+
+/** Revocations at a time: each waits for a CA. */
+const revocationsAtOnce = 8;
+
+/** Versions of one certificate that may have the same key. */
+const versionsCompared = 100;
+
+const reasons = {
+  superseded: 'superseded',
+  // Subscribers may not give the reason cACompromise.
+  'ca-compromised': 'superseded',
+  'key-compromised': 'keyCompromise',
+} as const satisfies Record<ReplacementStepRow['reason'], RevocationReason>;
+
+/**
+ * Advances what is due. Returns whether more may be due already. Throws what the database throws; what fails for one
+ * certificate is stored with it.
+ */
+export async function workReplacements(vault: ReplacementContext, signal: AbortSignal): Promise<boolean> {
+  const { db, world } = vault;
+  const { reader } = db;
+  const under = ['live', 'issued', 'renewing'] as const;
+  const due = await dueReplacementCertificates(reader, world.now(), under, stepsAtOnce);
+  const room = Math.min(stepsAtOnce, Math.max(0, renewalsAtOnce - (await countRenewing(reader))));
+  const begun =
+    room === 0 ? [] : await dueReplacementCertificates(reader, world.now(), ['waiting', 'failed'], room);
+  const toRevoke: ReplacementStepRow[] = [];
+  for (const row of [...due, ...begun]) {
+    if (signal.aborted) return false;
+    if (await advance(vault, row)) toRevoke.push(row);
+    await world.turn();
+  }
+  const left = toRevoke.values();
+  const work = async () => {
+    for (const row of left) if (!signal.aborted) await revokeOld(vault, row, signal);
+  };
+  await Promise.all(Array.from({ length: revocationsAtOnce }, work));
+  return due.length === stepsAtOnce || begun.length === stepsAtOnce;
+}
+
+/** Revokes the old version and, of a compromised key, the versions before it that have the same one. */
+async function revokeOld(
+  vault: ReplacementContext,
+  row: ReplacementStepRow,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, certificate_id: id, reason } = row;
+  const actor = { name: row.created_by };
+  try {
+    for (const { version } of id === null ? [] : await versionsToRevoke(vault, id, row)) {
+      await revokeVersion(vault, actor, name, { version, reason: reasons[reason] }, signal);
+    }
+    const error = id === null ? 'the certificate was deleted' : null;
+    await vault.db.write((writer) => finish(vault, writer, row, { error }));
+  } catch (error) {
+    if (signal.aborted || error instanceof StorageError) throw error;
+    if (!(error instanceof OperatorError || error instanceof Problem)) throw error;
+    vault.log.warn({ err: error, certificate: name }, 'failed to revoke a replaced version');
+    const message = error.message;
+    // A CA may be back later; other errors stay until a person acts.
+    if (!(error instanceof AcmeError)) {
+      await vault.db.write((writer) => finish(vault, writer, row, { error: message }));
+      return;
+    }
+    const now = vault.world.now();
+    const { attempts, next_at } = afterFailure(row, now);
+    const retry = { attempts, error: message, changed_at: now };
+    await vault.db.write((writer) =>
+      updateReplacementCertificate(writer, row.id, {
+        ...retry,
+        next_at: Math.max(next_at, now + (error.retryAfterMs ?? 0)),
+      }),
+    );
+  }
+}
+
+/** The versions that still count as valid. */
+async function versionsToRevoke(
+  { db, world }: ReplacementContext,
+  certificateId: number,
+  { old_version, new_version, reason }: ReplacementStepRow,
+): Promise<CertificateVersionRow[]> {
+  const before = new_version ?? old_version + 1;
+  const versions = await listVersions(db.reader, certificateId, { before, limit: versionsCompared });
+  const old = versions.find(({ version }) => version === old_version);
+  if (old === undefined) return [];
+  return versions.filter((row) => {
+    if (row.revoked_at !== null || row.not_after <= world.now()) return false;
+    return row === old || (reason === 'key-compromised' && haveSameKey(row, old));
+  });
+}
