@@ -4,8 +4,7 @@ import { type ApiKeyView, pageOfApiKeys } from '../access/api-key-views.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { ReplacementRequest } from './replacement-inputs.ts';
 import { namedPlaces } from './replacement-places.ts';
-import { type SelectedCertificate, selectedCertificates } from './replacement-selection.ts';
-import type { ReplacementLimits } from './replacements.ts';
+import { type Permits, type SelectedCertificate, selectedCertificates } from './replacement-selection.ts';
 
 export type AffectedCertificateView = {
   certificate: string;
@@ -23,26 +22,44 @@ export type AffectedCertificateView = {
   api_keys: string[];
 };
 
+export type PreviewView = {
+  /** How many the vault would replace. */
+  replaced: number;
+  /** How many need a person. */
+  obstructed: number;
+  /** Up to `mostShown` of them. */
+  certificates: AffectedCertificateView[];
+};
+
+/** Certificates in a preview. */
+export const mostShown = 10_000;
+
 /** More are of no use to a reader. */
 const namesShown = 100;
 
-/** What is affected, in portions. Changes nothing. Throws what the selection throws. */
-export async function* affectedBy(
+/**
+ * What is affected by a replacement that is not carried out. `reach` confines the API keys that are shown. Throws what
+ * the selection throws.
+ */
+export async function previewReplacement(
   vault: LoggedContext,
   request: Pick<ReplacementRequest, 'selection' | 'reason'>,
   {
     permits = () => true,
     reach,
-  }: ReplacementLimits & { readonly reach?: readonly string[] | undefined } = {},
-): AsyncGenerator<readonly AffectedCertificateView[]> {
+  }: { readonly permits?: Permits; readonly reach?: readonly string[] | undefined } = {},
+): Promise<PreviewView> {
+  const certificates: AffectedCertificateView[] = [];
+  const counts = { replaced: 0, obstructed: 0 };
   for await (const rows of selectedCertificates(vault, request, permits)) {
-    const views: AffectedCertificateView[] = [];
     for (const row of rows) {
-      views.push(await affectedView(vault, row, reach));
+      counts[row.obstacle === undefined ? 'replaced' : 'obstructed'] += 1;
+      if (certificates.length === mostShown) continue;
+      certificates.push(await affectedView(vault, row, reach));
       await vault.world.turn();
     }
-    yield views;
   }
+  return { ...counts, certificates };
 }
 
 async function affectedView(

@@ -37,6 +37,8 @@ export const operationReach: Readonly<Record<string, Rule>> = {
     ...['listEnrollments', 'getEnrollment', 'createEnrollment', 'revokeEnrollment'],
     ...['listAcmeClients', 'getAcmeClient', 'listNotificationChannels', 'listDeployments'],
     ...['listEndpoints', 'addEndpoint', 'getEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
+    ...['listReplacements', 'getReplacement', 'listReplacedCertificates', 'previewReplacement'],
+    ...['createReplacement', 'cancelReplacement'],
   ]),
 };
 

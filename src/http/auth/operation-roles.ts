@@ -22,6 +22,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['listRenewals', 'getRenewalDetail', 'listRenewalsOfCertificate'],
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getRollout'],
     ...['listEndpoints', 'getEndpoint'],
+    ...['listReplacements', 'getReplacement', 'listReplacedCertificates', 'previewReplacement'],
     ...['listApiKeys', 'listEnrollments', 'getEnrollment', 'listAcmeClients', 'getAcmeClient'],
     ...['listIssuers', 'listProfiles', 'getProfile', 'getPrivateCa', 'listAcmeAccounts'],
     ...['listDnsProviders', 'listDnsProviderTypes'],
@@ -37,6 +38,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['createCertificate', 'ensureCertificate', 'changeCertificate', 'deleteCertificate'],
     ...['revokeCertificate', 'importCertificate', 'previewImport', 'restoreDeletedCertificate'],
     ...['addEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
+    ...['createReplacement', 'cancelReplacement'],
     // Of changes that need no greater role.
     ...['approvePendingChange', 'rejectPendingChange'],
     // Keys with no more rights than the caller has; anyone's key may have to end in a hurry.

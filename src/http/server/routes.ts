@@ -30,6 +30,7 @@ import { deletedCertificateRoutes } from '../routes/certificates/deleted-certifi
 import { deploymentRoutes } from '../routes/certificates/deployment-routes.ts';
 import { formatRoutes } from '../routes/certificates/format-routes.ts';
 import { renewalRoutes } from '../routes/certificates/renewal-routes.ts';
+import { replacementRoutes } from '../routes/certificates/replacement-routes.ts';
 import { crlRoutes, namedCaRoutes } from '../routes/crl-routes.ts';
 import { dnsProviderRoutes } from '../routes/dns-provider-routes.ts';
 import { endpointRoutes } from '../routes/endpoint-routes.ts';
@@ -65,6 +66,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...artifactRoutes,
     ...formatRoutes,
     ...renewalRoutes,
+    ...replacementRoutes,
     ...deploymentRoutes,
     ...endpointRoutes,
     ...apiKeyRoutes,

@@ -7,7 +7,7 @@ import { addEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
 import { createEndpointInput } from '../../../src/domain/endpoints/endpoint-inputs.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
 import { replacementInput, replacementRequest } from '../../../src/domain/replacements/replacement-inputs.ts';
-import { affectedBy } from '../../../src/domain/replacements/replacement-preview.ts';
+import { previewReplacement } from '../../../src/domain/replacements/replacement-preview.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { issueOwned } from '../../harness/acme/owned-certificate.ts';
 import { csrFor } from '../../harness/acme/server-client.ts';
@@ -35,7 +35,7 @@ async function variety(t: TestContext) {
 
 async function preview(vault: Vault, input: object) {
   const request = replacementRequest(parseInput(replacementInput, input));
-  return (await Array.fromAsync(affectedBy(vault, request))).flat();
+  return (await previewReplacement(vault, request)).certificates;
 }
 
 const named = (views: Awaited<ReturnType<typeof preview>>) =>
