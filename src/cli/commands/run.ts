@@ -23,6 +23,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   certificate: async () => (await import('./certificate/certificate.ts')).certificateCommands,
   inspect: async () => (await import('./inspect.ts')).inspectCommand,
   renewals: async () => (await import('./renewals.ts')).renewalsCommands,
+  replace: async () => (await import('./replace/replace.ts')).replaceCommands,
   fleet: async () => (await import('./fleet.ts')).fleetCommands,
   endpoint: async () => (await import('./endpoint/endpoint.ts')).endpointCommands,
   'api-key': async () => (await import('./api-key/api-key.ts')).apiKeyCommands,
@@ -58,6 +59,9 @@ const aliases = new Map([
   ['ls', ['list']],
   ['rm', ['delete', 'remove']],
 ]);
+
+/** The command of a group that options without a command are for. */
+const begins = 'start';
 
 /** Loaded on demand: it needs the settings, which take longer to load than a short command runs. */
 const help = () => import('../completion/help.ts');
@@ -127,6 +131,9 @@ async function findCommand(argv: readonly string[]): Promise<CommandMatch> {
     if (word === undefined || word === '--help' || word === '-h') return match;
     const known = subCommandNames(match.command);
     const alias = aliases.get(word)?.find((name) => known.includes(name));
+    if (word.startsWith('-') && known.includes(begins)) {
+      return { command: await subCommand(match.command, begins), rest: match.rest };
+    }
     if (word.startsWith('-'))
       throw new Misuse(`option ${word} precedes the command`, 'Write options after the command.');
     if (alias === undefined && !known.includes(word)) {

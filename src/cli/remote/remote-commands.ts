@@ -37,6 +37,11 @@ export const remoteCommands: Readonly<Record<string, readonly string[]>> = {
   'certificate undelete': ['listDeletedCertificates', 'restoreDeletedCertificate'],
   'certificate purge': ['listDeletedCertificates', 'purgeDeletedCertificate'],
   'renewals list': ['listRenewals', 'getCertificateSettings'],
+  'replace start': [
+    ...['previewReplacement', 'createReplacement', 'getReplacement', 'listReplacedCertificates'],
+  ],
+  'replace status': ['listReplacements', 'getReplacement', 'listReplacedCertificates'],
+  'replace cancel': ['cancelReplacement'],
   'fleet status': [
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getCertificateSettings', 'getRollout'],
   ],

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { day, hour, parseDuration } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ReplacementReason } from '../../db/schema/schema-replacements.ts';
-import { certName, parsed, quoted } from '../input-strings.ts';
+import { certName, knownIssuer, parsed, quoted } from '../input-strings.ts';
 import { objectLabels } from '../labels/label-inputs.ts';
 
 export const replacementReasons = ['superseded', 'ca-compromised', 'key-compromised'] as const;
@@ -29,10 +29,7 @@ const deadline = parsed(
 );
 
 export const replacementInput = z.strictObject({
-  issuer: z
-    .string()
-    .min(1)
-    .max(128)
+  issuer: knownIssuer
     .optional()
     .describe('all certificates whose current version this issuer issued'),
   labels: objectLabels.optional().describe('all certificates with all of these labels'),

@@ -85,6 +85,12 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'endpoint update': ['--address', '--server-name', '--certificate', '--starttls', '--trust', '--interval'],
   'endpoint remove': ['--address', '--server-name'],
   'endpoint suggest': ['--certificate', '--json'],
+  'replace start': [
+    ...['--all-of-issuer', '--label', '--key-compromised', '--reason', '--deadline'],
+    ...['--dry-run', '--wait', '--yes', '--json'],
+  ],
+  'replace status': ['--wait', '--json'],
+  'replace cancel': [],
   'issuer add': [
     ...['--name', '--directory', '--email', '--eab-kid', '--eab-hmac-key-file', '--ca-file', '--profile'],
     ...['--preferred-chain', '--accept-terms'],
@@ -113,6 +119,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   renewals: ['list'],
   fleet: ['status'],
   endpoint: ['add', 'list', 'check', 'update', 'remove', 'suggest'],
+  replace: ['start', 'status', 'cancel'],
   audit: ['list', 'export', 'tail', 'checkpoint', 'verify', 'public-key'],
   issuer: ['add', 'list', 'update', 'remove'],
   'acme-account': ['list', 'rollover', 'deactivate', 'delete'],

@@ -77,6 +77,7 @@ const elsewhere = [
   /^vault dns-provider test/,
   /^vault fleet forget/,
   /^vault endpoint (list|check)/,
+  /^vault replace/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault (notification|oidc) test/,
   /^vault database reopen|postgres:/,

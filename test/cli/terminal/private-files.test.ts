@@ -394,6 +394,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'acme-client update': ['--rate=none'],
   'fleet forget': ['--host=www1'],
   'endpoint update': ['--interval=1h'],
+  'replace start': ['--key-compromised=web', '--yes'],
   'ca export-root-key': ['--passphrase-file=-'],
   'ca import-root-key': ['--passphrase-file=-'],
   'admin reset-password': ['--password-stdin'],
