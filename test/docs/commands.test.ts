@@ -514,6 +514,13 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    page: 'docs/how-to/replace-in-an-emergency.md',
+    prepare: async (_, box) => {
+      await web(box);
+      return {};
+    },
+  },
+  {
     page: 'docs/how-to/revoke.md',
     prepare: async (t, box) => {
       const standIns = await letsEncrypt(t, box);
