@@ -9,6 +9,7 @@ import type { Signal } from '../base/signal.ts';
 import type { World } from '../base/world.ts';
 import type { Keyring } from '../crypto/secrets/keyring.ts';
 import type { Database } from '../db/database.ts';
+import type { IpNetwork } from '../net/ip-network.ts';
 import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
 import type { KeyUse } from './access/key-use.ts';
@@ -59,6 +60,8 @@ export type Vault = {
   readonly guard: OutboundGuard;
   /** The addresses that checks of endpoints may connect to. */
   readonly endpointGuard: OutboundGuard;
+  /** Networks that scans may search, besides private ones. */
+  readonly scannable: readonly IpNetwork[];
   /** How the vault validates challenges of ACME clients. */
   readonly validation: ValidationParts;
   /** Validations running in the background. */

@@ -68,6 +68,28 @@ export function isInside(address: IpAddress, networks: readonly IpNetwork[]): bo
   );
 }
 
+/** Whether all addresses of the network belong to one of the others. */
+export function isNetworkInside({ family, bytes, length }: IpNetwork, others: readonly IpNetwork[]): boolean {
+  return others.some(
+    (one) => one.family === family && one.length <= length && sharesPrefix(bytes, one.bytes, one.length),
+  );
+}
+
+/** How many addresses the network has. */
+export function sizeOf({ family, length }: IpNetwork): number {
+  return 2 ** ((family === 4 ? 32 : 128) - length);
+}
+
+/** The address of the network with this number, from 0 to less than 2³². */
+export function addressIn({ family, bytes }: IpNetwork, index: number): string {
+  const own = [...bytes];
+  for (let at = own.length - 1, left = index; left > 0 && at >= 0; at -= 1) {
+    own[at] = (own[at] ?? 0) | (left & 0xff);
+    left = Math.floor(left / 256);
+  }
+  return addressOf(family === 4 ? new IPv4(own) : new IPv6(own)).text;
+}
+
 function sharesPrefix(one: readonly number[], other: readonly number[], bits: number): boolean {
   return other.every((byte, at) => ((byte ^ (one[at] ?? 0)) & maskAt(at, bits)) === 0);
 }

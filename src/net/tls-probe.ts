@@ -22,6 +22,8 @@ export type ProbeTarget = {
   /** For the handshake (SNI); empty for none. */
   readonly serverName: string;
   readonly starttls: StartTls | null;
+  /** How long the probe may take, in milliseconds (default: `probeLimit`). */
+  readonly limit?: number;
 };
 
 export type Probe = {
@@ -56,7 +58,8 @@ export async function probeTls(
   target: ProbeTarget,
   signal: AbortSignal,
 ): Promise<Probe> {
-  return withDeadline(world, probeLimit, signal, async (deadline) => {
+  const { limit = probeLimit } = target;
+  return withDeadline(world, limit, signal, async (deadline) => {
     let socket: Socket | undefined;
     const stop = () => socket?.destroy(new Error('stopped'));
     deadline.signal.addEventListener('abort', stop, { once: true });
@@ -72,7 +75,7 @@ export async function probeTls(
       return await handshake(socket, target.serverName);
     } catch (error) {
       if (error instanceof ProbeFailure) throw error;
-      throw new ProbeFailure(reasonOf(error, deadline.ended(), socket !== undefined), error);
+      throw new ProbeFailure(reasonOf(error, deadline.ended(), limit, socket !== undefined), error);
     } finally {
       deadline.signal.removeEventListener('abort', stop);
       socket?.destroy();
@@ -126,12 +129,17 @@ function seen(socket: TLSSocket, isStapled: boolean): Probe | undefined {
   return { certificates, tlsVersion: socket.getProtocol(), isStapled };
 }
 
-function reasonOf(error: unknown, ended: 'timeout' | 'aborted' | undefined, isConnected: boolean): string {
+function reasonOf(
+  error: unknown,
+  ended: 'timeout' | 'aborted' | undefined,
+  limit: number,
+  isConnected: boolean,
+): string {
   if (ended === 'aborted') return 'the check was canceled';
   if (ended === 'timeout') {
     return isConnected
-      ? `no TLS handshake within ${probeLimit / second} s`
-      : `no connection within ${probeLimit / second} s`;
+      ? `no TLS handshake within ${limit / second} s`
+      : `no connection within ${limit / second} s`;
   }
   if (error instanceof StartTlsFailure || error instanceof OperatorError) return error.message;
   const { code } = error as NodeJS.ErrnoException;

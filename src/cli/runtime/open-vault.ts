@@ -143,6 +143,7 @@ async function openIn(
       setting: 'endpoint-allow',
       forbidden: settings.endpoints.forbidden,
     }),
+    scannable: settings.endpoints.allowed.flatMap(({ network, port }) => (port === undefined ? network : [])),
     validation: {
       resolver,
       guard: validationGuard(settings.acmeServer),

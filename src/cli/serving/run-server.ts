@@ -38,6 +38,7 @@ import { runPruning } from '../../jobs/pruning.ts';
 import { runRenewalScheduler } from '../../jobs/renewal-scheduler.ts';
 import { runRenewalWorker } from '../../jobs/renewal-worker.ts';
 import { runReplacementWorker } from '../../jobs/replacement-worker.ts';
+import { runScanner } from '../../jobs/scanner.ts';
 import { readAsset, readConsole, readInstaller } from '../runtime/assets.ts';
 import { connectionsBeside } from '../runtime/open-files.ts';
 import { hostName } from '../settings/host-name.ts';
@@ -198,6 +199,7 @@ function leadingJobs(
     runNoncePruning(vault, stop),
     runNotifier(vault, stop),
     runEndpointProber(vault, stop),
+    runScanner(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),
     runPrivateCaLog(vault, stop),
     runLogEndReport(vault, stop),

@@ -37,6 +37,7 @@ import type {
 } from './schema-private-ca.ts';
 import type { IssuanceHoldsTable, RenewalsTable } from './schema-renewals.ts';
 import type { ReplacementCertificatesTable, ReplacementsTable } from './schema-replacements.ts';
+import type { ScanFindingsTable, ScansTable } from './schema-scans.ts';
 
 export type Bit = 0 | 1;
 
@@ -224,6 +225,8 @@ export type Schema = AcmeServerTables &
     object_labels: ObjectLabelsTable;
     deployments: DeploymentsTable;
     endpoints: EndpointsTable;
+    scans: ScansTable;
+    scan_findings: ScanFindingsTable;
     audit_events: AuditEventsTable;
     audit_keys: AuditKeysTable;
     nodes: NodesTable;

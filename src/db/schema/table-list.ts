@@ -161,6 +161,14 @@ const shapes: Record<KeptTable, TableShape> = {
       'id replacement_id certificate_id old_version new_version renewal_id live places attempts next_at changed_at finished_at',
     text: 'name state error',
   }),
+  scans: table('id', {
+    integer: 'id rate run_every created_at position total started_at finished_at due_at claimed_until',
+    text: 'networks ports',
+  }),
+  scan_findings: table('id', {
+    integer: 'id scan_id port certificate_id version not_before not_after first_seen_at seen_at',
+    text: 'host starttls fingerprint_sha256 issuer names chain_pem',
+  }),
   administrators: table('id', {
     integer: 'id created_at last_signed_in_at',
     text: 'name password_hash role oidc_issuer oidc_subject reach profiles',

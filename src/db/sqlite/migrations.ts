@@ -46,6 +46,7 @@ import { endpoints } from './migrations/migration-0032-endpoints.ts';
 import { acmeOrderLimits } from './migrations/migration-0033-acme-order-limits.ts';
 import { enrollments } from './migrations/migration-0034-enrollments.ts';
 import { replacements } from './migrations/migration-0035-replacements.ts';
+import { scans } from './migrations/migration-0036-scans.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -90,6 +91,7 @@ export const migrations: Migrations = {
   '0033-acme-order-limits': acmeOrderLimits,
   '0034-enrollments': enrollments,
   '0035-replacements': replacements,
+  '0036-scans': scans,
 };
 
 /** The name of the newest schema. */

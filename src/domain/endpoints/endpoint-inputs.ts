@@ -47,6 +47,15 @@ export function usualPort(starttls: StartTls | null): number {
   return starttls === null ? 443 : defaultPorts[starttls];
 }
 
+/** The protocol that switches to TLS on servers with this port; null for TLS from the first byte. */
+export function usualProtocol(port: number): StartTls | null {
+  if (port === submission) return 'smtp';
+  return startTlsProtocols.find((protocol) => defaultPorts[protocol] === port) ?? null;
+}
+
+/** RFC 6409 §3.1. */
+const submission = 587;
+
 /** `host:port`, with brackets around an IPv6 address. */
 export function addressText({ host, port }: { readonly host: string; readonly port: number }): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;

@@ -23,6 +23,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getRollout'],
     ...['listEndpoints', 'getEndpoint'],
     ...['listReplacements', 'getReplacement', 'listReplacedCertificates', 'previewReplacement'],
+    ...['listScans', 'getScan', 'listFindings', 'getFinding'],
     ...['listApiKeys', 'listEnrollments', 'getEnrollment', 'listAcmeClients', 'getAcmeClient'],
     ...['listIssuers', 'listProfiles', 'getProfile', 'getPrivateCa', 'listAcmeAccounts'],
     ...['listDnsProviders', 'listDnsProviderTypes'],
@@ -39,6 +40,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['revokeCertificate', 'importCertificate', 'previewImport', 'restoreDeletedCertificate'],
     ...['addEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
     ...['createReplacement', 'cancelReplacement'],
+    ...['addEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint', 'createScan', 'deleteScan'],
     // Of changes that need no greater role.
     ...['approvePendingChange', 'rejectPendingChange'],
     // Keys with no more rights than the caller has; anyone's key may have to end in a hurry.

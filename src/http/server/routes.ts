@@ -41,6 +41,7 @@ import { issuerRoutes } from '../routes/issuer-routes.ts';
 import { notificationRoutes } from '../routes/notification-routes.ts';
 import { privateCaRoutes } from '../routes/private-ca-routes.ts';
 import { publicRoutes } from '../routes/public-routes.ts';
+import { scanRoutes } from '../routes/scan-routes.ts';
 
 /** The routes of a server that serves these client scripts. */
 export function routesWith(scripts: ClientScripts): readonly Route[] {
@@ -69,6 +70,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...replacementRoutes,
     ...deploymentRoutes,
     ...endpointRoutes,
+    ...scanRoutes,
     ...apiKeyRoutes,
     ...enrollmentRoutes,
     ...acmeClientRoutes,

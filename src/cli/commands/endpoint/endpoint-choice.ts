@@ -83,7 +83,11 @@ export async function bundleFrom(files: readonly string[], terminal: Terminal): 
 }
 
 /** The endpoints at an address, whose usual port may be omitted. Throws OperatorError if there are none. */
-export function atAddress(all: readonly EndpointView[], text: string): EndpointView[] {
+export function atAddress<One extends Pick<EndpointView, 'address' | 'starttls'>>(
+  all: readonly One[],
+  text: string,
+  command = 'vault endpoint list',
+): One[] {
   const { host = text, port } = parseAddress(text) ?? {};
   const found = all.filter(
     ({ address, starttls }) => address === addressText({ host, port: port ?? usualPort(starttls) }),
@@ -91,7 +95,7 @@ export function atAddress(all: readonly EndpointView[], text: string): EndpointV
   if (found.length > 0) return found;
   const known = [...new Set(all.map(({ address }) => address))];
   throw new OperatorError(`no endpoint ${text}`, {
-    hint: didYouMean(text, known, 'Try: vault endpoint list'),
+    hint: didYouMean(text, known, `Try: ${command}`),
   });
 }
 

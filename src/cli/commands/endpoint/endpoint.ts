@@ -11,8 +11,11 @@ import { Misuse } from '../../terminal/misuse.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { labelFilterOption, labelsToFind } from '../label-options.ts';
+import { adopt } from './endpoint-adopt.ts';
 import { add, remove, update } from './endpoint-changes.ts';
 import { addressOption, atAddress, checkingAll, endpointsHere, endpointsThere } from './endpoint-choice.ts';
+import { found } from './endpoint-found.ts';
+import { removeScan, scan, scans } from './endpoint-scan.ts';
 import { suggest } from './endpoint-suggest.ts';
 
 const filterOptions = {
@@ -181,4 +184,9 @@ export const endpointCommands = commandGroup('endpoint', 'Check what TLS servers
   update,
   remove,
   suggest,
+  scan,
+  scans,
+  'remove-scan': removeScan,
+  found,
+  adopt,
 });

@@ -28,6 +28,7 @@ import { endpoints } from './migration-0032-endpoints.ts';
 import { acmeOrderLimits } from './migration-0033-acme-order-limits.ts';
 import { enrollments } from './migration-0034-enrollments.ts';
 import { replacements } from './migration-0035-replacements.ts';
+import { scans } from './migration-0036-scans.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -56,6 +57,7 @@ export const migrations: Migrations = {
   '0033-acme-order-limits': acmeOrderLimits,
   '0034-enrollments': enrollments,
   '0035-replacements': replacements,
+  '0036-scans': scans,
 };
 
 /**

@@ -1,0 +1,208 @@
+/**
+ * Searches the networks of a scan for TLS servers, a portion at a time: what was found and how far the run came is
+ * stored together, so another process can continue it.
+ */
+import { second } from '../../base/duration.ts';
+import { parseJson, toJson } from '../../base/json.ts';
+import { encodePem } from '../../crypto/pem.ts';
+import { factsOf } from '../../crypto/x509/certificate-facts.ts';
+import { listVersionsWithSerial } from '../../db/tables/certificates/certificate-versions.ts';
+import {
+  deleteFindingsBefore,
+  dueScan,
+  findScan,
+  hasFindings,
+  type ListedScanRow,
+  type SeenServer,
+  storeFinding,
+  updateClaimedScan,
+} from '../../db/tables/scans.ts';
+import { addressIn, type IpNetwork, sizeOf } from '../../net/ip-network.ts';
+import type { OutboundGuard } from '../../net/outbound-guard.ts';
+import { type Probe, ProbeFailure, probeTls } from '../../net/tls-probe.ts';
+import { record, system } from '../audit/audit.ts';
+import type { TimedContext } from '../contexts.ts';
+import { usualProtocol } from '../endpoints/endpoint-inputs.ts';
+import { claimDuration, networksOf } from './scans.ts';
+
+export type ScanContext = TimedContext & {
+  /** The addresses that scans may connect to. */
+  readonly endpointGuard: OutboundGuard;
+};
+
+/** The maximum number of servers that the vault remembers. */
+export const maxFindings = 20_000;
+
+/** For one address and port: servers that take longer are overloaded, or behind a firewall that drops packets. */
+const probeLimit = 3 * second;
+
+/** A portion takes about as long, and a crash repeats at most one. */
+const portionTime = 5 * second;
+
+/** A larger chain is not kept. */
+const maxChain = 16_384;
+
+const maxNames = 100;
+const maxText = 500;
+
+/** The id of the scan that is due for the longest time and that no process works on; undefined for none. */
+export async function nextScan({ db, world }: TimedContext): Promise<number | undefined> {
+  return dueScan(db.reader, world.now());
+}
+
+/** How a caller works on a scan. */
+export type ScanWork = {
+  /** The claim of the caller itself, if it created the scan with one. */
+  readonly held?: number;
+  /** Gets the scan after each portion. */
+  readonly onProgress?: (row: ListedScanRow) => void;
+};
+
+/**
+ * Works on the scan until its run has ended, the scan is deleted or `signal` is aborted; another process can go on
+ * then. Returns false if it is not due or another process works on it.
+ */
+export async function workOnScan(
+  vault: ScanContext,
+  id: number,
+  signal: AbortSignal,
+  { held, onProgress }: ScanWork = {},
+): Promise<boolean> {
+  let row = await claim(vault, id, held);
+  if (row === undefined) return false;
+  while (row !== undefined && row.position < row.total && !signal.aborted) {
+    row = await workOnPortion(vault, row, signal);
+    if (row !== undefined) onProgress?.(row);
+  }
+  if (row !== undefined && row.position < row.total) {
+    await vault.db.write((writer) => updateClaimedScan(writer, row, { claimed_until: 0 }));
+  }
+  return true;
+}
+
+/** Takes a scan that is due, and begins its run unless it has begun. */
+async function claim(
+  { db, world }: ScanContext,
+  id: number,
+  held: number | undefined,
+): Promise<ListedScanRow | undefined> {
+  return db.write(async (writer) => {
+    const now = world.now();
+    const row = await findScan(writer, id);
+    if (row === undefined || row.due_at === null || row.due_at > now) return undefined;
+    if (row.claimed_until > now && row.claimed_until !== held) return undefined;
+    const isNew = row.started_at === null || row.finished_at !== null;
+    const changes = {
+      claimed_until: now + claimDuration,
+      ...(isNew && { started_at: now, finished_at: null, position: 0 }),
+    };
+    return (await updateClaimedScan(writer, row, changes)) ? { ...row, ...changes } : undefined;
+  });
+}
+
+/** Returns the row as it is now; undefined if another process works on it or the scan was deleted. */
+async function workOnPortion(
+  vault: ScanContext,
+  row: ListedScanRow,
+  signal: AbortSignal,
+): Promise<ListedScanRow | undefined> {
+  const { db, world } = vault;
+  const end = Math.min(row.total, row.position + Math.ceil((row.rate * portionTime) / second));
+  const servers = await probePortion(vault, row, end, signal);
+  if (signal.aborted) return row;
+  const seen = await Promise.all(servers.map((server) => findingOf(vault, row.id, server)));
+  const isEnd = end === row.total;
+  return db.write(async (writer) => {
+    const now = world.now();
+    const changes = {
+      position: end,
+      claimed_until: isEnd ? 0 : now + claimDuration,
+      ...(isEnd && { finished_at: now, due_at: row.run_every === null ? null : now + row.run_every }),
+    };
+    if (!(await updateClaimedScan(writer, row, changes))) return undefined;
+    const isFull = await hasFindings(writer, maxFindings - seen.length);
+    for (const one of seen) await storeFinding(writer, { ...one, seen_at: now }, isFull);
+    if (isEnd) {
+      await deleteFindingsBefore(writer, row.id, row.started_at ?? 0);
+      const found = (await findScan(writer, row.id))?.found ?? 0;
+      const detail = { networks: parseJson(row.networks), connections: row.total, found };
+      record(writer, { actor: system, action: 'scan.finish', resource: `scan:${row.id}`, detail }, now);
+    }
+    return { ...row, ...changes };
+  });
+}
+
+type Server = { readonly host: string; readonly port: number; readonly probe: Probe };
+
+/** The TLS servers among these addresses and ports, by their number in the run. */
+async function probePortion(
+  vault: ScanContext,
+  row: ListedScanRow,
+  end: number,
+  signal: AbortSignal,
+): Promise<Server[]> {
+  const { world } = vault;
+  const networks = networksOf(row);
+  const ports: readonly number[] = parseJson(row.ports);
+  const addresses = networks.reduce((sum, one) => sum + sizeOf(one), 0);
+  const servers: Server[] = [];
+  const running: Promise<void>[] = [];
+  for (let at = row.position; at < end && !signal.aborted; at += 1) {
+    const host = addressAt(networks, at % addresses);
+    const port = ports[Math.floor(at / addresses)] ?? 0;
+    const probing = probeAt(vault, { host, port }, signal).then((probe) => {
+      if (probe !== undefined) servers.push({ host, port, probe });
+    });
+    running.push(probing);
+    // It is awaited below, with all others.
+    probing.catch(() => undefined);
+    await world.sleep(second / row.rate, signal);
+  }
+  await Promise.all(running);
+  return servers;
+}
+
+/** All ports of a server are far from each other in the run: none gets many connections together. */
+function addressAt(networks: readonly IpNetwork[], index: number): string {
+  let left = index;
+  for (const network of networks) {
+    const size = sizeOf(network);
+    if (left < size) return addressIn(network, left);
+    left -= size;
+  }
+  throw new Error(`${index} is beyond the networks`);
+}
+
+async function probeAt(
+  { world, endpointGuard: guard }: ScanContext,
+  { host, port }: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<Probe | undefined> {
+  const target = { host, port, serverName: '', starttls: usualProtocol(port), limit: probeLimit };
+  try {
+    return await probeTls({ world, guard }, target, signal);
+  } catch (error) {
+    if (error instanceof ProbeFailure) return undefined;
+    throw error;
+  }
+}
+
+async function findingOf(
+  { db }: ScanContext,
+  scanId: number,
+  { host, port, probe }: Server,
+): Promise<Omit<SeenServer, 'seen_at'>> {
+  const facts = factsOf(probe.certificates[0]);
+  const versions = await listVersionsWithSerial(db.reader, facts.serial);
+  const own = versions.find((one) => one.fingerprint_sha256 === facts.fingerprintSha256);
+  const chain = probe.certificates.map(({ raw }) => encodePem('CERTIFICATE', raw)).join('');
+  return {
+    ...{ scan_id: scanId, host, port, starttls: usualProtocol(port) },
+    ...{ certificate_id: own?.certificate_id ?? null, version: own?.version ?? null },
+    fingerprint_sha256: facts.fingerprintSha256,
+    issuer: facts.issuer.slice(0, maxText),
+    names: toJson(facts.domains.slice(0, maxNames)),
+    ...{ not_before: facts.notBefore, not_after: facts.notAfter },
+    chain_pem: chain.length > maxChain ? '' : chain,
+  };
+}

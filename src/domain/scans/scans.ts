@@ -1,0 +1,248 @@
+/** Starts, lists and deletes scans: searches of networks for TLS servers. */
+import { formatLifetime } from '../../base/duration.ts';
+import { parseJson, toJson } from '../../base/json.ts';
+import { Problem } from '../../base/problem.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import {
+  deleteScan as deleteRow,
+  type FindingRow,
+  findFinding,
+  findFindingAt,
+  findScan,
+  insertScan,
+  type ListedScanRow,
+  listScans as listRows,
+  pageFindings,
+} from '../../db/tables/scans.ts';
+import { type IpNetwork, isNetworkInside, parseIpNetwork } from '../../net/ip-network.ts';
+import type { StartTls } from '../../net/starttls.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import type { DatabaseContext, TimedContext } from '../contexts.ts';
+import { addressText, parseAddress } from '../endpoints/endpoint-inputs.ts';
+import { type CreateScanInput, connectionsOf } from './scan-inputs.ts';
+
+export type ScanState = 'waiting' | 'running' | 'finished';
+
+export type ScanView = {
+  id: number;
+  networks: string[];
+  ports: number[];
+  /** Connections per second. */
+  rate: number;
+  /** Between two runs; null for a scan that runs once. */
+  interval: string | null;
+  state: ScanState;
+  /** Addresses and ports of the latest run that are done, of `total`. */
+  done: number;
+  total: number;
+  found: number;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  /** null while it runs, and after the only run. */
+  next_run_at: string | null;
+};
+
+export type FindingView = {
+  id: number;
+  /** `address:port` */
+  address: string;
+  starttls: StartTls | null;
+  /** The certificate of the vault that is served there; null for one that the vault does not have. */
+  certificate: string | null;
+  version: number | null;
+  fingerprint_sha256: string;
+  issuer: string;
+  names: string[];
+  not_before: string;
+  not_after: string;
+  /** Whether the address is an endpoint already. */
+  endpoint: boolean;
+  scan: number;
+  first_seen_at: string;
+  seen_at: string;
+};
+
+/** With the certificates that the server sent. */
+export type WholeFinding = FindingView & { chain_pem: string };
+
+/** Where scans may search besides private networks. */
+export type ScanRules = { readonly scannable: readonly IpNetwork[] };
+
+/** The maximum number of scans of a vault. */
+export const maxScans = 100;
+
+/** RFC 1918 and RFC 4193. */
+const privateNetworks = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'].map(networkOf);
+
+/** How long a process may work on a scan without storing its progress. */
+export const claimDuration = 60_000;
+
+/**
+ * Adds a scan, which is due immediately, and returns its id. With `claimedUntil` the caller works on it itself. Throws
+ * `invalid_request` for networks that may not be searched, and `too_many_scans`.
+ */
+export async function createScan(
+  { db, world, scannable }: TimedContext & ScanRules,
+  actor: Actor,
+  { networks, ports, rate, interval }: CreateScanInput,
+  claimedUntil = 0,
+): Promise<number> {
+  refuseForeign(networks, scannable);
+  return db.write(async (writer) => {
+    const now = world.now();
+    if ((await listRows(writer)).length >= maxScans) {
+      throw new Problem('too_many_scans', {
+        detail: `The vault has ${maxScans} scans, the maximum.`,
+        hint: 'Try: vault endpoint scans',
+      });
+    }
+    const texts = networks.map(({ text }) => text);
+    const id = await insertScan(writer, {
+      ...{ networks: toJson(texts), ports: toJson(ports), rate, run_every: interval ?? null },
+      ...{ created_at: now, total: connectionsOf(networks, ports) },
+      ...{ started_at: null, finished_at: null, due_at: now, claimed_until: claimedUntil },
+    });
+    const detail = { networks: texts, ports, rate, interval: interval && formatLifetime(interval) };
+    record(writer, { actor, action: 'scan.create', resource: `scan:${id}`, detail }, now);
+    return id;
+  });
+}
+
+function refuseForeign(networks: readonly IpNetwork[], scannable: readonly IpNetwork[]): void {
+  const allowed = [...privateNetworks, ...scannable];
+  const foreign = networks.find((one) => !isNetworkInside(one, allowed));
+  if (foreign === undefined) return;
+  const message = `${foreign.text} is not a private network`;
+  throw new Problem('invalid_request', {
+    detail: `networks: ${message}.`,
+    errors: [{ path: 'networks', message }],
+    hint: `To search other networks of yours: --endpoint-allow ${foreign.text} (in vault.yaml: endpoint_allow: "${foreign.text}")`,
+  });
+}
+
+/** The networks of a row. */
+export function networksOf({ networks }: Pick<ListedScanRow, 'networks'>): IpNetwork[] {
+  return parseJson(networks).map(networkOf);
+}
+
+function networkOf(text: string): IpNetwork {
+  const network = parseIpNetwork(text);
+  if (network === undefined) throw new Error(`${text} is not a network`);
+  return network;
+}
+
+/** All scans, in the order of their creation. */
+export async function listScans({ db }: DatabaseContext): Promise<ScanView[]> {
+  return (await listRows(db.reader)).map(scanView);
+}
+
+/** Throws `scan_not_found`. */
+export async function requireScan({ db }: DatabaseContext, id: number): Promise<ListedScanRow> {
+  const row = Number.isSafeInteger(id) ? await findScan(db.reader, id) : undefined;
+  if (row !== undefined) return row;
+  throw new Problem('scan_not_found', { hint: 'Try: vault endpoint scans' });
+}
+
+/** Deletes a scan with what it found; a run ends. Throws `scan_not_found`. */
+export async function deleteScan(vault: TimedContext, actor: Actor, id: number): Promise<void> {
+  const { networks } = await requireScan(vault, id);
+  await vault.db.write(async (writer) => {
+    await deleteRow(writer, id);
+    const detail = { networks: parseJson(networks) };
+    record(writer, { actor, action: 'scan.delete', resource: `scan:${id}`, detail }, vault.world.now());
+  });
+}
+
+/** A scan as the API and the commands show it. */
+export function scanView(row: ListedScanRow): ScanView {
+  const isRunning = row.started_at !== null && row.finished_at === null;
+  const state = isRunning ? 'running' : row.due_at === null ? 'finished' : 'waiting';
+  return {
+    id: row.id,
+    networks: parseJson(row.networks),
+    ports: parseJson(row.ports),
+    rate: row.rate,
+    interval: row.run_every === null ? null : formatLifetime(row.run_every),
+    state,
+    done: row.position,
+    total: row.total,
+    found: row.found,
+    created_at: formatTimestamp(row.created_at),
+    started_at: formatTimestampOrNull(row.started_at),
+    finished_at: formatTimestampOrNull(row.finished_at),
+    next_run_at: state === 'waiting' ? formatTimestampOrNull(row.due_at) : null,
+  };
+}
+
+/** Which findings; what is undefined does not matter. */
+export type FindingSearch = {
+  readonly scan?: number | undefined;
+  /** Only certificates that the vault has, or only others. */
+  readonly known?: boolean | undefined;
+  readonly after?: number | undefined;
+  readonly limit: number;
+};
+
+/** Findings that a query reads: a few milliseconds of work. */
+const readAtOnce = 500;
+
+/** The findings that match, in the order in which they were first seen, in portions. */
+export async function* findFindings(
+  { db, world }: TimedContext,
+  { scan, known, after = 0, limit }: FindingSearch,
+): AsyncGenerator<readonly FindingRow[]> {
+  let from = after;
+  for (let left = limit; left > 0; ) {
+    const page = { scanId: scan, known, after: from, limit: Math.min(left, readAtOnce) };
+    const rows = await pageFindings(db.reader, page);
+    yield rows;
+    left -= rows.length;
+    if (rows.length < page.limit) return;
+    from = rows.at(-1)?.id ?? from;
+    await world.turn();
+  }
+}
+
+/** The finding with this id. Throws `finding_not_found`. */
+export async function requireFinding({ db }: DatabaseContext, id: number): Promise<FindingRow> {
+  const row = Number.isSafeInteger(id) ? await findFinding(db.reader, id) : undefined;
+  if (row !== undefined) return row;
+  throw new Problem('finding_not_found', { hint: 'Try: vault endpoint found' });
+}
+
+/** The finding at `address:port`, whose port is 443 if it is omitted. Throws `finding_not_found`. */
+export async function findingAt({ db }: DatabaseContext, text: string): Promise<FindingRow> {
+  const { host = text, port = 443 } = parseAddress(text) ?? {};
+  const row = await findFindingAt(db.reader, host, port);
+  if (row !== undefined) return row;
+  throw new Problem('finding_not_found', {
+    detail: `No scan found a server at ${addressText({ host, port })}.`,
+    hint: 'Try: vault endpoint found --all',
+  });
+}
+
+/** A finding as the API and the commands show it. */
+export function findingView(row: FindingRow): FindingView {
+  return {
+    id: row.id,
+    address: addressText(row),
+    starttls: row.starttls as StartTls | null,
+    certificate: row.certificate,
+    version: row.certificate === null ? null : row.version,
+    fingerprint_sha256: row.fingerprint_sha256,
+    issuer: row.issuer,
+    names: parseJson(row.names),
+    not_before: formatTimestamp(row.not_before),
+    not_after: formatTimestamp(row.not_after),
+    endpoint: Number(row.is_endpoint) === 1,
+    scan: row.scan_id,
+    first_seen_at: formatTimestamp(row.first_seen_at),
+    seen_at: formatTimestamp(row.seen_at),
+  };
+}
+
+/** `findingView` with the certificates that the server sent. */
+export function wholeFinding(row: FindingRow): WholeFinding {
+  return { ...findingView(row), chain_pem: row.chain_pem };
+}
