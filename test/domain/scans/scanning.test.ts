@@ -1,0 +1,123 @@
+/** Scans: what they find, and that they continue where another process stopped. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { realWorld } from '../../../src/base/world.ts';
+import { localCli } from '../../../src/domain/audit/audit.ts';
+import { parseInput } from '../../../src/domain/inputs.ts';
+import { createScanInput } from '../../../src/domain/scans/scan-inputs.ts';
+import { nextScan, workOnScan } from '../../../src/domain/scans/scanning.ts';
+import {
+  claimDuration,
+  createScan,
+  deleteScan,
+  findFindings,
+  findingView,
+  listScans,
+  maxScans,
+  requireScan,
+  scanView,
+} from '../../../src/domain/scans/scans.ts';
+import { runScanner } from '../../../src/jobs/scanner.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { makeBundle } from '../../harness/http/fixtures.ts';
+import { freePort } from '../../harness/processes/port.ts';
+import { testVault } from '../../harness/test-vault.ts';
+import { serverAt } from '../../harness/tls-servers.ts';
+
+const never = new AbortController().signal;
+
+async function scene(t: TestContext) {
+  const { vault } = await testVault(t, { world: realWorld });
+  const port = await freePort();
+  const bundle = await makeBundle(vault);
+  const create = (input: object, claimedUntil?: number) =>
+    createScan(
+      vault,
+      localCli,
+      parseInput(createScanInput, { ports: [port], rate: 200, ...input }),
+      claimedUntil,
+    );
+  const found = async () =>
+    (await Array.fromAsync(findFindings(vault, { limit: 1000 })))
+      .flat()
+      .map((row) => findingView(row).address);
+  const shown = async (id: number) => scanView(await requireScan(vault, id));
+  return { vault, port, bundle, create, found, shown };
+}
+
+test('a scan finds the TLS servers of its networks and nothing else, and is then finished', async (t) => {
+  const { vault, port, bundle, create, found, shown } = await scene(t);
+  await serverAt(t, { host: '127.0.5.1', port }, bundle);
+  await serverAt(t, { host: '127.0.5.2', port }, 'tcp');
+  await serverAt(t, { host: '127.0.5.4', port }, bundle);
+  const id = await create({ networks: ['127.0.5.0/30', '127.0.6.0/31'] });
+  assert.equal(await nextScan(vault), id);
+  assert.equal(await workOnScan(vault, id, never), true);
+  assert.deepEqual(await found(), [`127.0.5.1:${port}`]);
+  const { state, done, total, found: count, next_run_at } = await shown(id);
+  assert.deepEqual([state, done, total, count, next_run_at], ['finished', 6, 6, 1, null]);
+  assert.equal(await nextScan(vault), undefined);
+  assert.equal(await workOnScan(vault, id, never), false, 'a finished scan does not run again');
+});
+
+test('a scan that was stopped is continued where it was, by one process at a time', async (t) => {
+  const { vault, port, bundle, create, found, shown } = await scene(t);
+  for (const host of ['127.0.7.0', '127.0.7.9']) await serverAt(t, { host, port }, bundle);
+  const id = await create({ networks: ['127.0.7.0/28'] });
+  const stop = new AbortController();
+  await vault.db.write((writer) => writer.updateTable('scans').set({ position: 8, started_at: 1 }).execute());
+  const other = vault.world.now() + claimDuration;
+  await vault.db.write((writer) => writer.updateTable('scans').set({ claimed_until: other }).execute());
+  assert.equal(await workOnScan(vault, id, never), false, 'another process works on it');
+  assert.equal(await nextScan(vault), undefined);
+  stop.abort();
+  assert.equal(await workOnScan(vault, id, stop.signal, { held: other }), true);
+  assert.equal((await shown(id)).done, 8, 'nothing is skipped');
+  assert.equal(await nextScan(vault), id, 'the claim is given back');
+  assert.equal(await workOnScan(vault, id, never), true);
+  assert.deepEqual(await found(), [`127.0.7.9:${port}`], 'the first half was done before');
+});
+
+test('a server that is gone is forgotten after the next run, and a regular scan is due again', async (t) => {
+  const { vault, port, bundle, create, found, shown } = await scene(t);
+  await serverAt(t, { host: '127.0.8.0', port }, bundle);
+  const end = await serverAt(t, { host: '127.0.8.1', port }, bundle);
+  const id = await create({ networks: ['127.0.8.0/31'], interval: '1h' });
+  await workOnScan(vault, id, never);
+  assert.deepEqual(await found(), [`127.0.8.0:${port}`, `127.0.8.1:${port}`]);
+  const { state, next_run_at, finished_at } = await shown(id);
+  assert.equal(state, 'waiting');
+  assert.equal(Date.parse(next_run_at ?? '') - Date.parse(finished_at ?? ''), 3_600_000);
+  await end();
+  await vault.db.write((writer) => writer.updateTable('scans').set({ due_at: 1 }).execute());
+  await workOnScan(vault, id, never);
+  assert.deepEqual(await found(), [`127.0.8.0:${port}`]);
+});
+
+test('a scan that is deleted while it runs ends, and nothing of it remains', async (t) => {
+  const { vault, port, bundle, create, found } = await scene(t);
+  await serverAt(t, { host: '127.0.9.1', port }, bundle);
+  const id = await create({ networks: ['127.0.9.0/30'] });
+  const running = workOnScan(vault, id, never);
+  await eventually('the run has begun', async () => (await requireScan(vault, id)).started_at !== null);
+  await deleteScan(vault, localCli, id);
+  assert.equal(await running, true);
+  assert.deepEqual([await found(), await listScans(vault)], [[], []]);
+});
+
+test('the scanner of the server runs what is due', async (t) => {
+  const { vault, port, bundle, create, found } = await scene(t);
+  await serverAt(t, { host: '127.0.10.1', port }, bundle);
+  await create({ networks: ['127.0.10.1'] });
+  const stop = new AbortController();
+  const running = runScanner(vault, stop.signal);
+  await eventually('the server is found', async () => (await found()).length === 1);
+  stop.abort();
+  await running;
+});
+
+test('a vault has a maximum number of scans', async (t) => {
+  const { create } = await scene(t);
+  for (let count = 0; count < maxScans; count += 1) await create({ networks: ['10.0.0.1'] });
+  await assert.rejects(create({ networks: ['10.0.0.1'] }), { code: 'too_many_scans' });
+});
