@@ -38,9 +38,8 @@ export const operationRoles: Readonly<Record<string, Role>> = {
   ...all('operator', [
     ...['createCertificate', 'ensureCertificate', 'changeCertificate', 'deleteCertificate'],
     ...['revokeCertificate', 'importCertificate', 'previewImport', 'restoreDeletedCertificate'],
-    ...['addEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint'],
-    ...['createReplacement', 'cancelReplacement'],
     ...['addEndpoint', 'changeEndpoint', 'removeEndpoint', 'checkEndpoint', 'createScan', 'deleteScan'],
+    ...['createReplacement', 'cancelReplacement'],
     // Of changes that need no greater role.
     ...['approvePendingChange', 'rejectPendingChange'],
     // Keys with no more rights than the caller has; anyone's key may have to end in a hurry.

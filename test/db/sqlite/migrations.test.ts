@@ -108,6 +108,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0033-acme-order-limits',
     '0034-enrollments',
     '0035-replacements',
+    '0036-scans',
   ]);
 });
 
