@@ -11,6 +11,7 @@ import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { sessionTokenCreator } from '../../src/crypto/secrets/session-token.ts';
 import { findAdministrator } from '../../src/db/tables/access/administrators.ts';
 import { findCertificate } from '../../src/db/tables/certificates/certificates.ts';
+import { hasEndpoints } from '../../src/db/tables/endpoints.ts';
 import { updateAcmeAccount } from '../../src/db/tables/issuance/acme-accounts.ts';
 import { findDnsProvider } from '../../src/db/tables/issuance/dns-providers.ts';
 import { findIssuer } from '../../src/db/tables/issuance/issuers.ts';
@@ -22,6 +23,7 @@ import { addDnsProvider } from '../../src/domain/dns-providers/dns-providers.ts'
 import { certName } from '../../src/domain/input-strings.ts';
 import { accountKeyOwner, sealFor } from '../../src/domain/sealed-secrets.ts';
 import { outside } from '../harness/database/outside-database.ts';
+import { endpointAt } from '../harness/endpoints/vault-endpoints.ts';
 import { makeAccount, makeIssuer, putChallenge } from '../harness/http/acme-fixtures.ts';
 import { type CheckedServer, checkedServer } from '../harness/http/checked.ts';
 import { makeEnrollment } from '../harness/http/enrollments.ts';
@@ -152,6 +154,7 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
       const { id, token } = await makeEnrollment(vault, { uses: 3 });
       secrets.set(`the token of enrollment ${id}`, token.split('.')[1] ?? '');
     }
+    if (!(await hasEndpoints(reader, 1))) await endpointAt(vault, 9, { certificate: 'www' });
     learnSecrets();
   }
 
