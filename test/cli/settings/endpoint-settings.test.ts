@@ -1,4 +1,4 @@
-/** The settings of endpoints: what their texts mean, what is refused with a way out, and what the guard makes of them. */
+/** The settings of endpoints: what their texts mean, what is rejected, and what the guard makes of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';

@@ -1,4 +1,4 @@
-/** Checks of real TLS servers by a vault: what is stored, recorded and written behind, and when the next check is due. */
+/** Checks of real TLS servers by a vault: what is stored, recorded and written behind, and when the next one is due. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { parseCertName } from '../../../src/base/cert-name.ts';
@@ -77,7 +77,7 @@ suite('a check', () => {
     });
   });
 
-  test('that finds something new is one event of the vault with what was before', async (t) => {
+  test('adds one event of the vault with what was before when it finds something new', async (t) => {
     const { vault, id, server, events } = await served(t);
     const { fingerprint_sha256 } = await checked(vault, id);
     const [{ actor, resource, detail } = assert.fail(), ...others] = events();
@@ -202,7 +202,7 @@ suite('a check', () => {
     assert.equal(events().length, 1);
   });
 
-  test('that is stopped rejects, and neither counts as a failure nor is recorded', async (t) => {
+  test('rejects when it is stopped, and neither counts as a failure nor is recorded', async (t) => {
     const { vault, id, events } = await served(t);
     const silent = await scriptedServer(t, await identityIn(vault, 'web'), async ({ socket }) => {
       socket.once('data', () => stop.abort());

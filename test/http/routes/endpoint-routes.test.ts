@@ -188,7 +188,7 @@ suite('an endpoint', () => {
     await add(next);
   });
 
-  test('that is changed is due and forgets what was served, with one event of what differs', async (t) => {
+  test('is due after a change and forgets what was served, with one event of what differs', async (t) => {
     const { vault, world, ask, add, events } = await teams(t);
     const { port } = await tlsServer(t, await identityIn(vault, 'shop'));
     await add({ address: `127.0.0.1:${port}`, certificate: 'shop' });
@@ -205,7 +205,7 @@ suite('an endpoint', () => {
     });
   });
 
-  test('whose interval is changed keeps what was served and is due no later than before', async (t) => {
+  test('keeps what was served when its interval changes, and is due no later than before', async (t) => {
     const { vault, ask, add } = await teams(t);
     const { port } = await tlsServer(t, await identityIn(vault, 'shop'));
     await add({ address: `127.0.0.1:${port}`, certificate: 'shop', interval: '30d' });
@@ -216,7 +216,7 @@ suite('an endpoint', () => {
     assert.deepEqual([longer.interval, longer.next_check_at], ['30d', '2026-11-21T12:05:00Z']);
   });
 
-  test('that is changed to what it is adds no event and stays as it is', async (t) => {
+  test('stays as it is and adds no event when nothing differs', async (t) => {
     const { ask, add, events } = await teams(t);
     const added = await add({ address: 'a.example.test', ca_pem: rootPem });
     for (const body of [{}, { interval: '1h' }, { address: 'A.example.test:443' }, { ca_pem: rootPem }]) {
@@ -225,7 +225,7 @@ suite('an endpoint', () => {
     assert.deepEqual(events('update'), []);
   });
 
-  test('that is removed is gone with one event, and its number is not used again', async (t) => {
+  test('is gone after its removal with one event, and its number is not used again', async (t) => {
     const { ask, add, refused, events } = await teams(t);
     await add({ address: 'a.example.test', server_name: '' });
     assert.equal((await ask('DELETE', '/1')).status, 204);
