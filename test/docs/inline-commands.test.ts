@@ -40,6 +40,7 @@ const others = new Set([
     '--allow-not-yet-valid',
     '--run',
     '--set-key',
+    '--watch',
     '--local-key',
     '--local-key-type',
     '--client-cert',
