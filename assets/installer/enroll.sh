@@ -121,7 +121,11 @@ explain_enrollment() {
       http_error="404: this vault has no enrollments"
       http_hint="Try: upgrade the vault, or use an API key"
       ;;
-    409) http_error="409: the vault rejected the enrollment token$http_detail" ;;
+    409)
+      http_error="409: the vault rejected the enrollment token$http_detail"
+      # The vault says it, too.
+      case $http_detail in *'vault enrollment create'*) http_hint='' ;; esac
+      ;;
     *) return 1 ;;
   esac
 }

@@ -67,12 +67,12 @@ test('a token that the vault rejects creates no job, and the message says why', 
   };
   await vault.command('enrollment', 'revoke', 'rack-4');
   await refused(
-    /no job was created: http.*: 409: the vault rejected the enrollment token: Enrollment token 1 is revoked\nFix: on the vault, create another token: vault enrollment create\n/,
+    /no job was created: http.*: 409: the vault rejected the enrollment token: Enrollment token 1 is revoked\. Create another one: vault enrollment create\n/,
   );
   const elsewhere = await newToken(vault, '--allow-ip', '192.0.2.0/24');
   writeFileSync(file, elsewhere);
   await refused(
-    /: 403: the vault rejected the enrollment token: This enrollment token may not be used from the address 127\.0\.0\.1\n/,
+    /: 403: the vault rejected the enrollment token: This enrollment token may not be used from the address 127\.0\.0\.1\. /,
     elsewhere,
   );
   const used = await newToken(vault);
@@ -80,7 +80,7 @@ test('a token that the vault rejects creates no job, and the message says why', 
   const other = machine(t);
   assert.equal((await vault.install(other, ['--enroll', file], noKey)).code, 0);
   await refused(
-    /409: the vault rejected the enrollment token: Enrollment token 3 is used up: 1 of 1 uses\n/,
+    /409: the vault rejected the enrollment token: Enrollment token 3 is used up: 1 of 1 uses\. /,
     used,
   );
   const unknown = `ve_${'x'.repeat(12)}.${'y'.repeat(43)}`;
