@@ -1,6 +1,6 @@
 /**
- * Reports that the vault, a renewal, a deployment or an endpoint has changed, in any process. All watchers share one query per
- * second; without watchers, the database is not read.
+ * Reports that the vault, a renewal, a deployment or an endpoint has changed, in any process. All watchers share one
+ * query per second; without watchers, the database is not read.
  */
 import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';

@@ -82,7 +82,7 @@ function Suggestions({
   readonly onChosen: (suggestion: Suggestion) => void;
 }) {
   return (
-    <div class="pair">
+    <div class="suggestions">
       <span class="quiet">Suggested:</span>
       {suggestions.map((suggestion) => (
         <Button key={suggestion.address} needs="operator" onClick={() => onChosen(suggestion)}>
