@@ -29,9 +29,7 @@ const deadline = parsed(
 );
 
 export const replacementInput = z.strictObject({
-  issuer: knownIssuer
-    .optional()
-    .describe('all certificates whose current version this issuer issued'),
+  issuer: knownIssuer.optional().describe('all certificates whose current version this issuer issued'),
   labels: objectLabels.optional().describe('all certificates with all of these labels'),
   certificate: certName.optional().describe('one certificate'),
   reason: z
