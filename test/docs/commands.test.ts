@@ -63,6 +63,11 @@ const notRun: readonly { readonly page: string; readonly command: RegExp; readon
     why: 'they change the machine; docs/production.md runs such commands',
   },
   {
+    page: 'docs/how-to/scan-networks.md',
+    command: /^vault endpoint (scan|remove-scan)/,
+    why: 'it would connect to a network; test/cli/commands/endpoint has the same commands on loopback',
+  },
+  {
     page: 'docs/how-to/rotate-master-key.md',
     command: /^(head|systemctl|systemd-run|mv) /,
     why: 'they need a running systemd; test/cli/commands/master-key has the same steps',

@@ -213,13 +213,24 @@ export async function requireFinding({ db }: DatabaseContext, id: number): Promi
 
 /** The finding at `address:port`, whose port is 443 if it is omitted. Throws `finding_not_found`. */
 export async function findingAt({ db }: DatabaseContext, text: string): Promise<FindingRow> {
-  const { host = text, port = 443 } = parseAddress(text) ?? {};
+  const { host, port } = addressFrom(text);
   const row = await findFindingAt(db.reader, host, port);
   if (row !== undefined) return row;
-  throw new Problem('finding_not_found', {
-    detail: `No scan found a server at ${addressText({ host, port })}.`,
+  throw nothingFoundAt(text);
+}
+
+/** For an address that no scan found. */
+export function nothingFoundAt(text: string): Problem {
+  return new Problem('finding_not_found', {
+    detail: `No scan found a server at ${addressText(addressFrom(text))}.`,
     hint: 'Try: vault endpoint found --all',
   });
+}
+
+/** The address of a finding, whose port is 443 if it is omitted. */
+export function addressFrom(text: string): { readonly host: string; readonly port: number } {
+  const { host = text, port = 443 } = parseAddress(text) ?? {};
+  return { host, port };
 }
 
 /** A finding as the API and the commands show it. */

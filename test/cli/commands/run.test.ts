@@ -85,6 +85,13 @@ const options: Readonly<Record<string, readonly string[]>> = {
   'endpoint update': ['--address', '--server-name', '--certificate', '--starttls', '--trust', '--interval'],
   'endpoint remove': ['--address', '--server-name'],
   'endpoint suggest': ['--certificate', '--json'],
+  'endpoint scan': [
+    ...['--network', '--port', '--rate', '--every', '--endpoint-allow', '--endpoint-forbid', '--json'],
+  ],
+  'endpoint scans': ['--json'],
+  'endpoint remove-scan': ['--id'],
+  'endpoint found': ['--all', '--json'],
+  'endpoint adopt': ['--address', '--issue', '--issuer', '--private-key', '--name'],
   'replace start': [
     ...['--all-of-issuer', '--label', '--key-compromised', '--reason', '--deadline'],
     ...['--dry-run', '--wait', '--yes', '--json'],
@@ -118,7 +125,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   certificate: ['create', 'import', 'list', 'show', 'renew', 'update', 'revoke', 'delete'],
   renewals: ['list'],
   fleet: ['status'],
-  endpoint: ['add', 'list', 'check', 'update', 'remove', 'suggest'],
+  endpoint: ['add', 'list', 'check', 'update', 'remove', 'suggest', 'scan', 'scans', 'found', 'adopt'],
   replace: ['start', 'status', 'cancel'],
   audit: ['list', 'export', 'tail', 'checkpoint', 'verify', 'public-key'],
   issuer: ['add', 'list', 'update', 'remove'],

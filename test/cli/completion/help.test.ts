@@ -76,7 +76,7 @@ const elsewhere = [
   /^vault acme-account (rollover|deactivate|delete)/,
   /^vault dns-provider test/,
   /^vault fleet forget/,
-  /^vault endpoint (list|check)/,
+  /^vault endpoint (list|check|scan|adopt|remove-scan)/,
   /^vault replace/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault (notification|oidc) test/,

@@ -35,7 +35,7 @@ test('an operator starts and ends a scan, which the audit log records', async (t
   assert.deepEqual(await expect(200, 'GET', `${scans}/${made.id}`), made);
   await expect(204, 'DELETE', `${scans}/${made.id}`);
   for (const method of ['GET', 'DELETE']) {
-    const { code } = await expect<{ code: string }>(404, method, `${scans}/${made.id}`);
+    const { code }: { code: string } = await expect(404, method, `${scans}/${made.id}`);
     assert.equal(code, 'scan_not_found');
   }
   const [created] = eventsOf(server.dataDir, 'scan.create');

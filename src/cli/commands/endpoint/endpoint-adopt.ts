@@ -1,20 +1,27 @@
 /** `vault endpoint adopt`: makes an endpoint of a server that a scan found, with or without a certificate. */
 import { isIP } from 'node:net';
-import { newCertNameRule, parseNewCertName } from '../../../base/cert-name.ts';
+import { type CertName, newCertNameRule, parseNewCertName } from '../../../base/cert-name.ts';
 import { printable } from '../../../base/printable-text.ts';
 import { localCli } from '../../../domain/audit/audit.ts';
 import { importCertificate } from '../../../domain/certificates/certificate-import.ts';
 import { createCertificate } from '../../../domain/certificates/certificates.ts';
 import { addEndpoint } from '../../../domain/endpoints/endpoint-changes.ts';
-import { createEndpointInput } from '../../../domain/endpoints/endpoint-inputs.ts';
+import { addressText, createEndpointInput } from '../../../domain/endpoints/endpoint-inputs.ts';
 import { createCertificateInput, parseInput } from '../../../domain/inputs.ts';
-import { type FindingView, findingAt, type WholeFinding, wholeFinding } from '../../../domain/scans/scans.ts';
+import {
+  addressFrom,
+  type FindingView,
+  findingAt,
+  nothingFoundAt,
+  type WholeFinding,
+  wholeFinding,
+} from '../../../domain/scans/scans.ts';
 import { command } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';
 import { readInput } from '../../terminal/input-file.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { importThere } from '../certificate/certificates-there.ts';
-import { addressOption, atAddress } from './endpoint-choice.ts';
+import { addressOption } from './endpoint-choice.ts';
 
 /** `vault endpoint adopt`. */
 export const adopt = command({
@@ -84,13 +91,10 @@ export const adopt = command({
       },
       async (remote) => {
         const all = await remote.list<FindingView>('/endpoint-findings', {});
-        const [{ id } = { id: 0 }] = atAddress(all, address, 'vault endpoint found --all');
-        const {
-          name: its,
-          wanted,
-          files,
-          endpoint,
-        } = plan(await remote.get<WholeFinding>(`/endpoint-findings/${id}`));
+        const known = all.find((one) => one.address === addressText(addressFrom(address)));
+        if (known === undefined) throw nothingFoundAt(address);
+        const whole = await remote.get<WholeFinding>(`/endpoint-findings/${known.id}`);
+        const { name: its, wanted, files, endpoint } = plan(whole);
         if (issue) await remote.send('POST', '/certificates', wanted);
         if (files !== undefined) warn((await importThere(remote, files)).warnings);
         await remote.send('POST', '/endpoints', endpoint);
@@ -132,7 +136,7 @@ function importOf(
     );
   }
   const chain = { name: `the certificates of ${address}`, bytes: Buffer.from(chain_pem) };
-  return { name: name as never, sources: [chain, { name: 'the private key', bytes: key }] };
+  return { name: name as CertName, sources: [chain, { name: 'the private key', bytes: key }] };
 }
 
 /** For the handshake: the first name of a host that the certificate has. */

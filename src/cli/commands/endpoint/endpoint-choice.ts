@@ -83,11 +83,7 @@ export async function bundleFrom(files: readonly string[], terminal: Terminal): 
 }
 
 /** The endpoints at an address, whose usual port may be omitted. Throws OperatorError if there are none. */
-export function atAddress<One extends Pick<EndpointView, 'address' | 'starttls'>>(
-  all: readonly One[],
-  text: string,
-  command = 'vault endpoint list',
-): One[] {
+export function atAddress(all: readonly EndpointView[], text: string): EndpointView[] {
   const { host = text, port } = parseAddress(text) ?? {};
   const found = all.filter(
     ({ address, starttls }) => address === addressText({ host, port: port ?? usualPort(starttls) }),
@@ -95,7 +91,7 @@ export function atAddress<One extends Pick<EndpointView, 'address' | 'starttls'>
   if (found.length > 0) return found;
   const known = [...new Set(all.map(({ address }) => address))];
   throw new OperatorError(`no endpoint ${text}`, {
-    hint: didYouMean(text, known, `Try: ${command}`),
+    hint: didYouMean(text, known, 'Try: vault endpoint list'),
   });
 }
 

@@ -22,7 +22,8 @@ async function network(t: TestContext) {
   const out = join(tempDir(t), 'web');
   await cli.done('certificate', 'create', '--name', 'web', '--domain', 'web.test');
   await cli.done('certificate', 'export', '--name', 'web', '--out', out);
-  const own = readFileSync(join(out, 'fullchain.crt'), 'utf8') + readFileSync(join(out, 'private.key'), 'utf8');
+  const own =
+    readFileSync(join(out, 'fullchain.crt'), 'utf8') + readFileSync(join(out, 'private.key'), 'utf8');
   const foreign = join(tempDir(t), 'foreign.pem');
   execFileSync('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30'],
