@@ -172,6 +172,12 @@ test(
     await open('/certificates/shop?tab=deployments');
     const outcome = page.getByRole('main').getByRole('listitem').filter({ hasText: /^\d/ });
     await page.getByText('4 hosts would break if this certificate expired now').waitFor();
+    const rollout = page.getByRole('list', { name: 'Rollout of version 2' }).getByRole('listitem');
+    await rollout.nth(2).waitFor();
+    assert.deepEqual((await rollout.allInnerTexts()).slice(1), [
+      'fetched by 2 of 4',
+      'live on 1 of 4, 1 silent',
+    ]);
     const texts = async () =>
       (await outcome.allInnerTexts()).map((text) => text.replace(/in \d+.*:/, 'in …:'));
     assert.deepEqual(await texts(), [
