@@ -202,6 +202,7 @@ const steps: readonly Step[] = [
   'replace cancel 1',
   'replace cancel 1',
   'replace status',
+  'replace status 1',
   'replace status 9',
 ];
 
