@@ -103,7 +103,11 @@ test('the menu of a key opens in a list of hundreds, wide and narrow', browser, 
   const { alice } = await visit(t);
   const { page, ask, open } = await alice({ reducedMotion: 'reduce' });
   for (let number = 0; number < 160; number += 1) {
-    await ask('POST', '/api-keys', { name: `web-${number}`, scopes: ['certificates:read'], certificates: ['*'] });
+    await ask('POST', '/api-keys', {
+      name: `web-${number}`,
+      scopes: ['certificates:read'],
+      certificates: ['*'],
+    });
   }
   await open('/api-keys');
   for (const width of [1280, 360]) {
