@@ -278,7 +278,7 @@ inTurnOfShells(
       lost = '';
       return ended;
     };
-    // In order: the answer is lost, the script killed before it arrives, the download fails, the script killed during it.
+    // In order: the answer is lost, the script is killed before it arrives, the download fails, it is killed then.
     lost = '/exchange';
     const first = await attempt();
     assert.equal(first.code, 10, first.stderr);

@@ -1,6 +1,7 @@
 /** Schemas of scans: searches of networks for TLS servers. */
 import { z } from 'zod';
-import type { FindingView, ScanView, WholeFinding } from '../../domain/scans/scans.ts';
+import type { FindingView, WholeFinding } from '../../domain/scans/findings.ts';
+import type { ScanView } from '../../domain/scans/scans.ts';
 import { startTlsProtocols } from '../../net/starttls.ts';
 import { digits, limit, time } from './schemas.ts';
 

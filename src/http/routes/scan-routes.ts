@@ -1,17 +1,8 @@
 /** Scans of networks for TLS servers, and what they found. */
 import { z } from 'zod';
+import { findFindings, findingView, requireFinding, wholeFinding } from '../../domain/scans/findings.ts';
 import { createScanInput } from '../../domain/scans/scan-inputs.ts';
-import {
-  createScan,
-  deleteScan,
-  findFindings,
-  findingView,
-  listScans,
-  requireFinding,
-  requireScan,
-  scanView,
-  wholeFinding,
-} from '../../domain/scans/scans.ts';
+import { createScan, deleteScan, listScans, requireScan, scanView } from '../../domain/scans/scans.ts';
 import { findingSchema, findingsQuery, scanSchema, wholeFindingSchema } from '../openapi/scan-schemas.ts';
 import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent } from '../request/reply.ts';

@@ -4,14 +4,13 @@ import { type TestContext, test } from 'node:test';
 import { realWorld } from '../../../src/base/world.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { parseInput } from '../../../src/domain/inputs.ts';
+import { findFindings, findingView } from '../../../src/domain/scans/findings.ts';
 import { createScanInput } from '../../../src/domain/scans/scan-inputs.ts';
 import { nextScan, workOnScan } from '../../../src/domain/scans/scanning.ts';
 import {
   claimDuration,
   createScan,
   deleteScan,
-  findFindings,
-  findingView,
   listScans,
   maxScans,
   requireScan,

@@ -15,7 +15,7 @@ import {
   nothingFoundAt,
   type WholeFinding,
   wholeFinding,
-} from '../../../domain/scans/scans.ts';
+} from '../../../domain/scans/findings.ts';
 import { command } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';
 import { readInput } from '../../terminal/input-file.ts';

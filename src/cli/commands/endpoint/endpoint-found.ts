@@ -1,7 +1,7 @@
 /** `vault endpoint found`: TLS servers that scans found, and whether the vault knows their certificates. */
 import { formatTimestamp } from '../../../base/timestamp.ts';
+import { type FindingView, findFindings, findingView } from '../../../domain/scans/findings.ts';
 import { maxFindings } from '../../../domain/scans/scanning.ts';
-import { type FindingView, findFindings, findingView } from '../../../domain/scans/scans.ts';
 import type { Vault } from '../../../domain/vault.ts';
 import { command } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';

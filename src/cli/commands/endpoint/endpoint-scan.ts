@@ -1,13 +1,13 @@
 /** `vault endpoint scan`, `scans` and `remove-scan`: searches of networks for TLS servers. */
 import { localCli } from '../../../domain/audit/audit.ts';
 import { parseInput } from '../../../domain/inputs.ts';
+import type { FindingView } from '../../../domain/scans/findings.ts';
 import { type CreateScanInput, createScanInput } from '../../../domain/scans/scan-inputs.ts';
 import { workOnScan } from '../../../domain/scans/scanning.ts';
 import {
   claimDuration,
   createScan,
   deleteScan,
-  type FindingView,
   listScans,
   type ScanView,
   scanView,
