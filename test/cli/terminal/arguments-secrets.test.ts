@@ -14,6 +14,7 @@ const harmless: Readonly<Record<string, string>> = {
   'key-type': 'an algorithm',
   'keystore-encryption': 'an algorithm',
   'api-key-rate': 'a number',
+  'key-compromised': 'the name of a certificate',
   'key-dir': 'a directory',
   'key-expires-at': 'a time',
   'master-key-command': 'a program that prints one',

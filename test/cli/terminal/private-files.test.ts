@@ -420,6 +420,7 @@ const values: Readonly<Record<string, string>> = {
   role: 'viewer',
   SCOPE: 'certificates:read',
   DOMAIN: 'a.test',
+  NETWORK: '10.0.0.1',
   ZONE: 'a.test',
   TYPE: 'manual',
 };
