@@ -58,7 +58,6 @@ export const remoteCommands: Readonly<Record<string, readonly string[]>> = {
   'endpoint found': ['listFindings'],
   'endpoint adopt': [
     ...['listFindings', 'getFinding', 'addEndpoint', 'createCertificate', 'importCertificate'],
-    ...['listIssuers'],
   ],
   'api-key create': ['createApiKey'],
   'api-key list': ['listApiKeys'],

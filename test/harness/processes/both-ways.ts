@@ -52,12 +52,13 @@ function normal(text: string): string {
 
 /**
  * Runs the steps in sequence on both vaults. In a line, a name of `files` stands for the path of that file, and OUT
- * for a directory to write to.
+ * for a directory to write to. `settings` are variables of both servers, and of the commands on this machine.
  */
 export async function bothWays(
   t: TestContext,
   steps: readonly Step[],
   files: Readonly<Record<string, string>> = {},
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const dir = tempDir(t);
   const [here, there] = [join(dir, 'here'), join(dir, 'there')];
@@ -73,8 +74,8 @@ export async function bothWays(
   for (const [name, content] of Object.entries(files))
     writeFileSync(join(dir, name), content, { mode: 0o600 });
   // A server there as here, so that both run what is queued.
-  await serve(t, here);
-  const server = await serve(t, there);
+  await serve(t, here, { environment: settings });
+  const server = await serve(t, there, { environment: settings });
   const { url } = server;
   const environment = { CERTVAULT_SERVER: url, CERTVAULT_TOKEN_FILE: tokenFile };
   const wrong: string[] = [];
@@ -86,7 +87,10 @@ export async function bothWays(
         return Object.hasOwn(files, word) ? join(dir, word) : word;
       });
     const given = input === undefined ? {} : { input };
-    const ours = shown(await vault([...words('here'), '--data-dir', here], given), dir);
+    const ours = shown(
+      await vault([...words('here'), '--data-dir', here], { ...given, environment: settings }),
+      dir,
+    );
     const theirs = shown(await vault(words('there'), { ...given, environment }), dir);
     if (ours !== theirs) wrong.push(`$ vault ${line}\n${differences(ours, theirs)}`);
   }
