@@ -768,6 +768,7 @@ const shownOnly: ReadonlyMap<string, string> = new Map([
     'docs/how-to/master-key-stores.md',
     'they need a store; test/cli/commands/master-key-hsm runs a recipe of the page',
   ],
+  ['docs/how-to/served-certificates.md', 'a command prints it'],
 ]);
 
 test('pages with vault commands without a prompt are listed in shownOnly', () => {
