@@ -16,8 +16,6 @@ import { endpointReason, protocolText, servedText, trustNames } from '../../flee
 import { EndpointDialog, RemoveEndpointDialog } from '../../forms/endpoint-dialog.tsx';
 import { navigate, type PageProps } from '../../router.ts';
 
-const list = '/fleet?tab=endpoints';
-
 export function EndpointPage({ params: { id = '' } }: PageProps) {
   const { data, error, reload } = useEndpoint(id);
   const [dialog, setDialog] = useState<'edit' | 'remove'>();
@@ -25,7 +23,7 @@ export function EndpointPage({ params: { id = '' } }: PageProps) {
     await post(`/endpoints/${id}/check`);
     await reload();
   });
-  const back = <ButtonLink href={list}>View all endpoints</ButtonLink>;
+  const back = <ButtonLink href="/fleet?tab=endpoints">View all endpoints</ButtonLink>;
   if (!data) {
     return (
       <Page title="Endpoint" actions={back}>
@@ -70,7 +68,11 @@ export function EndpointPage({ params: { id = '' } }: PageProps) {
       <Checks endpoint={data} />
       {dialog === 'edit' && <EndpointDialog endpoint={data} onClose={close} onDone={reload} />}
       {dialog === 'remove' && (
-        <RemoveEndpointDialog endpoint={data} onClose={close} onDone={() => navigate(list)} />
+        <RemoveEndpointDialog
+          endpoint={data}
+          onClose={close}
+          onDone={() => navigate('/fleet?tab=endpoints')}
+        />
       )}
     </Page>
   );

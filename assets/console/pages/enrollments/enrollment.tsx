@@ -16,13 +16,11 @@ import { navigate, type PageProps } from '../../router.ts';
 import { DeleteEnrollmentDialog, RevokeEnrollmentDialog } from './enrollment-ending.tsx';
 import { certificatesText, usesText } from './enrollment-words.ts';
 
-const list = '/api-keys?tab=enrollments';
-
 export function EnrollmentPage({ params: { id = '' } }: PageProps) {
   const { data, error, reload } = useResource<Enrollment>(`/enrollments/${encodeURIComponent(id)}`);
   const keys = useList<ApiKey>(data && data.uses > 0 ? `/api-keys?enrollment=${data.id}` : undefined);
   const [dialog, setDialog] = useState<'revoke' | 'delete'>();
-  const back = <ButtonLink href={list}>View all enrollments</ButtonLink>;
+  const back = <ButtonLink href="/api-keys?tab=enrollments">View all enrollments</ButtonLink>;
   if (!data) {
     return (
       <Page title="Enrollment" actions={back}>
@@ -75,7 +73,11 @@ export function EnrollmentPage({ params: { id = '' } }: PageProps) {
       )}
       {dialog === 'revoke' && <RevokeEnrollmentDialog enrollment={data} onClose={close} onDone={reload} />}
       {dialog === 'delete' && (
-        <DeleteEnrollmentDialog enrollment={data} onClose={close} onDone={() => navigate(list)} />
+        <DeleteEnrollmentDialog
+          enrollment={data}
+          onClose={close}
+          onDone={() => navigate('/api-keys?tab=enrollments')}
+        />
       )}
     </Page>
   );

@@ -17,8 +17,6 @@ import { storeTokenCommand, tokenFile } from '../../installer/shell-command.ts';
 import { labelsIn } from '../../text/label-list.ts';
 import { day } from '../../text/time.ts';
 
-const list = '/api-keys?tab=enrollments';
-
 export function NewEnrollmentPage() {
   const [created, setCreated] = useState<CreatedEnrollment>();
   if (created !== undefined) return <Created created={created} />;
@@ -37,7 +35,7 @@ function Created({ created }: { readonly created: CreatedEnrollment }) {
     <Page
       title={`Enrollment ${created.name}`}
       actions={
-        <ButtonLink look="primary" href={list}>
+        <ButtonLink look="primary" href="/api-keys?tab=enrollments">
           Done
         </ButtonLink>
       }
@@ -151,7 +149,7 @@ function EnrollmentForm({ onCreated }: { readonly onCreated: (created: CreatedEn
         <Button look="primary" type="submit" needs="operator" isBusy={creating.isBusy}>
           Create enrollment
         </Button>
-        <ButtonLink look="quiet" href={list}>
+        <ButtonLink look="quiet" href="/api-keys?tab=enrollments">
           Cancel
         </ButtonLink>
       </div>

@@ -103,7 +103,7 @@ const refusals: readonly (readonly [what: string, args: readonly string[], stder
     ['192.0.2.0/24'],
     /192\.0\.2\.0\/24 is not a private network\n.*--endpoint-allow 192\.0\.2\.0\/24/,
   ],
-  ['a network around a private one', ['10.0.0.0/7'], /10\.0\.0\.0\/7 is not a private network/],
+  ['a network around a private one', ['192.168.0.0/15'], /192\.168\.0\.0\/15 is not a private network/],
   ['a name', ['intranet.test'], /"intranet\.test" is not a network/],
   ['a network with bits of a host', ['10.0.0.1/24'], /"10\.0\.0\.1\/24" is not a network/],
   ['too many addresses', ['10.0.0.0/8'], /more than 1048576 addresses and ports/],
