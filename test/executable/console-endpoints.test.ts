@@ -74,6 +74,7 @@ test(
     const whole = await opened(t);
     const { person, expectComplaint } = whole;
     const { page, createCertificates } = person;
+    await page.clock.install();
     await createCertificates('shop.example.test', 'other.example.test');
     const server = await tlsEndpoint(t, whole, person, 'shop.example.test');
     await page.getByRole('navigation').getByRole('link', { name: 'Fleet', exact: true }).click();
@@ -87,7 +88,7 @@ test(
     await dialog.getByLabel('Address').fill('https://shop.example.test/');
     await add.click();
     await dialog.locator('.field-error', { hasText: 'is not an address' }).waitFor();
-    expectComplaint(/status of 404/);
+    expectComplaint(/status of 404 .*\/endpoints$/);
     await dialog.getByLabel('Address').fill(server.address);
     await dialog.getByLabel('Certificate (optional)').fill('shop.example.tes');
     await dialog.locator('option[value="shop.example.test"]').waitFor({ state: 'attached' });
@@ -127,6 +128,15 @@ test(
       ['other.example.test', 'other.example.test', '10m'],
     );
 
+    // A live update arrives when the endpoint is gone, before the response to its removal.
+    await page.route('**/api/v1/endpoints/1', async (route) => {
+      if (route.request().method() !== 'DELETE') return route.fallback();
+      const response = await route.fetch();
+      await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+      // The update waits for others, and then for as long as the last one took.
+      for (const _ of ['others', 'the last']) await page.clock.fastForward('01:00');
+      return route.fulfill({ response });
+    });
     await action('Remove…');
     await dialog.getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('heading', { name: 'No endpoints yet' }).waitFor();

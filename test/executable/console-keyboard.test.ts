@@ -108,7 +108,7 @@ test(
     await tabTo(page, 'Type keys.example.test to confirm');
     await type('keys.example.test');
     // An API key still lists the certificate; the dialog offers to remove it from the allowlist.
-    excuse(/status of 40[49]/);
+    excuse(/status of 409/);
     await press('Enter');
     await dialog.getByRole('alert').waitFor();
     await tabTo(page, 'Delete the certificate anyway, and remove it from the allowlists of API keys');

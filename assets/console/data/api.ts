@@ -46,35 +46,62 @@ export const put = <T>(path: string, body: unknown): Promise<T> => call<T>('PUT'
 export const patch = <T>(path: string, body: unknown): Promise<T> => call<T>('PATCH', path, body);
 export const remove = (path: string): Promise<void> => call<void>('DELETE', path);
 
-/** Reads without a response yet. */
-const reads = new Set<Promise<unknown>>();
+/** Reads without a response yet, and their paths. */
+const reads = new Map<Promise<unknown>, string>();
 
-/** What reads wait for while the session ends. */
-let ending: Promise<void> | undefined;
+/** Something that goes away: reads of it wait until it did, or until it stays. */
+type Ending = { readonly concerns: (path: string) => boolean; readonly stays: Promise<void> };
 
-/** How long a read may delay the end of a session, in milliseconds. */
+const endings = new Set<Ending>();
+
+/** How long a read may delay an end, in milliseconds. */
 const longestDelay = 5000;
 
 /**
  * Ends the session, so that no read of the page is rejected: those that were sent are answered first, and later ones
  * stay unanswered, because the page goes away. Throws ApiError, and lets them go on then.
  */
-export async function endSession(): Promise<void> {
+export function endSession(): Promise<void> {
+  return end(
+    () => true,
+    () => remove('/session'),
+  );
+}
+
+/**
+ * Deletes what the page shows, and leaves the page by `leave`. Live updates meanwhile do not read what is gone, and do
+ * not show an error. Throws ApiError, and lets reads go on then.
+ */
+export function removeShown(path: string, query: string, leave: () => void): Promise<void> {
+  const shown = `/api/v1${path}`;
+  return end(
+    (read) => read === shown || read.startsWith(`${shown}/`) || read.startsWith(`${shown}?`),
+    async () => {
+      await remove(path + query);
+      leave();
+    },
+  );
+}
+
+async function end(concerns: Ending['concerns'], act: () => Promise<void>): Promise<void> {
   let goOn = () => {
     // Replaced immediately.
   };
-  ending = new Promise((resolve) => {
+  const stays = new Promise<void>((resolve) => {
     goOn = resolve;
   });
+  const ending = { concerns, stays };
+  endings.add(ending);
   try {
     const late = new Promise((resolve) => setTimeout(resolve, longestDelay));
-    await Promise.race([Promise.allSettled(reads), late]);
-    await remove('/session');
+    const sent = [...reads].filter(([, path]) => concerns(path)).map(([read]) => read);
+    await Promise.race([Promise.allSettled(sent), late]);
+    await act();
   } catch (error) {
     goOn();
     throw error;
   } finally {
-    ending = undefined;
+    endings.delete(ending);
   }
 }
 
@@ -137,9 +164,9 @@ async function request(
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   if (init.method !== 'GET') return fetch(path, init);
-  if (ending !== undefined) await ending;
+  for (const ending of endings) if (ending.concerns(path)) await ending.stays;
   const read = fetch(path, init);
-  reads.add(read);
+  reads.set(read, path);
   try {
     return await read;
   } finally {

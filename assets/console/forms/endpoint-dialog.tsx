@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
-import { patch, post, remove } from '../data/api.ts';
+import { patch, post, removeShown } from '../data/api.ts';
 import { useCertificates } from '../data/certificates.ts';
 import { useSession } from '../data/session.ts';
 import type { Endpoint, EndpointTrust, StartTls } from '../data/shapes.ts';
@@ -144,10 +144,7 @@ export function RemoveEndpointDialog({
       title={`Remove ${address}?`}
       action="Remove"
       onClose={onClose}
-      onSubmit={async () => {
-        await remove(`/endpoints/${id}`);
-        onDone();
-      }}
+      onSubmit={() => removeShown(`/endpoints/${id}`, '', onDone)}
     >
       <p>The vault stops checking this endpoint. Its history stays in the audit log.</p>
     </ConfirmDialog>

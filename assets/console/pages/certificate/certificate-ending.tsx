@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { ConfirmDialog, FormDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { Select } from '../../components/select.tsx';
-import { ApiError, post, remove } from '../../data/api.ts';
+import { ApiError, post, removeShown } from '../../data/api.ts';
 import type { Certificate } from '../../data/shapes.ts';
 import { navigate } from '../../router.ts';
 
@@ -61,12 +61,12 @@ export function DeleteDialog({ name, onClose }: { readonly name: string; readonl
       onClose={onClose}
       onSubmit={async () => {
         try {
-          await remove(`/certificates/${encodeURIComponent(name)}${force ? '?force=true' : ''}`);
+          const path = `/certificates/${encodeURIComponent(name)}`;
+          await removeShown(path, force ? '?force=true' : '', () => navigate('/certificates'));
         } catch (error) {
           if (error instanceof ApiError && error.code === 'certificate_in_use') setInUse(true);
           throw error;
         }
-        navigate('/certificates');
       }}
     >
       <p>
