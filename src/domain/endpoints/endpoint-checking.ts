@@ -121,11 +121,8 @@ async function judged(vault: CheckContext, row: ListedEndpointRow, probe: Probe)
   });
   return {
     version: version ?? null,
-    fingerprint_sha256: facts.fingerprintSha256,
-    serial: facts.serial,
-    issuer: facts.issuer.slice(0, maxText),
-    names: toJson(facts.domains.slice(0, maxNames)),
-    ...{ not_before: facts.notBefore, not_after: facts.notAfter },
+    ...storedFacts(facts),
+    serial: facts.serial.slice(0, maxText),
     chain_complete: isComplete ? 1 : 0,
     problem: problem ?? null,
     tls_version: probe.tlsVersion,
@@ -133,9 +130,28 @@ async function judged(vault: CheckContext, row: ListedEndpointRow, probe: Probe)
   };
 }
 
-/** A server chooses what it sends: the rest is not stored. */
 const maxNames = 100;
+/** A longer name is no DNS name. */
+const maxName = 253;
 const maxText = 500;
+
+/** What checks and scans store of a certificate. A server chooses what it sends: the rest is not stored. */
+export function storedFacts({
+  fingerprintSha256,
+  issuer,
+  domains,
+  notBefore,
+  notAfter,
+}: ReturnType<typeof factsOf>) {
+  const names = domains.filter((name) => name.length <= maxName).slice(0, maxNames);
+  return {
+    fingerprint_sha256: fingerprintSha256,
+    issuer: issuer.slice(0, maxText),
+    names: toJson(names),
+    not_before: notBefore,
+    not_after: notAfter,
+  };
+}
 
 async function versionOf(
   { db }: CheckContext,

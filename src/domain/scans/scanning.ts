@@ -3,7 +3,7 @@
  * stored together, so another process can continue it.
  */
 import { second } from '../../base/duration.ts';
-import { parseJson, toJson } from '../../base/json.ts';
+import { parseJson } from '../../base/json.ts';
 import { encodePem } from '../../crypto/pem.ts';
 import { factsOf } from '../../crypto/x509/certificate-facts.ts';
 import { listVersionsWithSerial } from '../../db/tables/certificates/certificate-versions.ts';
@@ -22,6 +22,7 @@ import type { OutboundGuard } from '../../net/outbound-guard.ts';
 import { type Probe, ProbeFailure, probeTls } from '../../net/tls-probe.ts';
 import { record, system } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
+import { storedFacts } from '../endpoints/endpoint-checking.ts';
 import { usualProtocol } from '../endpoints/endpoint-inputs.ts';
 import { claimDuration, networksOf } from './scans.ts';
 
@@ -41,9 +42,6 @@ const portionTime = 5 * second;
 
 /** A larger chain is not kept. */
 const maxChain = 16_384;
-
-const maxNames = 100;
-const maxText = 500;
 
 /** The id of the scan that is due for the longest time and that no process works on; undefined for none. */
 export async function nextScan({ db, world }: TimedContext): Promise<number | undefined> {
@@ -199,10 +197,7 @@ async function findingOf(
   return {
     ...{ scan_id: scanId, host, port, starttls: usualProtocol(port) },
     ...{ certificate_id: own?.certificate_id ?? null, version: own?.version ?? null },
-    fingerprint_sha256: facts.fingerprintSha256,
-    issuer: facts.issuer.slice(0, maxText),
-    names: toJson(facts.domains.slice(0, maxNames)),
-    ...{ not_before: facts.notBefore, not_after: facts.notAfter },
+    ...storedFacts(facts),
     chain_pem: chain.length > maxChain ? '' : chain,
   };
 }

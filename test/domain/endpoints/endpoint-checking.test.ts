@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { parseCertName } from '../../../src/base/cert-name.ts';
 import { day, hour, minute } from '../../../src/base/duration.ts';
+import type { Identifier } from '../../../src/base/identifier.ts';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { importCertificate } from '../../../src/domain/certificates/certificate-import.ts';
@@ -263,10 +264,11 @@ suite('a check', () => {
     });
   }
 
-  test('stores no more than the first hundred names of a certificate', async (t) => {
+  test('stores no more than the first hundred names of a certificate, and none that is too long for DNS', async (t) => {
     const { vault, server, id } = await served(t);
     const { intermediate } = await makeChain();
-    const identifiers = Array.from({ length: 300 }, (_, at) => identifier(`n${at}.example.test`));
+    const many = Array.from({ length: 300 }, (_, at) => identifier(`n${at}.example.test`));
+    const identifiers = ['x'.repeat(300) as Identifier, ...many];
     server.present(identityOf(await makeLeaf(intermediate, { identifiers }), intermediate));
     const { names } = await checked(vault, id);
     assert.deepEqual([names.length, names[99]], [100, 'n99.example.test']);
