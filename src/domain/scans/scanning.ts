@@ -106,9 +106,8 @@ async function workOnPortion(
 ): Promise<ListedScanRow | undefined> {
   const { db, world } = vault;
   const end = Math.min(row.total, row.position + Math.ceil((row.rate * portionTime) / second));
-  const servers = await probePortion(vault, row, end, signal);
+  const seen = await probePortion(vault, row, end, signal);
   if (signal.aborted) return row;
-  const seen = await Promise.all(servers.map((server) => findingOf(vault, row.id, server)));
   const isEnd = end === row.total;
   return db.write(async (writer) => {
     const now = world.now();
@@ -130,26 +129,29 @@ async function workOnPortion(
   });
 }
 
-type Server = { readonly host: string; readonly port: number; readonly probe: Probe };
+type Finding = Omit<SeenServer, 'seen_at'>;
 
-/** The TLS servers among these addresses and ports, by their number in the run. */
+/**
+ * The TLS servers among these addresses and ports, by their number in the run. Certificates are read as they arrive,
+ * so that the many of a portion do not hold up other work together.
+ */
 async function probePortion(
   vault: ScanContext,
   row: ListedScanRow,
   end: number,
   signal: AbortSignal,
-): Promise<Server[]> {
+): Promise<Finding[]> {
   const { world } = vault;
   const networks = networksOf(row);
   const ports: readonly number[] = parseJson(row.ports);
   const addresses = networks.reduce((sum, one) => sum + sizeOf(one), 0);
-  const servers: Server[] = [];
+  const seen: Finding[] = [];
   const running: Promise<void>[] = [];
   for (let at = row.position; at < end && !signal.aborted; at += 1) {
     const host = addressAt(networks, at % addresses);
     const port = ports[Math.floor(at / addresses)] ?? 0;
-    const probing = probeAt(vault, { host, port }, signal).then((probe) => {
-      if (probe !== undefined) servers.push({ host, port, probe });
+    const probing = probeAt(vault, { host, port }, signal).then(async (probe) => {
+      if (probe !== undefined) seen.push(await findingOf(vault, row.id, { host, port, probe }));
     });
     running.push(probing);
     // It is awaited below, with all others.
@@ -157,7 +159,7 @@ async function probePortion(
     await world.sleep(second / row.rate, signal);
   }
   await Promise.all(running);
-  return servers;
+  return seen;
 }
 
 /** All ports of a server are far from each other in the run: none gets many connections together. */
@@ -188,8 +190,8 @@ async function probeAt(
 async function findingOf(
   { db }: ScanContext,
   scanId: number,
-  { host, port, probe }: Server,
-): Promise<Omit<SeenServer, 'seen_at'>> {
+  { host, port, probe }: { readonly host: string; readonly port: number; readonly probe: Probe },
+): Promise<Finding> {
   const facts = factsOf(probe.certificates[0]);
   const versions = await listVersionsWithSerial(db.reader, facts.serial);
   const own = versions.find((one) => one.fingerprint_sha256 === facts.fingerprintSha256);
