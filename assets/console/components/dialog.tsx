@@ -1,6 +1,6 @@
 /** Dialogs, with the browser's dialog element: focus stays inside, Escape closes, and focus returns afterwards. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useAction } from '../data/resource.ts';
 import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
@@ -18,7 +18,8 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key: it would move the focus that returns afterwards.
+  useLayoutEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();
