@@ -1,5 +1,5 @@
 /** Hooks for data from the server and for actions: loading, errors and live updates. */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, getAll } from './api.ts';
 import { type Change, useLive } from './live.ts';
 
@@ -65,7 +65,8 @@ export function useLoaded<T>(
       });
     await running.current;
   }, []);
-  useEffect(() => {
+  // Not useEffect, which ends only after the next paint: a live update before that would load what the person left.
+  useLayoutEffect(() => {
     // Discard the state of the previous path.
     wanted.current = path;
     running.current = undefined;
