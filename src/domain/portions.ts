@@ -5,6 +5,9 @@ import type { TimedContext, WorldContext } from './contexts.ts';
 /** Rows per portion, about: a few milliseconds to read and to encode. */
 export const rowsPerPortion = 250;
 
+/** The limit of a list that is read whole. */
+export const unlimited = Number.MAX_SAFE_INTEGER;
+
 /** The size of the next of several equal portions, so that none has only the one row that shows that there are more. */
 function portionOf(left: number, size: number): number {
   return Math.ceil(left / Math.max(1, Math.round(left / size)));

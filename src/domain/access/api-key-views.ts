@@ -10,6 +10,7 @@ import { type ApiKeyPage, pageApiKeys, pageApiKeysOf } from '../../db/tables/acc
 import { type ApiKeyRow, findApiKey, type ListedApiKeyRow } from '../../db/tables/access/api-keys.ts';
 import type { TimedContext } from '../contexts.ts';
 import { labelsOf } from '../labels/certificate-labelling.ts';
+import { inPortions, unlimited } from '../portions.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { type ApiKeyState, apiKeyState } from './authentication.ts';
 
@@ -47,21 +48,14 @@ export type ApiKeyView = {
   enrollment: number | null;
 };
 
-/** Keys per page when all are read: a few milliseconds of work. */
-const keysAtOnce = 500;
-
 /** All keys by id, or those with all of the labels, page by page. */
-export async function* allApiKeys(
+export function allApiKeys(
   vault: TimedContext,
   labels?: readonly string[],
-): AsyncGenerator<ApiKeyView[]> {
-  let after: number | undefined;
-  for (;;) {
-    const page = await pageOfApiKeys(vault, { after, limit: keysAtOnce, labels });
-    yield page;
-    if (page.length < keysAtOnce) return;
-    after = page.at(-1)?.id;
-  }
+): AsyncGenerator<readonly ApiKeyView[]> {
+  return inPortions<ApiKeyView>(vault, unlimited, (limit, last) =>
+    pageOfApiKeys(vault, { after: last?.id, limit, labels }),
+  );
 }
 
 /** A page of all keys, or of those that may read the certificate of this name. Throws `certificate_not_found`. */

@@ -13,6 +13,7 @@ import {
 } from '../../db/tables/access/enrollments.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { TimedContext } from '../contexts.ts';
+import { inPortions, unlimited } from '../portions.ts';
 
 export const enrollmentStates = ['active', 'used_up', 'expired', 'revoked'] as const;
 
@@ -64,21 +65,14 @@ export async function pageOfEnrollments(
   return rows.map((row) => viewOf(row, world.now()));
 }
 
-/** Enrollments per page when all are read. */
-const enrollmentsAtOnce = 250;
-
 /** All enrollments by id, or those with all of the labels, page by page. */
-export async function* allEnrollments(
+export function allEnrollments(
   vault: TimedContext,
   labels?: readonly string[],
-): AsyncGenerator<EnrollmentView[]> {
-  let after: number | undefined;
-  for (;;) {
-    const page = await pageOfEnrollments(vault, { after, limit: enrollmentsAtOnce, labels });
-    yield page;
-    if (page.length < enrollmentsAtOnce) return;
-    after = page.at(-1)?.id;
-  }
+): AsyncGenerator<readonly EnrollmentView[]> {
+  return inPortions<EnrollmentView>(vault, unlimited, (limit, last) =>
+    pageOfEnrollments(vault, { after: last?.id, limit, labels }),
+  );
 }
 
 /** One enrollment as lists show it. Throws `enrollment_not_found`. */

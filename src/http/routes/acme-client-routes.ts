@@ -21,9 +21,7 @@ import {
   revokeAcmeClient,
   rotateAcmeClient,
 } from '../../domain/acme-server/clients/acme-clients.ts';
-import { labelsInFilter } from '../../domain/labels/label-inputs.ts';
-import { reachOf, requireReach } from '../../domain/labels/reach.ts';
-import { inPortions } from '../../domain/portions.ts';
+import { requireReach } from '../../domain/labels/reach.ts';
 import { recordRefused } from '../auth/recorded-refusal.ts';
 import { acmeClientSchema, createdAcmeClientSchema } from '../openapi/acme-client-schemas.ts';
 import { labelledQuery } from '../openapi/administration-schemas.ts';
@@ -31,7 +29,7 @@ import { noQuery } from '../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../request/reply.ts';
 import { longBodyLimit } from '../request/request-body.ts';
 import { type Route, route } from '../request/route.ts';
-import { pageReply } from './list-reply.ts';
+import { labelledPageReply } from './list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
 
@@ -45,20 +43,7 @@ export const acmeClientRoutes: readonly Route[] = [
     query: labelledQuery,
     replies: { 200: { description: 'a page', schema: z.array(acmeClientSchema), headers: ['Link'] } },
     problems: [],
-    handle: ({ context: { vault }, ...call }) => {
-      const { label } = call.query;
-      const labels = labelsInFilter(label);
-      const reach = reachOf(call.identity);
-      return pageReply(
-        inPortions<AcmeClientView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfAcmeClients(vault, { after: last?.id ?? call.query.after, limit, labels, reach }),
-        ),
-        call,
-        (client) => client,
-        ({ id }) => id,
-        { label },
-      );
-    },
+    handle: (call) => labelledPageReply(call, (page) => pageOfAcmeClients(call.context.vault, page)),
   }),
   route({
     method: 'POST',

@@ -1,5 +1,8 @@
 /** Splits lists into pages, the same way for all lists. */
 import { escapedJson } from '../../base/printable-text.ts';
+import { labelsInFilter } from '../../domain/labels/label-inputs.ts';
+import { reachOf } from '../../domain/labels/reach.ts';
+import { inPortions } from '../../domain/portions.ts';
 import { jsonBody, type Reply } from '../request/reply.ts';
 import type { Call } from '../request/route.ts';
 import { inListTurn } from './list-turns.ts';
@@ -36,6 +39,39 @@ export function pageReply<Row, View>(
   filters: Readonly<Record<string, string | undefined>> = {},
 ): Promise<Reply> {
   return inListTurn(call.actor.name, call.gone(), () => pageOf(portions, call, view, cursor, filters));
+}
+
+/** What selects a page of a list by id whose elements have labels. */
+type LabelledPage = {
+  readonly after: number | undefined;
+  readonly limit: number;
+  readonly labels: readonly string[] | undefined;
+  readonly reach: readonly string[] | undefined;
+};
+
+type LabelledCall = PagedCall &
+  Pick<Call, 'context' | 'identity'> & {
+    readonly query: { readonly after?: number | undefined; readonly label?: string | undefined };
+  };
+
+/** A page of what has the labels of the filter and is within the reach of the caller. `filters` as for `pageReply`. */
+export function labelledPageReply<View extends { readonly id: number }>(
+  call: LabelledCall,
+  read: (page: LabelledPage) => Promise<readonly View[]>,
+  filters: Readonly<Record<string, string | undefined>> = {},
+): Promise<Reply> {
+  const { after, label, limit: wanted } = call.query;
+  const labels = labelsInFilter(label);
+  const reach = reachOf(call.identity);
+  return pageReply(
+    inPortions<View>(call.context.vault, wanted + 1, (limit, last) =>
+      read({ after: last?.id ?? after, limit, labels, reach }),
+    ),
+    call,
+    (view) => view,
+    ({ id }) => id,
+    { label, ...filters },
+  );
 }
 
 async function pageOf<Row, View>(

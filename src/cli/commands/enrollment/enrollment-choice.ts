@@ -5,6 +5,7 @@ import {
   type EnrollmentView,
   enrollmentIdFrom,
 } from '../../../domain/enrollments/enrollment-views.ts';
+import { inPortions, unlimited } from '../../../domain/portions.ts';
 import type { Vault } from '../../../domain/vault.ts';
 import type { RemoteVault } from '../../remote/remote-vault.ts';
 import { onVault } from '../../runtime/with-vault.ts';
@@ -43,12 +44,10 @@ export type KeysOf = (enrollment: number) => Promise<readonly ApiKeyView[]>;
 /** The keys of a vault on this machine. */
 export function keysHere(vault: Vault): KeysOf {
   return async (enrollment) => {
-    const keys: ApiKeyView[] = [];
-    for (;;) {
-      const page = await pageOfApiKeys(vault, { after: keys.at(-1)?.id, limit: keysAtOnce, enrollment });
-      keys.push(...page);
-      if (page.length < keysAtOnce) return keys;
-    }
+    const pages = inPortions<ApiKeyView>(vault, unlimited, (limit, last) =>
+      pageOfApiKeys(vault, { after: last?.id, limit, enrollment }),
+    );
+    return (await Array.fromAsync(pages)).flat();
   };
 }
 
@@ -75,9 +74,6 @@ export async function* withKeys(
 export async function addKeys(enrollment: EnrollmentView, keysOf: KeysOf): Promise<EnrollmentWithKeys> {
   return { ...enrollment, api_keys: (await keysOf(enrollment.id)).map(shown) };
 }
-
-/** Keys per page when all of an enrollment are read. */
-const keysAtOnce = 500;
 
 function shown(key: ApiKeyView): CreatedKey {
   const { id, name, state, created_at, last_used_at, last_used_ip, allowed_networks } = key;

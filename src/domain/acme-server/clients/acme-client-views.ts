@@ -12,6 +12,7 @@ import {
 } from '../../../db/tables/acme-server/acme-clients.ts';
 import { didYouMean } from '../../closest-names.ts';
 import type { TimedContext } from '../../contexts.ts';
+import { inPortions, unlimited } from '../../portions.ts';
 import type { ValidationType } from './acme-client-inputs.ts';
 
 export type AcmeClientState = 'active' | 'expired' | 'revoked';
@@ -59,21 +60,14 @@ export async function pageOfAcmeClients(
   return rows.map((row) => viewOf(row, world.now()));
 }
 
-/** Clients per page when all are read. */
-const clientsAtOnce = 250;
-
 /** All clients by id, or those with all of the labels, page by page. */
-export async function* allAcmeClients(
+export function allAcmeClients(
   vault: TimedContext,
   labels?: readonly string[],
-): AsyncGenerator<AcmeClientView[]> {
-  let after: number | undefined;
-  for (;;) {
-    const page = await pageOfAcmeClients(vault, { after, limit: clientsAtOnce, labels });
-    yield page;
-    if (page.length < clientsAtOnce) return;
-    after = page.at(-1)?.id;
-  }
+): AsyncGenerator<readonly AcmeClientView[]> {
+  return inPortions<AcmeClientView>(vault, unlimited, (limit, last) =>
+    pageOfAcmeClients(vault, { after: last?.id, limit, labels }),
+  );
 }
 
 /** One client as lists show it. Throws `acme_client_not_found`. */

@@ -15,16 +15,14 @@ import { createApiKey, deleteApiKey, revokeApiKey } from '../../../domain/access
 import { requireGrantable, requireKeyless } from '../../../domain/access/key-granting.ts';
 import { createApiKeyInput } from '../../../domain/inputs.ts';
 import { namedLabels } from '../../../domain/labels/key-labels.ts';
-import { labelsInFilter } from '../../../domain/labels/label-inputs.ts';
-import { reachOf, requireReach } from '../../../domain/labels/reach.ts';
-import { inPortions } from '../../../domain/portions.ts';
+import { requireReach } from '../../../domain/labels/reach.ts';
 import { recordRefused } from '../../auth/recorded-refusal.ts';
 import { apiKeySchema, apiKeysQuery, createdApiKeySchema } from '../../openapi/administration-schemas.ts';
 import { noQuery } from '../../openapi/schemas.ts';
 import { json, noContent, type Reply } from '../../request/reply.ts';
 import { longBodyLimit } from '../../request/request-body.ts';
 import { type Route, route } from '../../request/route.ts';
-import { pageReply } from '../list-reply.ts';
+import { labelledPageReply } from '../list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
 
@@ -41,19 +39,11 @@ export const apiKeyRoutes: readonly Route[] = [
     query: apiKeysQuery,
     replies: { 200: { description: 'a page', schema: z.array(apiKeySchema), headers: ['Link'] } },
     problems: [],
-    handle: ({ context: { vault }, ...call }) => {
-      const { label, enrollment } = call.query;
-      const labels = labelsInFilter(label);
-      const reach = reachOf(call.identity);
-      return pageReply(
-        inPortions<ApiKeyView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfApiKeys(vault, { after: last?.id ?? call.query.after, limit, labels, reach, enrollment }),
-        ),
-        call,
-        (key) => key,
-        ({ id }) => id,
-        { label, enrollment: enrollment?.toString() },
-      );
+    handle: (call) => {
+      const { enrollment } = call.query;
+      return labelledPageReply(call, (page) => pageOfApiKeys(call.context.vault, { ...page, enrollment }), {
+        enrollment: enrollment?.toString(),
+      });
     },
   }),
   route({

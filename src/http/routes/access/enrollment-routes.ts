@@ -12,11 +12,7 @@ import {
   keySettings,
   revokeEnrollmentInput,
 } from '../../../domain/enrollments/enrollment-inputs.ts';
-import {
-  type EnrollmentView,
-  pageOfEnrollments,
-  viewEnrollment,
-} from '../../../domain/enrollments/enrollment-views.ts';
+import { pageOfEnrollments, viewEnrollment } from '../../../domain/enrollments/enrollment-views.ts';
 import {
   createEnrollment,
   deleteEnrollment,
@@ -27,9 +23,7 @@ import {
   type PresentedEnrollment,
   presentedEnrollment,
 } from '../../../domain/enrollments/exchange.ts';
-import { labelsInFilter } from '../../../domain/labels/label-inputs.ts';
 import { reachOf, requireReach } from '../../../domain/labels/reach.ts';
-import { inPortions } from '../../../domain/portions.ts';
 import { readBearer } from '../../auth/access.ts';
 import { recordRefused } from '../../auth/recorded-refusal.ts';
 import { createdApiKeySchema, labelledQuery } from '../../openapi/administration-schemas.ts';
@@ -42,7 +36,7 @@ import { noQuery } from '../../openapi/schemas.ts';
 import { json, noContent } from '../../request/reply.ts';
 import { longBodyLimit } from '../../request/request-body.ts';
 import { type Call, type Route, route } from '../../request/route.ts';
-import { pageReply } from '../list-reply.ts';
+import { labelledPageReply } from '../list-reply.ts';
 
 const access = { kind: 'administrator' } as const;
 
@@ -59,20 +53,7 @@ export const enrollmentRoutes: readonly Route[] = [
     query: labelledQuery,
     replies: { 200: { description: 'a page', schema: z.array(enrollmentSchema), headers: ['Link'] } },
     problems: [],
-    handle: ({ context: { vault }, ...call }) => {
-      const { label } = call.query;
-      const labels = labelsInFilter(label);
-      const reach = reachOf(call.identity);
-      return pageReply(
-        inPortions<EnrollmentView>(vault, call.query.limit + 1, (limit, last) =>
-          pageOfEnrollments(vault, { after: last?.id ?? call.query.after, limit, labels, reach }),
-        ),
-        call,
-        (enrollment) => enrollment,
-        ({ id }) => id,
-        { label },
-      );
-    },
+    handle: (call) => labelledPageReply(call, (page) => pageOfEnrollments(call.context.vault, page)),
   }),
   route({
     method: 'POST',
