@@ -11,6 +11,7 @@ import { OperatorError } from '../base/operator-error.ts';
 import { shortened } from '../base/printable-text.ts';
 import { describeSystemError } from '../base/system-error.ts';
 import type { World } from '../base/world.ts';
+import { hasReadableTimes } from '../crypto/x509/certificate-facts.ts';
 import type { OutboundGuard } from './outbound-guard.ts';
 import { outboundSocket } from './outbound-socket.ts';
 import { type StartTls, startTls } from './starttls.ts';
@@ -72,7 +73,9 @@ export async function probeTls(
         await startTls(target.starttls, wire, target.serverName || target.host);
         wire.release();
       }
-      return await handshake(socket, target.serverName);
+      const probe = await handshake(socket, target.serverName);
+      if (hasReadableTimes(probe.certificates[0])) return probe;
+      throw new ProbeFailure('the validity period of the certificate is unreadable');
     } catch (error) {
       if (error instanceof ProbeFailure) throw error;
       throw new ProbeFailure(reasonOf(error, deadline.ended(), limit, socket !== undefined), error);
@@ -123,7 +126,8 @@ function seen(socket: TLSSocket, isStapled: boolean): Probe | undefined {
   for (let read = 1; next !== undefined && read < maxCertificates; read += 1) {
     const one = next;
     // Servers that are set up by hand also send one twice.
-    if (!certificates.some(({ raw }) => raw.equals(one.raw))) certificates.push(one);
+    const isNew = !certificates.some(({ raw }) => raw.equals(one.raw));
+    if (isNew && hasReadableTimes(one)) certificates.push(one);
     next = one.issuerCertificate;
   }
   return { certificates, tlsVersion: socket.getProtocol(), isStapled };

@@ -42,6 +42,16 @@ const probe = (
     stop,
   );
 
+/** The same certificate with a month 13, which OpenSSL presents and cannot read. */
+function withoutDate({ certificate, privateKey }: X509Issuer): X509Issuer {
+  const broken = Buffer.from(certificate);
+  const [utcTime, size] = [0x17, 13];
+  const at = broken.indexOf(Buffer.from([utcTime, size]));
+  assert(at > 0, 'a certificate with a date before 2050');
+  broken.write('991332000000Z', at + 2, 'latin1');
+  return { certificate: broken, privateKey };
+}
+
 async function failure(work: Promise<unknown>): Promise<string> {
   const error: unknown = await work.then(
     () => assert.fail('the probe found a certificate'),
@@ -155,6 +165,16 @@ suite('a probe', () => {
     }
   });
 
+  test('leaves out the certificates above the leaf whose dates are unreadable', async (t) => {
+    const { leaf, intermediate, root } = chain;
+    const { port } = await tlsServer(t, identityOf(leaf, withoutDate(intermediate), root));
+    const { certificates } = await probe(port);
+    assert.deepEqual(
+      certificates.map(({ raw }) => raw),
+      [leaf, root].map(({ certificate }) => certificate),
+    );
+  });
+
   test('takes at most ten certificates', async (t) => {
     const issuers: X509Issuer[] = [chain.root];
     for (let level = 12; level > 0; level -= 1) {
@@ -172,6 +192,14 @@ suite('a probe', () => {
 });
 
 suite('a probe fails with a reason', () => {
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    test(`if the dates of the certificate are unreadable (${maxVersion})`, async (t) => {
+      const options = { ...identityOf(withoutDate(chain.leaf)), maxVersion, requestCert: true };
+      const { port } = await tlsServer(t, options);
+      assert.equal(await failure(probe(port)), 'the validity period of the certificate is unreadable');
+    });
+  }
+
   test('if the connection is refused', async (t) => {
     const { port, stop } = await tlsServer(t, usual());
     stop();

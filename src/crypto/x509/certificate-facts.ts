@@ -39,12 +39,16 @@ export function certificateFacts(der: Buffer): CertificateFacts {
 export function openCertificate(der: Buffer): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(der);
-    // For unreadable times, Node's Date objects are invalid or, worse, random.
-    return [certificate.validFrom, certificate.validTo].includes('Bad time value') ? undefined : certificate;
+    return hasReadableTimes(certificate) ? certificate : undefined;
   } catch {
     // The reasons of OpenSSL (tags and routines) add no useful information.
     return undefined;
   }
+}
+
+/** Whether its dates mean anything: for unreadable times, Node's Date objects are invalid or, worse, random. */
+export function hasReadableTimes({ validFrom, validTo }: X509Certificate): boolean {
+  return ![validFrom, validTo].includes('Bad time value');
 }
 
 /** The facts of a parsed certificate. */
@@ -97,10 +101,20 @@ export function printable(text: string): string {
   return clean.length > 200 ? `${clean.slice(0, 200)}…` : clean;
 }
 
-/** Whether the key of the issuer signed the certificate. */
+/** Whether the key of the issuer signed the certificate. A key that takes long to verify with signs nothing. */
 export function isSignedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   const key = publicKeyIn(issuer);
-  return key !== undefined && certificate.verify(key);
+  return key !== undefined && isQuick(key) && certificate.verify(key);
+}
+
+/** In bits. */
+const largestModulus = 8192;
+/** Most keys have 65537. OpenSSL allows as many bits as the modulus has, which makes one signature take 7 ms. */
+const largestExponent = 0xffff_ffffn;
+
+function isQuick({ asymmetricKeyDetails }: KeyObject): boolean {
+  const { modulusLength = 0, publicExponent = 0n } = asymmetricKeyDetails ?? {};
+  return modulusLength <= largestModulus && publicExponent <= largestExponent;
 }
 
 /** Undefined if OpenSSL does not know the key type: such a certificate can still be shown. */
