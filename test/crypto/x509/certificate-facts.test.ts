@@ -9,12 +9,13 @@ import { after, test } from 'node:test';
 import { readPemBlocks } from '../../../src/crypto/pem.ts';
 import {
   certificateFacts,
+  isSignedBy,
   openCertificate,
   printable,
   titleOf,
   validityWarnings,
 } from '../../../src/crypto/x509/certificate-facts.ts';
-import { type IssueOptions, issue, makeChain } from '../../harness/ca/openssl-chain.ts';
+import { type IssueOptions, issue, makeChain, openssl } from '../../harness/ca/openssl-chain.ts';
 import { needs } from '../../harness/processes/missing-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'certificate-facts-'));
@@ -23,6 +24,19 @@ after(() => rmSync(dir, { recursive: true }));
 const derOf = (pem: string) => readPemBlocks(pem)[0]?.der ?? Buffer.alloc(0);
 const factsOf = (name: string, options: IssueOptions) =>
   certificateFacts(derOf(issue(dir, name, options).certificatePem));
+
+test('a signature of a key that takes long to verify with does not count', needs('openssl'), () => {
+  const signed = [0x1_0001, 0x1_0000_0001].map((exponent) => {
+    const key = join(dir, `${exponent}.key`);
+    const options = ['-pkeyopt', 'rsa_keygen_bits:2048', '-pkeyopt', `rsa_keygen_pubexp:${exponent}`];
+    openssl(dir, 'genpkey', '-quiet', '-algorithm', 'RSA', ...options, '-out', key);
+    const pem = openssl(dir, 'req', '-x509', '-new', '-key', key, '-subj', '/CN=Root').toString();
+    const certificate = new X509Certificate(pem);
+    assert.equal(certificate.verify(certificate.publicKey), true);
+    return isSignedBy(certificate, certificate);
+  });
+  assert.deepEqual(signed, [true, false]);
+});
 
 test('the facts are those that openssl prints', needs('openssl'), () => {
   const { leaf, intermediates, root } = makeChain(dir);

@@ -281,6 +281,13 @@ test('an expired root is not an anchor for what it issued', async () => {
   assert.equal(anchors.accepts(opened(old.intermediate), now - 2 * day), true);
 });
 
+test('a root is found among many of the same name', async () => {
+  const roots = await Promise.all(Array.from({ length: 20 }, async () => opened((await makeChain()).root)));
+  const anchors = new Anchors([...roots, opened(chain.root)]);
+  assert.equal(anchors.accepts(opened(chain.intermediate), now), true);
+  assert.equal(anchors.accepts(opened(other.intermediate), now), false);
+});
+
 test('the public anchors are the roots of Node, and accept none of a private CA', async () => {
   const anchors = publicAnchors();
   assert.equal(anchors, publicAnchors());
