@@ -15,6 +15,9 @@ export type FindingRow = Selectable<ScanFindingsTable> & {
   readonly is_endpoint: number;
 };
 
+/** A finding without the certificates that the server sent. */
+export type ListedFindingRow = Omit<FindingRow, 'chain_pem'>;
+
 /** All scans in the order of their ids: there are few. */
 export async function listScans(reader: Reader): Promise<ListedScanRow[]> {
   const rows = await listed(reader).orderBy('scans.id').execute();
@@ -91,7 +94,7 @@ export type FindingPage = {
 export async function pageFindings(
   reader: Reader,
   { scanId, known, after, limit }: FindingPage,
-): Promise<FindingRow[]> {
+): Promise<ListedFindingRow[]> {
   let query = findings(reader).where('scan_findings.id', '>', after).orderBy('scan_findings.id').limit(limit);
   if (scanId !== undefined) query = query.where('scan_findings.scan_id', '=', scanId);
   if (known !== undefined) {
@@ -101,7 +104,10 @@ export async function pageFindings(
 }
 
 export async function findFinding(reader: Reader, id: number): Promise<FindingRow | undefined> {
-  return findings(reader).where('scan_findings.id', '=', id).executeTakeFirst();
+  return findings(reader)
+    .select('scan_findings.chain_pem')
+    .where('scan_findings.id', '=', id)
+    .executeTakeFirst();
 }
 
 /** The finding at an IP address and port. */
@@ -111,16 +117,26 @@ export async function findFindingAt(
   port: number,
 ): Promise<FindingRow | undefined> {
   return findings(reader)
+    .select('scan_findings.chain_pem')
     .where('scan_findings.host', '=', host)
     .where('scan_findings.port', '=', port)
     .executeTakeFirst();
 }
 
+/** Without the certificates, which are large. */
+const listedColumns = [
+  ...(['scan_findings.id', 'scan_findings.scan_id', 'scan_findings.host', 'scan_findings.port'] as const),
+  ...(['scan_findings.starttls', 'scan_findings.certificate_id', 'scan_findings.version'] as const),
+  ...(['scan_findings.fingerprint_sha256', 'scan_findings.issuer', 'scan_findings.names'] as const),
+  ...(['scan_findings.not_before', 'scan_findings.not_after'] as const),
+  ...(['scan_findings.first_seen_at', 'scan_findings.seen_at'] as const),
+] as const;
+
 function findings(reader: Reader) {
   return reader
     .selectFrom('scan_findings')
     .leftJoin('certificates', 'certificates.id', 'scan_findings.certificate_id')
-    .selectAll('scan_findings')
+    .select(listedColumns)
     .select('certificates.name as certificate')
     .select((build) => endpointThere(build).as('is_endpoint'));
 }

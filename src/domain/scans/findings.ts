@@ -2,7 +2,13 @@
 import { parseJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type FindingRow, findFinding, findFindingAt, pageFindings } from '../../db/tables/scans.ts';
+import {
+  type FindingRow,
+  findFinding,
+  findFindingAt,
+  type ListedFindingRow,
+  pageFindings,
+} from '../../db/tables/scans.ts';
 import type { StartTls } from '../../net/starttls.ts';
 import type { DatabaseContext, TimedContext } from '../contexts.ts';
 import { addressText, parseAddress } from '../endpoints/endpoint-inputs.ts';
@@ -46,7 +52,7 @@ const readAtOnce = 500;
 export async function* findFindings(
   { db, world }: TimedContext,
   { scan, known, after = 0, limit }: FindingSearch,
-): AsyncGenerator<readonly FindingRow[]> {
+): AsyncGenerator<readonly ListedFindingRow[]> {
   let from = after;
   for (let left = limit; left > 0; ) {
     const page = { scanId: scan, known, after: from, limit: Math.min(left, readAtOnce) };
@@ -89,7 +95,7 @@ export function addressFrom(text: string): { readonly host: string; readonly por
 }
 
 /** A finding as the API and the commands show it. */
-export function findingView(row: FindingRow): FindingView {
+export function findingView(row: ListedFindingRow): FindingView {
   return {
     id: row.id,
     address: addressText(row),
