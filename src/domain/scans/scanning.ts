@@ -24,12 +24,14 @@ import { record, system } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
 import { storedFacts } from '../endpoints/endpoint-checking.ts';
 import { usualProtocol } from '../endpoints/endpoint-inputs.ts';
-import { claimDuration, networksOf } from './scans.ts';
+import { maxRate } from './scan-inputs.ts';
+import { claimDuration, foreignNetwork, networksOf, type ScanRules } from './scans.ts';
 
-export type ScanContext = TimedContext & {
-  /** The addresses that scans may connect to. */
-  readonly endpointGuard: OutboundGuard;
-};
+export type ScanContext = TimedContext &
+  ScanRules & {
+    /** The addresses that scans may connect to. */
+    readonly endpointGuard: OutboundGuard;
+  };
 
 /** The maximum number of servers that the vault remembers. */
 export const maxFindings = 20_000;
@@ -66,29 +68,49 @@ export async function workOnScan(
   signal: AbortSignal,
   { held, onProgress }: ScanWork = {},
 ): Promise<boolean> {
+  const { db, world } = vault;
   let row = await claim(vault, id, held);
   if (row === undefined) return false;
-  while (row !== undefined && row.position < row.total && !signal.aborted) {
-    row = await workOnPortion(vault, row, signal);
-    if (row !== undefined) onProgress?.(row);
+  try {
+    while (row !== undefined && row.position < row.total && !signal.aborted) {
+      row = await workOnPortion(vault, row, signal);
+      if (row !== undefined) onProgress?.(row);
+    }
+  } catch (error) {
+    const failed = row;
+    if (failed !== undefined) {
+      // Other scans come first. If this cannot be stored either, the claim ends by itself.
+      const later = { claimed_until: 0, due_at: world.now() + claimDuration };
+      await db.write((writer) => updateClaimedScan(writer, failed, later)).catch(() => false);
+    }
+    throw error;
   }
   if (row !== undefined && row.position < row.total) {
-    await vault.db.write((writer) => updateClaimedScan(writer, row, { claimed_until: 0 }));
+    await db.write((writer) => updateClaimedScan(writer, row, { claimed_until: 0 }));
   }
   return true;
 }
 
 /** Takes a scan that is due, and begins its run unless it has begun. */
 async function claim(
-  { db, world }: ScanContext,
+  vault: ScanContext,
   id: number,
   held: number | undefined,
 ): Promise<ListedScanRow | undefined> {
+  const { db, world } = vault;
   return db.write(async (writer) => {
     const now = world.now();
     const row = await findScan(writer, id);
     if (row === undefined || row.due_at === null || row.due_at > now) return undefined;
     if (row.claimed_until > now && row.claimed_until !== held) return undefined;
+    const foreign = foreignNetwork(networksOf(row), vault);
+    if (foreign !== undefined) {
+      // The settings may have changed since the scan was added.
+      await updateClaimedScan(writer, row, { due_at: null, claimed_until: 0, finished_at: now });
+      const detail = { networks: parseJson(row.networks), refused: foreign.text };
+      record(writer, { actor: system, action: 'scan.finish', resource: `scan:${id}`, detail }, now);
+      return undefined;
+    }
     const isNew = row.started_at === null || row.finished_at !== null;
     const changes = {
       claimed_until: now + claimDuration,
@@ -105,7 +127,7 @@ async function workOnPortion(
   signal: AbortSignal,
 ): Promise<ListedScanRow | undefined> {
   const { db, world } = vault;
-  const end = Math.min(row.total, row.position + Math.ceil((row.rate * portionTime) / second));
+  const end = Math.min(row.total, row.position + Math.ceil((rateOf(row) * portionTime) / second));
   const seen = await probePortion(vault, row, end, signal);
   if (signal.aborted) return row;
   const isEnd = end === row.total;
@@ -117,7 +139,7 @@ async function workOnPortion(
       ...(isEnd && { finished_at: now, due_at: row.run_every === null ? null : now + row.run_every }),
     };
     if (!(await updateClaimedScan(writer, row, changes))) return undefined;
-    const isFull = await hasFindings(writer, maxFindings - seen.length);
+    const isFull = await hasFindings(writer, maxFindings + 1 - seen.length);
     for (const one of seen) await storeFinding(writer, { ...one, seen_at: now }, isFull);
     if (isEnd) {
       await deleteFindingsBefore(writer, row.id, row.started_at ?? 0);
@@ -127,6 +149,11 @@ async function workOnPortion(
     }
     return { ...row, ...changes };
   });
+}
+
+/** Connections per second: a row may hold any number. */
+function rateOf({ rate }: ListedScanRow): number {
+  return Math.min(Math.max(rate, 1), maxRate);
 }
 
 type Finding = Omit<SeenServer, 'seen_at'>;
@@ -156,7 +183,7 @@ async function probePortion(
     running.push(probing);
     // It is awaited below, with all others.
     probing.catch(() => undefined);
-    await world.sleep(second / row.rate, signal);
+    await world.sleep(second / rateOf(row), signal);
   }
   await Promise.all(running);
   return seen;

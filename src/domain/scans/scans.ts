@@ -54,12 +54,13 @@ export const claimDuration = 60_000;
  * `invalid_request` for networks that may not be searched, and `too_many_scans`.
  */
 export async function createScan(
-  { db, world, scannable }: TimedContext & ScanRules,
+  vault: TimedContext & ScanRules,
   actor: Actor,
   { networks, ports, rate, interval }: CreateScanInput,
   claimedUntil = 0,
 ): Promise<number> {
-  refuseForeign(networks, scannable);
+  const { db, world } = vault;
+  refuseForeign(networks, vault);
   return db.write(async (writer) => {
     const now = world.now();
     if ((await listRows(writer)).length >= maxScans) {
@@ -80,9 +81,17 @@ export async function createScan(
   });
 }
 
-function refuseForeign(networks: readonly IpNetwork[], scannable: readonly IpNetwork[]): void {
+/** The first of the networks that may not be searched. */
+export function foreignNetwork(
+  networks: readonly IpNetwork[],
+  { scannable }: ScanRules,
+): IpNetwork | undefined {
   const allowed = [...privateNetworks, ...scannable];
-  const foreign = networks.find((one) => !isNetworkInside(one, allowed));
+  return networks.find((one) => !isNetworkInside(one, allowed));
+}
+
+function refuseForeign(networks: readonly IpNetwork[], rules: ScanRules): void {
+  const foreign = foreignNetwork(networks, rules);
   if (foreign === undefined) return;
   const message = `${foreign.text} is not a private network`;
   throw new Problem('invalid_request', {

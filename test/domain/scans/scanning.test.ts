@@ -17,8 +17,9 @@ import {
   scanView,
 } from '../../../src/domain/scans/scans.ts';
 import { runScanner } from '../../../src/jobs/scanner.ts';
+import { refuse } from '../../harness/database/outside-database.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { makeBundle } from '../../harness/http/fixtures.ts';
+import { eventsOf, makeBundle } from '../../harness/http/fixtures.ts';
 import { freePort } from '../../harness/processes/port.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { serverAt } from '../../harness/tls-servers.ts';
@@ -26,7 +27,7 @@ import { serverAt } from '../../harness/tls-servers.ts';
 const never = new AbortController().signal;
 
 async function scene(t: TestContext) {
-  const { vault } = await testVault(t, { world: realWorld });
+  const { vault, dataDir } = await testVault(t, { world: realWorld });
   const port = await freePort();
   const bundle = await makeBundle(vault);
   const create = (input: object, claimedUntil?: number) =>
@@ -41,7 +42,7 @@ async function scene(t: TestContext) {
       .flat()
       .map((row) => findingView(row).address);
   const shown = async (id: number) => scanView(await requireScan(vault, id));
-  return { vault, port, bundle, create, found, shown };
+  return { vault, dataDir, port, bundle, create, found, shown };
 }
 
 test('a scan finds the TLS servers of its networks and nothing else, and is then finished', async (t) => {
@@ -102,6 +103,32 @@ test('a scan that is deleted while it runs ends, and nothing of it remains', asy
   await deleteScan(vault, localCli, id);
   assert.equal(await running, true);
   assert.deepEqual([await found(), await listScans(vault)], [[], []]);
+});
+
+test('a scan that fails is tried again after the others', async (t) => {
+  const { vault, dataDir, port, bundle, create, shown } = await scene(t);
+  await serverAt(t, { host: '127.0.11.1', port }, bundle);
+  const failing = await create({ networks: ['127.0.11.1'] });
+  const other = await create({ networks: ['127.0.11.2'] });
+  assert.equal(await nextScan(vault), failing);
+  const full = refuse(dataDir, 'insert', 'scan_findings');
+  await assert.rejects(workOnScan(vault, failing, never), /disk full/);
+  assert.equal(await nextScan(vault), other);
+  full.allow();
+  await vault.db.write((writer) => writer.updateTable('scans').set({ due_at: 1 }).execute());
+  assert.equal(await workOnScan(vault, failing, never), true);
+  assert.equal((await shown(failing)).found, 1);
+});
+
+test('a scan of a network that the settings no longer allow ends without a connection', async (t) => {
+  const { vault, dataDir, create, shown } = await scene(t);
+  const id = await create({ networks: ['127.0.12.0/30'], interval: '1h' });
+  assert.equal(await workOnScan({ ...vault, scannable: [] }, id, never), false);
+  const { state, done, next_run_at } = await shown(id);
+  assert.deepEqual([state, done, next_run_at], ['finished', 0, null]);
+  assert.equal(await nextScan(vault), undefined);
+  const [{ detail } = assert.fail()] = eventsOf(dataDir, 'scan.finish');
+  assert.deepEqual(detail, { networks: ['127.0.12.0/30'], refused: '127.0.12.0/30' });
 });
 
 test('the scanner of the server runs what is due', async (t) => {
