@@ -68,6 +68,12 @@ export const adopt = command({
     /** What to do with a finding, the same here and at a server. */
     const plan = (found: WholeFinding) => {
       const name = issue || key !== undefined ? nameFor(found, args.name) : undefined;
+      if (name !== undefined && found.endpoint) {
+        throw new Misuse(
+          `there is already an endpoint ${found.address}`,
+          `Create or import the certificate, then: vault endpoint update ${found.address} --certificate ${name}`,
+        );
+      }
       return {
         name,
         wanted: { name, domains: found.names, ...(issuer !== undefined && { issuer }) },

@@ -29,6 +29,16 @@ export const addressOption = {
   },
 } as const;
 
+/** Throws Misuse for options that say where this process may connect to, if another one does with this option. */
+export function refuseOwnRules(
+  args: { readonly 'endpoint-allow': string | undefined; readonly 'endpoint-forbid': string | undefined },
+  other: string,
+  reason: string,
+): void {
+  if (args['endpoint-allow'] === undefined && args['endpoint-forbid'] === undefined) return;
+  throw new Misuse(`--endpoint-allow, --endpoint-forbid and ${other} exclude each other`, reason);
+}
+
 type Search = Omit<EndpointSearch, 'limit'>;
 
 /** The endpoints that match. Throws `certificate_not_found`. */

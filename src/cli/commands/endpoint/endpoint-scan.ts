@@ -21,6 +21,7 @@ import { endpointOptions } from '../../settings/endpoint-settings.ts';
 import { Misuse } from '../../terminal/misuse.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { refuseOwnRules } from './endpoint-choice.ts';
 import { findingsHere, printFindings } from './endpoint-found.ts';
 
 /** `vault endpoint scan`. */
@@ -64,13 +65,17 @@ export const scan = command({
       ...(rate !== undefined && { rate: numberFrom(rate) }),
       ...(every !== undefined && { interval: every }),
     };
+    if (every !== undefined) refuseOwnRules(args, '--every', '"vault serve" has its own settings.');
     const input = parseInput(createScanInput, body);
     const found = await onVault(
       args,
       terminal,
       'refuse',
       (vault) => scanHere(vault, terminal, input),
-      (remote) => scanThere(remote, terminal, body),
+      (remote) => {
+        refuseOwnRules(args, '--server', 'The server has its own settings.');
+        return scanThere(remote, terminal, body);
+      },
     );
     if (found === undefined) return;
     printFindings(terminal, args, found, 'No certificates that the vault does not have.');

@@ -13,7 +13,14 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { labelFilterOption, labelsToFind } from '../label-options.ts';
 import { adopt } from './endpoint-adopt.ts';
 import { add, remove, update } from './endpoint-changes.ts';
-import { addressOption, atAddress, checkingAll, endpointsHere, endpointsThere } from './endpoint-choice.ts';
+import {
+  addressOption,
+  atAddress,
+  checkingAll,
+  endpointsHere,
+  endpointsThere,
+  refuseOwnRules,
+} from './endpoint-choice.ts';
 import { found } from './endpoint-found.ts';
 import { removeScan, scan, scans } from './endpoint-scan.ts';
 import { suggest } from './endpoint-suggest.ts';
@@ -95,12 +102,7 @@ const check = command({
         );
       },
       async (remote) => {
-        if (args['endpoint-allow'] !== undefined || args['endpoint-forbid'] !== undefined) {
-          throw new Misuse(
-            '--endpoint-allow, --endpoint-forbid and --server exclude each other',
-            'The server has its own settings.',
-          );
-        }
+        refuseOwnRules(args, '--server', 'The server has its own settings.');
         const chosen = choose(await endpointsThere(remote, search));
         return checkingAll(chosen, ({ id }) => remote.send<EndpointView>('POST', `/endpoints/${id}/check`));
       },

@@ -84,8 +84,15 @@ test(
       [[address, null]],
     );
     await cli.refused(['endpoint', 'adopt', address], /already an endpoint/);
+    const later = ['--issue', '--name', 'intranet'];
+    // The certificate of the next step has this name: nothing was created here.
+    await cli.refused(
+      ['endpoint', 'adopt', address, ...later],
+      new RegExp(`then: vault endpoint update ${address} --certificate intranet`),
+      2,
+    );
     await again();
-    await cli.done('endpoint', 'adopt', address, '--issue', '--name', 'intranet');
+    await cli.done('endpoint', 'adopt', address, ...later);
     assert.equal((await endpoints())[0]?.certificate, 'intranet');
     const { domains } = await cli.json<{ domains: string[] }>('certificate', 'show', '--name', 'intranet');
     assert.deepEqual(domains, ['intranet.test', 'wiki.test']);
@@ -111,6 +118,11 @@ const refusals: readonly (readonly [what: string, args: readonly string[], stder
   ['a port that does not exist', ['10.0.0.0/24', '--port', '443,70000'], /ports/],
   ['a port that is a word', ['10.0.0.0/24', '--port', 'https'], /ports/],
   ['a rate that is too high', ['10.0.0.0/24', '--rate', '1000'], /rate/],
+  [
+    'settings that "vault serve" would not have',
+    ['10.0.0.0/24', '--every', '7d', '--endpoint-forbid', '10.0.0.1'],
+    /--endpoint-forbid and --every exclude each other/,
+  ],
   ['an interval that is too short', ['10.0.0.0/24', '--every', '5m'], /"5m" is not an interval/],
 ];
 

@@ -214,11 +214,12 @@ test('at a server, its own settings allow addresses, and those of the command li
   const tokenFile = join(tempDir(t), 'token');
   writeFileSync(tokenFile, key.stdout, { mode: 0o600 });
   const environment = { CERTVAULT_SERVER: url, CERTVAULT_TOKEN_FILE: tokenFile };
-  const there = (words: string) => vault(commandWords(`endpoint check ${words}`), { environment });
-  const { code, stdout } = await there(address);
+  const there = (words: string) => vault(commandWords(`endpoint ${words}`), { environment });
+  const { code, stdout } = await there(`check ${address}`);
   assert.equal(code, 0, stdout);
-  for (const setting of ['--endpoint-allow 127.0.0.2', '--endpoint-forbid none']) {
-    const misuse = await there(setting);
+  const settings = ['check --endpoint-allow 127.0.0.2', 'check --endpoint-forbid none'];
+  for (const words of [...settings, 'scan 10.0.0.0/24 --endpoint-forbid 10.0.0.1']) {
+    const misuse = await there(words);
     assert.deepEqual([misuse.code, misuse.stdout], [2, '']);
     assert.match(
       misuse.stderr,
