@@ -146,7 +146,8 @@ function requireAllCurrent(all: readonly DeploymentView[]): void {
     .filter(([, count]) => count > 0);
   if (counts.length === 0) return;
   const list = counts.map(([state, count]) => `${count} ${state}`).join(', ');
-  throw new OperatorError(`not all of ${all.length} deployments are current: ${list}`);
+  const others = counts.reduce((sum, [, count]) => sum + count, 0);
+  throw new OperatorError(`${others} of ${all.length} deployments not current: ${list}`);
 }
 
 const forget = command({

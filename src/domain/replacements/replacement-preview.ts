@@ -12,7 +12,7 @@ export type AffectedCertificateView = {
   version: number;
   serial: string;
   not_after: string;
-  /** Why a person must replace it; null if the vault does. */
+  /** Why the vault cannot replace it; null if it can. */
   obstacle: string | null;
   /** Hosts whose clients reported that they install it, up to a hundred. */
   hosts: string[];
@@ -25,7 +25,7 @@ export type AffectedCertificateView = {
 export type PreviewView = {
   /** How many the vault would replace. */
   replaced: number;
-  /** How many need a person. */
+  /** How many require action. */
   obstructed: number;
   /** Up to `mostShown` of them. */
   certificates: AffectedCertificateView[];

@@ -1,4 +1,4 @@
-/** Which certificates a replacement is about, and which of them need a person. */
+/** Which certificates a replacement is about, and which of them require action. */
 import { X509Certificate } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
 import type { Reader } from '../../db/database.ts';

@@ -33,7 +33,7 @@ export type ScanContext = TimedContext &
     readonly endpointGuard: OutboundGuard;
   };
 
-/** The maximum number of servers that the vault remembers. */
+/** The maximum number of servers that the vault stores. */
 export const maxFindings = 20_000;
 
 /** For one address and port: servers that take longer are overloaded, or behind a firewall that drops packets. */

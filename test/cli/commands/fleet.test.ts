@@ -92,11 +92,11 @@ test('the status exits with 1 and counts what is not current, also as JSON and i
   await report('mail', 'mx', { error: 'disk full' });
   const all = await status();
   assert.equal(all.code, 1);
-  assert.equal(all.stderr, 'vault: not all of 3 deployments are current: 2 failing\n');
+  assert.equal(all.stderr, 'vault: 2 of 3 deployments not current: 2 failing\n');
   assert.match(all.stdout, /\nmail +mx .* failing .* disk full\n/);
   assert.match(all.stdout, /\nweb +web2 .* failing .* reload failed: no such unit\n/);
   const json = await status('--json', '--label', 'team=web');
-  assert.deepEqual([json.code, json.stderr], [1, 'vault: not all of 2 deployments are current: 1 failing\n']);
+  assert.deepEqual([json.code, json.stderr], [1, 'vault: 1 of 2 deployments not current: 1 failing\n']);
   const rows = JSON.parse(json.stdout) as Record<string, unknown>[];
   assert.deepEqual(
     rows.map(({ last_seen_at, ...row }) => [row, new RegExp(`^${time}$`).test(String(last_seen_at))]),
@@ -147,7 +147,7 @@ test('the status of a certificate and its details begin with how far the current
     rows.map((row) => row.split(/ +/, 4).slice(1)),
     ['www1', 'www2', 'www3', 'www4', 'www5'].map((host) => [host, 'web-1', host === 'www5' ? '1' : '2']),
   );
-  assert.deepEqual([code, stderr], [1, 'vault: not all of 5 deployments are current: 1 failing\n']);
+  assert.deepEqual([code, stderr], [1, 'vault: 1 of 5 deployments not current: 1 failing\n']);
   assert.equal(await details(), progress);
   const json = await status('--certificate', 'web', '--json', '--state', 'failing');
   assert.deepEqual(

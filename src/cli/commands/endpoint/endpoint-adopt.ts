@@ -26,7 +26,7 @@ import { addressOption } from './endpoint-choice.ts';
 /** `vault endpoint adopt`. */
 export const adopt = command({
   name: 'endpoint adopt',
-  description: 'Watch a server that a scan found, or take over its certificate',
+  description: 'Watch a found server, or take over its certificate',
   examples: [
     { does: 'Watch what it serves', line: 'vault endpoint adopt 10.0.0.7:443' },
     {
@@ -41,7 +41,11 @@ export const adopt = command({
   options: {
     ...addressOption,
     issue: { type: 'boolean', description: 'issue a certificate with the names of the one that is served' },
-    issuer: { type: 'string', valueHint: 'ISSUER', description: 'by this issuer (default: local-ca)' },
+    issuer: {
+      type: 'string',
+      valueHint: 'ISSUER',
+      description: 'with --issue: the issuer (default: local-ca)',
+    },
     'private-key': {
       type: 'string',
       valueHint: 'FILE',
@@ -113,9 +117,10 @@ export const adopt = command({
     if (name === undefined) terminal.stderr.write(`Added endpoint ${address}, which is only watched.\n`);
     else if (issue) {
       terminal.stderr.write(
-        `Created ${name}, and expect it at endpoint ${address}.\n  To install it there: vault api-key create --help\n`,
+        `Created certificate ${name}; endpoint ${address} is expected to serve it.\n  Try: vault api-key create --help\n`,
       );
-    } else terminal.stderr.write(`Imported ${name}, and expect it at endpoint ${address}.\n`);
+    } else
+      terminal.stderr.write(`Imported certificate ${name}; endpoint ${address} is expected to serve it.\n`);
   },
 });
 

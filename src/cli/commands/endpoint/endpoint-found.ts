@@ -29,11 +29,20 @@ export const found = command({
       (vault) => findingsHere(vault, { known }),
       (remote) => remote.list<FindingView>('/endpoint-findings', { known: known?.toString() }),
     );
-    printFindings(terminal, args, all, 'Nothing found yet.\n  Try: vault endpoint scan --help');
+    printFindings(
+      terminal,
+      args,
+      all,
+      args.all ? 'Nothing found yet.\n  Try: vault endpoint scan --help' : noneMissing,
+    );
   },
 });
 
-/** What scans found, at most as many as the vault remembers. */
+/** For an empty list without the servers whose certificate the vault has. */
+export const noneMissing =
+  'No certificates found that are missing from the vault.\n  Try: vault endpoint found --all';
+
+/** The results of scans, at most as many as the vault stores. */
 export async function findingsHere(
   vault: Vault,
   search: { readonly scan?: number; readonly known: boolean | undefined },
@@ -50,7 +59,9 @@ export function printFindings(
   none: string,
 ): void {
   if (all.length >= maxFindings) {
-    terminal.stderr.write(`Warning: the vault remembers ${maxFindings} servers; there may be more.\n`);
+    terminal.stderr.write(
+      `Warning: the vault stores at most ${maxFindings} servers; the list may be incomplete.\n`,
+    );
   }
   const now = formatTimestamp(terminal.world.now());
   printList(terminal, args, all, {
@@ -69,5 +80,5 @@ export function printFindings(
     ],
   });
   if (args.json || !all.some(({ certificate, endpoint }) => certificate === null && !endpoint)) return;
-  terminal.stderr.write('To watch or replace one: vault endpoint adopt --help\n');
+  terminal.stderr.write('Try: vault endpoint adopt --help\n');
 }

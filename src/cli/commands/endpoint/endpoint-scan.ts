@@ -22,7 +22,7 @@ import { Misuse } from '../../terminal/misuse.ts';
 import { jsonOption, printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { refuseOwnRules } from './endpoint-choice.ts';
-import { findingsHere, printFindings } from './endpoint-found.ts';
+import { findingsHere, noneMissing, printFindings } from './endpoint-found.ts';
 
 /** `vault endpoint scan`. */
 export const scan = command({
@@ -30,7 +30,7 @@ export const scan = command({
   description: 'Search networks for TLS servers',
   examples: [
     { does: 'Find certificates that the vault does not have', line: 'vault endpoint scan 10.0.0.0/24' },
-    { does: 'Look at further ports', line: 'vault endpoint scan 10.0.0.0/24 --port 443,8443,636' },
+    { does: 'Scan other ports', line: 'vault endpoint scan 10.0.0.0/24 --port 443,8443,636' },
     { does: 'Repeat it every week', line: 'vault endpoint scan 10.0.0.0/16 --every 7d' },
   ],
   options: {
@@ -78,7 +78,7 @@ export const scan = command({
       },
     );
     if (found === undefined) return;
-    printFindings(terminal, args, found, 'No certificates that the vault does not have.');
+    printFindings(terminal, args, found, noneMissing);
   },
 });
 
@@ -140,7 +140,7 @@ function announce({ stderr }: Terminal, id: number): void {
 
 function sayStopped({ stderr }: Terminal, id: number): void {
   stderr.write(
-    `Stopped; "vault serve" continues scan ${id}.\n  To end it: vault endpoint remove-scan ${id}\n`,
+    `Stopped; "vault serve" continues scan ${id} unless you delete it.\n  Try: vault endpoint remove-scan ${id}\n`,
   );
 }
 
@@ -157,7 +157,7 @@ function progressOn({ stderr }: Terminal): (view: ScanView) => void {
 export const scans = command({
   name: 'endpoint scans',
   description: 'List the scans of networks',
-  examples: [{ does: 'See how far they are', line: 'vault endpoint scans' }],
+  examples: [{ does: 'Show the progress of all scans', line: 'vault endpoint scans' }],
   options: { ...jsonOption },
   run: async (args, terminal) => {
     const all = await onVault(
@@ -190,8 +190,8 @@ export const scans = command({
 /** `vault endpoint remove-scan`. */
 export const removeScan = command({
   name: 'endpoint remove-scan',
-  description: 'End a scan, and forget what it found',
-  examples: [{ does: 'End scan 3', line: 'vault endpoint remove-scan 3' }],
+  description: 'Delete a scan and its results',
+  examples: [{ does: 'Delete scan 3', line: 'vault endpoint remove-scan 3' }],
   options: {
     id: {
       type: 'string',

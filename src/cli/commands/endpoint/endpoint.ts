@@ -176,7 +176,8 @@ function requireAllCurrent(all: readonly EndpointView[]): void {
     .filter(([, count]) => count > 0);
   if (counts.length === 0) return;
   const text = counts.map(([state, count]) => `${count} ${state}`).join(', ');
-  throw new OperatorError(`not all of ${all.length} endpoints are current: ${text}`);
+  const others = counts.reduce((sum, [, count]) => sum + count, 0);
+  throw new OperatorError(`${others} of ${all.length} endpoints not current: ${text}`);
 }
 
 export const endpointCommands = commandGroup('endpoint', 'Check what TLS servers really serve', {

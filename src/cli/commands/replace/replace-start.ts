@@ -124,7 +124,7 @@ function bodyFrom(args: {
   return { issuer, labels, certificate, reason, deadline };
 }
 
-/** Throws OperatorError, which gives scripts the exit code 1, if certificates need a person. */
+/** Throws OperatorError, which gives scripts the exit code 1, if certificates require action. */
 function printPreview(terminal: Terminal, args: { readonly json: boolean }, preview: PreviewView): void {
   const { certificates, replaced, obstructed } = preview;
   printList(terminal, args, certificates, {
@@ -136,7 +136,7 @@ function printPreview(terminal: Terminal, args: { readonly json: boolean }, prev
       { title: 'HOSTS', holds: 'list' },
       { title: 'ENDPOINTS', holds: 'list' },
       { title: 'API KEYS', holds: 'list' },
-      { title: 'NEEDS A PERSON', holds: 'text' },
+      { title: 'ACTION REQUIRED', holds: 'text' },
     ],
     row: (one) => [
       ...[one.certificate, String(one.version), one.not_after],
@@ -147,13 +147,13 @@ function printPreview(terminal: Terminal, args: { readonly json: boolean }, prev
   const hidden = replaced + obstructed - certificates.length;
   if (hidden > 0) terminal.stderr.write(`${count(hidden)} more are not shown.\n`);
   if (obstructed > 0) {
-    throw new OperatorError(`${obstructed} of ${replaced + obstructed} certificates need a person`);
+    throw new OperatorError(`action required for ${obstructed} of ${replaced + obstructed} certificates`);
   }
 }
 
 function reportObstacles(terminal: Terminal, { certificates }: PreviewView): void {
   for (const { certificate, obstacle } of certificates) {
-    if (obstacle !== null) terminal.stderr.write(`${certificate} needs a person: ${obstacle}.\n`);
+    if (obstacle !== null) terminal.stderr.write(`cannot replace ${certificate}: ${obstacle}\n`);
   }
 }
 

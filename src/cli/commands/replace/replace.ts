@@ -74,8 +74,8 @@ const status = command({
 
 const cancel = command({
   name: 'replace cancel',
-  description: 'Cancel a replacement; what was issued stays',
-  examples: [{ does: 'Revoke nothing more', line: 'vault replace cancel 1' }],
+  description: 'Cancel a replacement; new versions stay',
+  examples: [{ does: 'Revoke no further versions', line: 'vault replace cancel 1' }],
   options: { id: { ...idOption, required: true } },
   run: async (args, terminal) => {
     const id = idFrom(args.id);

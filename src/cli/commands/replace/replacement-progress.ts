@@ -91,7 +91,7 @@ export async function followReplacement(
       if (!isMoving) return;
       if (stop.aborted) throw goesOn(id);
       if (!(await place.isServed())) {
-        throw new OperatorError('no "vault serve" is running, which carries out the replacement', {
+        throw new OperatorError('"vault serve" is not running; it is required to carry out the replacement', {
           hint: `Start it, then run "vault replace status --id ${id} --wait".`,
         });
       }
@@ -114,7 +114,5 @@ export function requireAllRevoked(view: ReplacementView): void {
   const total = Object.values(view.certificates).reduce((sum, count) => sum + count, 0);
   const { revoked } = view.certificates;
   if (revoked === total) return;
-  throw new OperatorError(
-    `replacement ${view.id}: not all of ${total} certificates are replaced: ${countsText(view)}`,
-  );
+  throw new OperatorError(`replacement ${view.id} is incomplete: ${countsText(view)}`);
 }

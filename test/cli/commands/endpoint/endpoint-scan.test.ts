@@ -47,7 +47,7 @@ test(
       stdout,
       new RegExp(`^ADDRESS .*\\n${address} +intranet.test wiki.test +CN=intranet .* no\\n$`),
     );
-    assert.match(stderr, /To watch or replace one: vault endpoint adopt --help\n$/);
+    assert.match(stderr, /Try: vault endpoint adopt --help\n$/);
     const all = await cli.json<Found[]>('endpoint', 'found', '--all');
     assert.deepEqual(
       all.map(({ address: at, certificate, names }) => [at, certificate, names]),
@@ -61,6 +61,14 @@ test(
     assert.deepEqual([one?.state, one?.done], ['finished', 4]);
     await cli.done('endpoint', 'remove-scan', String(one?.id));
     assert.deepEqual(await cli.json('endpoint', 'found', '--all'), []);
+    assert.equal(
+      (await cli.done('endpoint', 'found')).stderr,
+      'No certificates found that are missing from the vault.\n  Try: vault endpoint found --all\n',
+    );
+    assert.equal(
+      (await cli.done('endpoint', 'found', '--all')).stderr,
+      'Nothing found yet.\n  Try: vault endpoint scan --help\n',
+    );
   },
 );
 
@@ -92,12 +100,21 @@ test(
       2,
     );
     await again();
-    await cli.done('endpoint', 'adopt', address, ...later);
+    assert.equal(
+      (await cli.done('endpoint', 'adopt', address, ...later)).stderr,
+      `Created certificate intranet; endpoint ${address} is expected to serve it.\n  Try: vault api-key create --help\n`,
+    );
     assert.equal((await endpoints())[0]?.certificate, 'intranet');
     const { domains } = await cli.json<{ domains: string[] }>('certificate', 'show', '--name', 'intranet');
     assert.deepEqual(domains, ['intranet.test', 'wiki.test']);
     await again();
-    await cli.done('endpoint', 'adopt', address, '--private-key', keyFile);
+    assert.match(
+      (await cli.done('endpoint', 'adopt', address, '--private-key', keyFile)).stderr,
+      new RegExp(
+        `^Imported certificate intranet\\.test; endpoint ${address} is expected to serve it\\.$`,
+        'm',
+      ),
+    );
     assert.equal((await endpoints())[0]?.certificate, 'intranet.test');
     const checked = await cli.run('endpoint', 'check', address, '--json');
     assert.equal((JSON.parse(checked.stdout) as { certificate: string }[])[0]?.certificate, 'intranet.test');

@@ -56,10 +56,7 @@ test('a check prints what each server serves, and a list prints the same afterwa
   const { address, names, fingerprint } = await served('web');
   await add(`${address} --certificate web`);
   const before = await endpoint('list');
-  assert.deepEqual(
-    [before.code, before.stderr],
-    [1, 'vault: not all of 1 endpoints are current: 1 unchecked\n'],
-  );
+  assert.deepEqual([before.code, before.stderr], [1, 'vault: 1 of 1 endpoints not current: 1 unchecked\n']);
   assert.match(before.stdout, / unchecked +- +- +not checked yet\n$/);
   const now = await check(address);
   assert.deepEqual([now.code, now.stderr], [0, '']);
@@ -99,7 +96,7 @@ test('a server that still serves the older version is current while clients inst
       .run(day + hour),
   );
   const { code, stdout, stderr } = await endpoint('list --certificate web');
-  assert.deepEqual([code, stderr], [1, 'vault: not all of 1 endpoints are current: 1 outdated\n']);
+  assert.deepEqual([code, stderr], [1, 'vault: 1 of 1 endpoints not current: 1 outdated\n']);
   assert.match(stdout, / outdated .* version 1 instead of 2\n$/);
   const json = await check('--state outdated --json');
   assert.equal(json.code, 1);
@@ -124,7 +121,7 @@ test('other certificates, untrusted ones and closed ports have states of their o
   const { code, stdout, stderr } = await check();
   assert.deepEqual(
     [code, stderr],
-    [1, 'vault: not all of 4 endpoints are current: 1 unreachable, 1 unknown, 2 untrusted\n'],
+    [1, 'vault: 4 of 4 endpoints not current: 1 unreachable, 1 unknown, 2 untrusted\n'],
   );
   const line = (start: string) => stdout.split('\n').find((text) => text.startsWith(start)) ?? '';
   assert.match(
@@ -201,7 +198,7 @@ test('several endpoints are checked at a time, and the process listens for signa
   const listeners = () => process.listenerCount('SIGTERM');
   const before = listeners();
   const { stderr } = await check('--endpoint-forbid 192.0.2.0/24');
-  assert.equal(stderr, 'vault: not all of 20 endpoints are current: 20 unreachable\n');
+  assert.equal(stderr, 'vault: 20 of 20 endpoints not current: 20 unreachable\n');
   assert.ok(listeners() <= before + 1, `${listeners() - before} new listeners`);
 });
 

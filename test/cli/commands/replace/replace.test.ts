@@ -41,7 +41,7 @@ test('a replacement is previewed, started, followed and canceled', needs('openss
   await done('certificate update --name bought --label team=web');
   const obstructed = await done('replace --label team=web --dry-run', 1);
   assert.match(obstructed.stdout, /^bought .* it was imported and has no issuer$/m);
-  assert.match(obstructed.stderr, /1 of 2 certificates need a person/);
+  assert.match(obstructed.stderr, /action required for 1 of 2 certificates/);
   const preview = JSON.parse((await done('replace start --key-compromised web --dry-run --json')).stdout);
   assert.deepEqual(
     preview.map(({ certificate, version }: Record<string, unknown>) => [certificate, version]),
@@ -53,20 +53,17 @@ test('a replacement is previewed, started, followed and canceled', needs('openss
     /refusing without confirmation/,
   );
   const alone = await done('replace start --key-compromised web --yes --wait', 1);
-  assert.match(alone.stderr, /no "vault serve" is running/);
+  assert.match(alone.stderr, /"vault serve" is not running; it is required to carry out the replacement/);
   assert.match((await done('replace cancel 1')).stderr, /Canceled replacement 1: 1 canceled/);
   assert.match((await done('replace cancel 1', 1)).stderr, /Replacement 1 is canceled/);
   await serve(t, dir);
   const line = 'replace start --label team=web --deadline 0 --yes --wait';
   const { stdout, stderr } = await done(line);
-  assert.match(stderr, /^bought needs a person: it was imported and has no issuer\.$/m);
+  assert.match(stderr, /^cannot replace bought: it was imported and has no issuer$/m);
   assert.match(stdout, /^web +revoked +1 +2 /m);
   const [newest] = JSON.parse((await done('replace status --json')).stdout);
   assert.deepEqual([newest.id, newest.state, newest.certificates.revoked], [2, 'finished', 1]);
   await done('replace status 2 --wait');
-  assert.match(
-    (await done('replace status 1', 1)).stderr,
-    /not all of 1 certificates are replaced: 1 canceled/,
-  );
+  assert.match((await done('replace status 1', 1)).stderr, /replacement 1 is incomplete: 1 canceled/);
   assert.match((await done('replace status 9', 1)).stderr, /Replacement not found/);
 });
