@@ -239,9 +239,12 @@ test(
     const words = await picture.getAttribute('aria-label');
     assert.match(
       words ?? '',
-      /^Served now: Version 1, which expires .+, by 2 endpoints; Another, which expires .+, by 1 endpoint\.$/,
+      /^Served now: Version 1, which expires .+, by 2 endpoints; Another certificate, which expires .+, by 1 endpoint\.$/,
     );
-    assert.deepEqual(await page.locator('.timeline-names li').allInnerTexts(), ['Another', 'Version 1']);
+    assert.deepEqual(await page.locator('.timeline-names li').allInnerTexts(), [
+      'Another certificate',
+      'Version 1',
+    ]);
     assert.deepEqual(await page.locator('.timeline-mark text').allTextContents(), ['1', '2']);
     assert.match((await page.locator('.timeline-mark title').allTextContents())[1] ?? '', /192\.0\.2\.1:443/);
   },

@@ -69,7 +69,7 @@ suite('an enrollment', () => {
       assert.match(JSON.stringify(found), /enrollment (1|77) \((rack|other)\)/);
       assert.match(
         server.log.lines.join('\n'),
-        /"level":"error","enrollment":\d+,"message":"enrollment refused: its database row was modified/,
+        /"level":"error","enrollment":\d+,"message":"enrollment token rejected: database row modified/,
       );
       assert.equal(rowOf('api_keys')?.enrollment_id, 1, 'the key that it created before works on');
     });

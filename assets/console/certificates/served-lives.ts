@@ -56,5 +56,5 @@ export function servedLives(
 
 /** Certificates from elsewhere may have the same names. */
 function nameOfOther(number: number): string {
-  return number === 1 ? 'Another' : `Another (${number})`;
+  return number === 1 ? 'Another certificate' : `Another certificate (${number})`;
 }

@@ -70,9 +70,8 @@ export function requireKeyless(identity: Identity, { scopes, role }: KeyRights):
   if (identity.scopes.has('private_keys:read')) return;
   if (role !== 'admin' && !scopes.includes('private_keys:read')) return;
   throw new Problem('forbidden', {
-    detail:
-      'Console sessions cannot create, change or rotate an API key that can read private keys (setting hide-private-keys).',
-    hint: 'Use "vault api-key" on the vault\'s host, or an API key with the role admin.',
+    detail: 'Console sessions cannot grant access to private keys (setting hide-private-keys).',
+    hint: 'Use "vault api-key" or "vault enrollment" on the vault\'s host, or an API key with the role admin.',
   });
 }
 

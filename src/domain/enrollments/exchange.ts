@@ -64,7 +64,7 @@ export async function presentedEnrollment(
   const fits = enrollmentFits(requireIntegrity(db), row ?? unknownRow);
   if (!tokenMatches(token, row?.hash) || row === undefined) return undefined;
   if (fits) return { id: row.id, actorName: `enrollment:${row.id}:${row.name}`, token };
-  log.error({ enrollment: row.id }, 'enrollment refused: its database row was modified outside the vault');
+  log.error({ enrollment: row.id }, 'enrollment token rejected: database row modified outside the vault');
   return undefined;
 }
 

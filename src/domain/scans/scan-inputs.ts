@@ -38,7 +38,7 @@ export const createScanInput = z
   })
   .refine(
     ({ networks, ports }) => connectionsOf(networks, ports) <= maxConnections,
-    `more than ${maxConnections} addresses and ports: name smaller networks or fewer ports`,
+    `more than ${maxConnections} addresses and ports: use smaller networks or fewer ports`,
   );
 
 export type CreateScanInput = z.output<typeof createScanInput>;

@@ -67,7 +67,7 @@ const affectedCertificate = z
     version: z.int().describe('the version that would be revoked'),
     serial: z.string(),
     not_after: time,
-    obstacle: z.string().nullable().describe('why a person must replace it; null if the vault does'),
+    obstacle: z.string().nullable().describe('why the vault cannot replace it; null if it can'),
     hosts: z.array(z.string()).describe('hosts that reported it, up to 100'),
     endpoints: z.array(z.string()).describe('endpoints that are expected to serve it, up to 100'),
     api_keys: z.array(z.string()).describe('active API keys that may read it, up to 100'),
@@ -77,7 +77,7 @@ const affectedCertificate = z
 export const previewSchema = z
   .strictObject({
     replaced: z.int().describe('how many certificates the vault would replace'),
-    obstructed: z.int().describe('how many need a person'),
+    obstructed: z.int().describe('how many certificates require action'),
     certificates: z.array(affectedCertificate).describe(`up to ${mostShown}`),
   })
   .meta({ id: 'ReplacementPreview' }) satisfies z.ZodType<PreviewView>;

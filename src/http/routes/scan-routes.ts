@@ -54,7 +54,7 @@ export const scanRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/endpoint-scans/{id}',
     id: 'deleteScan',
-    summary: 'End a scan, and forget what it found',
+    summary: 'Delete a scan and its results',
     access,
     query: noQuery,
     replies: { 204: { description: 'deleted', contentType: 'none' } },

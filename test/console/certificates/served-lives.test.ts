@@ -39,8 +39,8 @@ suite('the picture of served certificates', () => {
       [
         ['Version 2', 'good', 'a:443,c:443'],
         ['Version 1', 'warning', 'b:443'],
-        ['Another', 'bad', 'd:443'],
-        ['Another (2)', 'bad', 'e:443'],
+        ['Another certificate', 'bad', 'd:443'],
+        ['Another certificate (2)', 'bad', 'e:443'],
       ],
     ));
 

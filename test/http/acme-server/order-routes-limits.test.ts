@@ -95,7 +95,7 @@ suite('an ACME client with 1000 open orders', () => {
     const refused = await client.order(names);
     assert.equal(
       assertProblem(refused, 'rateLimited', 429),
-      `${subject} has 999 orders that are not finished, and 1 that failed within the last hour; it may have 1000 of both. Correct what the errors of its orders say.`,
+      `${subject} has 999 orders that are not finished, and 1 that failed within the last hour; the limit is 1000 together. Fix the errors that the orders report.`,
     );
     assert.equal(refused.headers.get('Retry-After'), '1800');
     advance(hour / 2 - 1000);

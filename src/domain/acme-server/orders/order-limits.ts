@@ -40,7 +40,7 @@ export async function refuseTooMany(reader: Reader, client: AcmeClient, now: num
     );
   }
   throw rateLimited(
-    `${subject} has ${open} orders that are not finished, and ${failed} that failed within the last hour; it may have ${maxUnsuccessfulOrders} of both. Correct what the errors of its orders say.`,
+    `${subject} has ${open} orders that are not finished, and ${failed} that failed within the last hour; the limit is ${maxUnsuccessfulOrders} together. Fix the errors that the orders report.`,
     firstFailure - since,
   );
 }

@@ -151,7 +151,7 @@ export const replacementRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/replacements/{id}/cancel',
     id: 'cancelReplacement',
-    summary: 'Cancel a replacement: what was issued stays, and nothing more is revoked',
+    summary: 'Cancel a replacement; new versions stay, and no further versions are revoked',
     access,
     query: noQuery,
     replies: { 200: { description: 'canceled', schema: replacementSchema } },

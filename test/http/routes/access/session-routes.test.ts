@@ -400,7 +400,15 @@ suite('a session where private keys are hidden', () => {
       const response = await alice.send(method, `/api/v1/api-keys${path}`, body);
       assert.equal(response.status, 403, `${method} ${path} ${JSON.stringify(body)}`);
     }
-    assert.equal(eventsOf(server.dataDir, 'access.refuse').length, files.length + 7);
+    const machines = {
+      scopes: ['private_keys:read'],
+      certificates: ['*'],
+      expires_at: '2099-01-01T00:00:00Z',
+    };
+    const enrollment = await alice.send('POST', '/api/v1/enrollments', machines);
+    assert.equal(enrollment.status, 403);
+    assert.match(await enrollment.text(), /vault api-key\\" or \\"vault enrollment\\"/);
+    assert.equal(eventsOf(server.dataDir, 'access.refuse').length, files.length + 8);
     // What its client needs goes on, and so does what has nothing to do with private keys.
     assert.equal((await server.get('/api/v1/certificates/www/private.key', client.raw)).status, 200);
     assert.equal((await alice.send('POST', '/api/v1/api-keys', { ...key, role: 'operator' })).status, 201);
