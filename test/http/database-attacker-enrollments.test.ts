@@ -118,6 +118,26 @@ suite('an enrollment', () => {
     assert.equal((await verifyChain(vault)).faults[0]?.kind, 'revived');
   });
 
+  for (const how of ['used up', 'revoked'] as const) {
+    test(`stays ${how} when its row from before is restored and its events are removed`, async (t) => {
+      const { vault, dataDir, enrollment, rowOf, putBack, enroll, doctor } = await attacked(t);
+      const before = rowOf('enrollments');
+      if (how === 'used up') {
+        assert.deepEqual([await enroll('www1'), await enroll('www2')], [201, 201]);
+      } else await revokeEnrollment(vault, localCli, enrollment.id, { api_keys: false });
+      assert.equal(await enroll('www3'), 409);
+      putBack('enrollments', before);
+      outsideUnchecked(dataDir, (db) => {
+        db.exec("delete from audit_events where resource = 'enrollment:1'");
+      });
+      moveGeneration(dataDir);
+      assert.equal((await doctor())?.status, 'failed');
+      assert.deepEqual([await enroll('www4'), await enroll('www5')], [401, 401]);
+      assert.equal((await doctor())?.status, 'failed', 'no refused exchange writes the row again');
+      assert.match(JSON.stringify(await doctor()), /enrollment 1 \(rack\)/);
+    });
+  }
+
   test('stays revoked if it was altered before, and the row from before that is restored', async (t) => {
     const { vault, enrollment, sql, rowOf, putBack, enroll } = await attacked(t);
     const before = rowOf('enrollments');

@@ -21,7 +21,8 @@ export type TaggedEnrollment = Omit<
 export function enrollmentFits(integrity: Integrity, row: TaggedEnrollment & Recorded): boolean {
   // Both, so that it takes the same time for any token.
   const fits = integrity.fits('enrollment', enrollmentText(row), row.tag);
-  return recordState(integrity, row) !== 'old' && fits;
+  // Only a recorded row: its use writes it again, and would make a restored one look authentic.
+  return recordState(integrity, row) === 'current' && fits;
 }
 
 /** Whether the current row of an enrollment is as the vault wrote it last; false if the id does not exist. */

@@ -1,9 +1,11 @@
 /** Exchanges of a token by several processes on one database, and while the enrollment changes. */
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
+import { day } from '../../../src/base/duration.ts';
 import { Problem } from '../../../src/base/problem.ts';
 import { realWorld } from '../../../src/base/world.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { pruneAuditLog } from '../../../src/domain/audit/audit-retention.ts';
 import { verifyChain } from '../../../src/domain/audit/audit-verification.ts';
 import { viewEnrollment } from '../../../src/domain/enrollments/enrollment-views.ts';
 import { deleteEnrollment, revokeEnrollment } from '../../../src/domain/enrollments/enrollments.ts';
@@ -83,6 +85,22 @@ test('a token that is revoked or deleted after it was presented creates no key',
     );
   }
   assert.deepEqual(await vault.db.reader.selectFrom('api_keys').selectAll().execute(), []);
+});
+
+test('a token creates keys after all events about its enrollment were pruned', async (t) => {
+  const { vault, dataDir } = await testVault(t, { world: realWorld });
+  const { token } = await makeEnrollment(vault, { uses: 2, expires_at });
+  assert.equal(await exchanged(vault, token, { host: 'www1' }), 1);
+  const later = { ...realWorld, now: () => realWorld.now() + 40 * day };
+  const { vault: pruning } = await testVault(t, { dataDir, world: later });
+  assert((await pruneAuditLog(pruning, 30 * day)) > 0);
+  const actions = await vault.db.reader
+    .selectFrom('audit_events')
+    .select('action')
+    .where('resource', '=', 'enrollment:1')
+    .execute();
+  assert.deepEqual(actions, [{ action: 'integrity.row' }]);
+  assert.equal(await exchanged(vault, token, { host: 'www2' }), 2);
 });
 
 test('a token that is bound to addresses is refused from one that is unknown', async (t) => {
