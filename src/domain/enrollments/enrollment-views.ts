@@ -114,12 +114,14 @@ export async function requireEnrollment(reader: Reader, id: number): Promise<Enr
 }
 
 /**
- * The id of the enrollment in a list that `text` means: an id, or a name that one enrollment has, or one that is not
- * revoked. Throws `enrollment_not_found`, or `invalid_request` with the candidates if several have the name.
+ * The id of the enrollment in a list that `text` means: an id, or a name. If several have the name, an `active` one
+ * before one that is used up or expired, and that before a revoked one; or an `ended` one, in any of these states,
+ * before an active one. Throws `enrollment_not_found`, or `invalid_request` with the candidates if several are alike.
  */
 export async function enrollmentIdFrom(
   pages: AsyncIterable<readonly EnrollmentView[]>,
   text: string,
+  which: 'active' | 'ended',
 ): Promise<number> {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   const names = new Set<string>();
@@ -130,8 +132,12 @@ export async function enrollmentIdFrom(
       if (enrollment.name === text) same.push(enrollment);
     }
   }
-  const live = same.filter(({ state }) => state !== 'revoked');
-  const candidates = live.length === 0 ? same : live;
+  const preferred: readonly ((state: EnrollmentState) => boolean)[] =
+    which === 'active'
+      ? [(state) => state === 'active', (state) => state !== 'revoked']
+      : [(state) => state !== 'active'];
+  const wanted = preferred.map((fits) => same.filter(({ state }) => fits(state)));
+  const candidates = wanted.find(({ length }) => length > 0) ?? same;
   const [only] = candidates;
   if (only === undefined) {
     throw new Problem('enrollment_not_found', {

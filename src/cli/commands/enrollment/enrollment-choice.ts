@@ -80,10 +80,11 @@ function shown(key: ApiKeyView): CreatedKey {
   return { id, name, state, created_at, last_used_at, last_used_ip, allowed_networks };
 }
 
-/** Works on the enrollment that the option means, and returns its id with the result. */
+/** Works on the enrollment that the option means, and returns its id with the result. See `enrollmentIdFrom`. */
 export function onEnrollment<T>(
   args: Parameters<typeof onVault>[0] & { readonly id: string },
   terminal: Terminal,
+  which: 'active' | 'ended',
   here: (vault: Vault, id: number) => Promise<T>,
   there: (remote: RemoteVault, id: number) => Promise<T>,
 ): Promise<{ readonly id: number; readonly result: T }> {
@@ -92,11 +93,11 @@ export function onEnrollment<T>(
     terminal,
     'refuse',
     async (vault) => {
-      const id = await enrollmentIdFrom(allEnrollments(vault), args.id);
+      const id = await enrollmentIdFrom(allEnrollments(vault), args.id, which);
       return { id, result: await here(vault, id) };
     },
     async (remote) => {
-      const id = await enrollmentIdFrom(enrollmentsThere(remote), args.id);
+      const id = await enrollmentIdFrom(enrollmentsThere(remote), args.id, which);
       return { id, result: await there(remote, id) };
     },
   );

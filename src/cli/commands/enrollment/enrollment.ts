@@ -80,6 +80,7 @@ const show = command({
     const { result } = await onEnrollment(
       args,
       terminal,
+      'active',
       async (vault, id) => addKeys(await viewEnrollment(vault, id), keysHere(vault)),
       async (remote, id) =>
         addKeys(await remote.get<EnrollmentView>(`/enrollments/${id}`), keysThere(remote)),
@@ -146,6 +147,7 @@ const revoke = command({
     const { id, result } = await onEnrollment(
       args,
       terminal,
+      'active',
       (vault, found) => revokeEnrollment(vault, localCli, found, input),
       async (remote, found) =>
         (await remote.send<{ revoked_api_keys: number }>('POST', `/enrollments/${found}/revoke`, input))
@@ -167,6 +169,7 @@ const remove = command({
     const { id } = await onEnrollment(
       args,
       terminal,
+      'ended',
       async (vault, found) => {
         await confirmed(found);
         await deleteEnrollment(vault, localCli, found);

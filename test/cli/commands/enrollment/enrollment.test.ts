@@ -184,6 +184,35 @@ suite('enrollments at the command line', () => {
     assert.equal((await line.json<Enrollment>('enrollment', 'show', 'twice')).id, second?.id);
     await line.refused(['enrollment', 'show', 'twce'], /Did you mean "twice"\?/);
   });
+
+  test('a name means the active enrollment for show and revoke, and one that ended for delete', async () => {
+    await exchange(await create('--name', 'weekly'), 'week1');
+    await create('--name', 'weekly');
+    const states = async () =>
+      (await line.json<Enrollment[]>('enrollment', 'list'))
+        .filter(({ name }) => name === 'weekly')
+        .map(({ state }) => state);
+    assert.deepEqual(await states(), ['used_up', 'active']);
+    assert.equal((await line.json<Enrollment>('enrollment', 'show', 'weekly')).state, 'active');
+    await line.done('enrollment', 'revoke', 'weekly');
+    assert.deepEqual(await states(), ['used_up', 'revoked']);
+    assert.equal((await line.json<Enrollment>('enrollment', 'show', 'weekly')).state, 'used_up');
+    await line.refused(['enrollment', 'delete', 'weekly'], /^vault: 2 enrollments have the name "weekly"/);
+    await line.done('enrollment', 'revoke', 'weekly');
+    assert.deepEqual(await states(), ['revoked', 'revoked']);
+    const [first] = (await line.json<Enrollment[]>('enrollment', 'list')).filter(
+      ({ name }) => name === 'weekly',
+    );
+    await line.done('enrollment', 'delete', '--id', String(first?.id));
+    await create('--name', 'weekly');
+    assert.deepEqual(await states(), ['revoked', 'active']);
+    await line.done('enrollment', 'delete', 'weekly');
+    assert.deepEqual(await states(), ['active']);
+    await line.refused(
+      ['enrollment', 'delete', 'weekly', '--yes'],
+      /is active; revoke it before you delete it\.\n {2}Fix: vault enrollment revoke \d+/,
+    );
+  });
 });
 
 test('a list without enrollments says how to create one', async (t) => {
