@@ -9,7 +9,12 @@ explain_status() {
   case $http_status in
     401)
       http_error="401: the API key is unknown, revoked or expired"
-      [ "$action" = set-key ] || http_hint="Fix: create the job again with a new key, or replace the key of all jobs with --set-key"
+      case $action-$enrolled in
+        set-key-*) ;;
+        *-) http_hint="Fix: create the job again with a new key, or replace the key of all jobs with --set-key" ;;
+        # A job that has the key of this token keeps it.
+        *) http_hint="Fix: on the vault, create another enrollment token, and create the job again with it: vault enrollment create" ;;
+      esac
       ;;
     403) http_error="403: the API key has no permission for this file\
 ${http_detail:-; it needs the scope, and the certificate in its allowlist}" ;;

@@ -259,6 +259,36 @@ test('a token replaces a shared key, and another token the key of the first', cu
   ]);
 });
 
+test(
+  'after the key of a machine was revoked, the message says to create another token, which works',
+  curl,
+  async (t) => {
+    const { vault, client, file, install } = await enrolling(t, {}, ['--uses', '9']);
+    const mail = ['--certificate', 'mail', '--destination', join(client.home, 'mail')];
+    for (const args of [[], mail]) assert.equal((await install(args)).code, 0);
+    const revoked = keyOf(client);
+    await vault.command('api-key', 'revoke', host);
+    for (const refused of [await client.run(['--run']), await install(), await install(mail)]) {
+      assert.equal(refused.code, 10, refused.stderr);
+      assert.match(
+        refused.stderr,
+        /: 401: the API key is unknown, revoked or expired\nFix: on the vault, create another enrollment token, and create the job again with it: vault enrollment create\n/,
+      );
+      assert.doesNotMatch(refused.stderr, /--set-key/);
+    }
+    assert.deepEqual(await usesIn(vault), [[1, [host]]]);
+    writeFileSync(file, await newToken(vault));
+    for (const args of [[], mail]) {
+      const installed = await install(args);
+      assert.equal(installed.code, 0, installed.stderr);
+    }
+    const [key, ...others] = client.jobs().map((job) => keyOf(client, job));
+    assert.notEqual(key, revoked);
+    assert.deepEqual(others, [key]);
+    assert.equal((await client.run(['--run'])).code, 0);
+  },
+);
+
 inTurnOfShells(
   'after a lost answer or a failed download the same command gets the same key',
   async (t, shell) => {
