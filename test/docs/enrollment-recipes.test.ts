@@ -1,9 +1,12 @@
 /** The recipes of docs/how-to/enroll-machines.md: they parse, and a token is where only root reads it. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { parse } from 'yaml';
+import { exchangeInput } from '../../src/domain/enrollments/enrollment-inputs.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -77,6 +80,30 @@ suite('the recipes for enrollment', () => {
       assert.deepEqual([status, stderr], [0, '']);
     }
   });
+
+  test(
+    'over HTTP send a request of their own for each machine, and the same one again',
+    needs('openssl'),
+    (t) => {
+      const [recipe = ''] = blocks('sh', 'Over HTTP');
+      assert(recipe.includes('curl -fsS -H @/root/enrollment-header'));
+      const sent = (home: string) => {
+        // Instead of a request, prints the body.
+        const curl = `curl() { while [ "$1" != --json ]; do shift; done; printf '%s' "$2"; }\n`;
+        const script = curl + recipe.replaceAll('/root/', `${home}/`);
+        const body: unknown = JSON.parse(execFileSync('sh', ['-ec', script], { encoding: 'utf8' }));
+        return exchangeInput.parse(body).request;
+      };
+      const homes = ['one', 'other'].map((name) => mkdtempSync(join(tmpdir(), `recipe-${name}-`)));
+      t.after(() => {
+        for (const home of homes) rmSync(home, { recursive: true });
+      });
+      const [first, other] = homes.map(sent);
+      assert.notEqual(first, undefined);
+      assert.notEqual(first, other);
+      assert.deepEqual(homes.map(sent), [first, other]);
+    },
+  );
 
   test('for cloud-init write the token and the script for root only, and remove both', () => {
     assert.match(cloudText, /^#cloud-config\n/);
