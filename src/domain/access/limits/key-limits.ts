@@ -82,10 +82,10 @@ export class KeyLimits {
     };
   }
 
-  /** Counts an invalid key from this address. Throws `rate_limited` after too many. */
-  fail(address: string | undefined): void {
+  /** Counts an invalid key or enrollment token from this address. Throws `rate_limited` after too many of both. */
+  fail(address: string | undefined, what: 'API keys' | 'enrollment tokens' = 'API keys'): void {
     const wait = this.#take('failures', networkOf(address));
-    if (wait > 0) throw paused('Too many invalid API keys from this address', wait);
+    if (wait > 0) throw paused(`Too many invalid ${what} from this address`, wait);
   }
 
   /**

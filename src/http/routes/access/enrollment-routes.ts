@@ -176,7 +176,7 @@ async function presented({ context, actor, headerLines }: Call): Promise<Present
   if (found !== undefined) return found;
   if (raw !== undefined) {
     vault.meter.authenticationFailed('enrollment');
-    keyLimits.fail(actor.ip);
+    keyLimits.fail(actor.ip, 'enrollment tokens');
   }
   throw unknownToken;
 }
@@ -200,7 +200,7 @@ async function recordRefusedToken(
     },
     keyLimits,
   );
-  keyLimits.fail(actor.ip);
+  keyLimits.fail(actor.ip, 'enrollment tokens');
 }
 
 function idOf(text = ''): number {

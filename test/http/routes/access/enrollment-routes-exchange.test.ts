@@ -82,8 +82,9 @@ suite('an unknown enrollment token', () => {
     const unknown = `ve_${'a'.repeat(12)}.${'b'.repeat(43)}`;
     for (let n = 0; n < failurePace.burst; n += 1)
       assert.equal((await exchange(server, unknown)).status, 401);
-    const { status, headers, json } = await exchange(server, unknown);
+    const { status, headers, json } = await exchange<Problem>(server, unknown);
     assert.deepEqual([status, json.code, headers.get('Retry-After')], [429, 'rate_limited', '1']);
+    assert.match(json.detail, /^Too many invalid enrollment tokens from this address/);
     assert.equal((await exchange(server, token, { host: 'a' })).status, 201);
     assert.equal((await exchange(server, unknown, { host: 'a' }, '198.51.100.1')).status, 401);
     server.world.advance(second);
@@ -146,7 +147,9 @@ suite('a known enrollment token', () => {
     const { id, token, actor } = await makeEnrollment(server.vault);
     await revokeEnrollment(server.vault, localCli, id, { api_keys: false });
     for (let n = 0; n < failurePace.burst; n += 1) assert.equal((await exchange(server, token)).status, 409);
-    assert.equal((await exchange(server, token)).status, 429);
+    const { status, json } = await exchange<Problem>(server, token);
+    assert.equal(status, 429);
+    assert.match(json.detail, /^Too many invalid enrollment tokens from this address/);
     assert.equal(refusalsIn(server).length, refusalsPerHour);
     await server.vault.refusals.write('all');
     const last = eventsOf(server.dataDir, 'access.refuse').at(-1);
