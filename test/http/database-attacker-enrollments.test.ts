@@ -75,6 +75,14 @@ suite('an enrollment', () => {
     });
   }
 
+  test('is among the rows that the doctor reports as unmodified', async (t) => {
+    const { doctor } = await attacked(t);
+    assert.equal(
+      (await doctor())?.message,
+      'API keys, ACME clients, enrollments, administrators, sessions and labels are unmodified',
+    );
+  });
+
   test('creates no key if it was inserted into the database, without a tag or with a copied one', async (t) => {
     const { server, sql, rowOf, enroll, doctor } = await attacked(t);
     const { raw, prefix, hash } = createEnrollmentToken(server.world);

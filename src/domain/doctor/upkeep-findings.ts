@@ -195,8 +195,8 @@ export async function administratorFindings({ db }: DatabaseContext): Promise<Fi
 }
 
 /**
- * Whether API keys, ACME clients, administrators and sessions carry valid integrity tags. The vault refuses those that
- * do not.
+ * Whether API keys, ACME clients, enrollments, administrators and sessions carry valid integrity tags. The vault
+ * refuses those that do not.
  */
 export async function authenticityFindings({ db }: DatabaseContext): Promise<Finding[]> {
   const check = 'authenticity';
@@ -207,7 +207,7 @@ export async function authenticityFindings({ db }: DatabaseContext): Promise<Fin
       {
         check,
         status: 'ok',
-        message: 'API keys, ACME clients, administrators, sessions and labels are unmodified',
+        message: 'API keys, ACME clients, enrollments, administrators, sessions and labels are unmodified',
       },
     ];
   }
