@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { parse } from 'yaml';
 import { exchangeInput } from '../../src/domain/enrollments/enrollment-inputs.ts';
+import { enrollmentRoutes } from '../../src/http/routes/access/enrollment-routes.ts';
 import { needs } from '../harness/processes/missing-program.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -104,6 +105,12 @@ suite('the recipes for enrollment', () => {
       assert.deepEqual(homes.map(sent), [first, other]);
     },
   );
+
+  test('over HTTP list every problem of an exchange', () => {
+    const route = enrollmentRoutes.find(({ id }) => id === 'exchangeEnrollment');
+    const listed = [...page.matchAll(/^\| \d{3} `(\w+)` \|/gm)].map(([, code]) => code);
+    assert.deepEqual(listed.toSorted(), route?.problems.toSorted());
+  });
 
   test('for cloud-init write the token and the script for root only, and remove both', () => {
     assert.match(cloudText, /^#cloud-config\n/);
