@@ -24,6 +24,8 @@ export type ConnectionLimits = {
   readonly stalledMs: number;
   /** Bytes per second that the slowest client reads on average; kernels read in bursts. */
   readonly slowest: number;
+  /** Bytes of pipelined requests, arriving bodies and unread responses; above it, the largest receivers are closed. */
+  readonly retained: number;
 };
 
 export const defaultConnectionLimits: ConnectionLimits = {
@@ -34,10 +36,14 @@ export const defaultConnectionLimits: ConnectionLimits = {
   idleMs: 75 * second,
   stalledMs: 20 * second,
   slowest: 1024,
+  retained: 24 * 1_048_576,
 };
 
 /** Request line and headers together, in bytes. */
 export const headerSize = 16_384;
+
+/** In bytes: a client that waits for a new version has no reason to send its next request. */
+export const heldSize = 1024;
 
 /** Node silently drops excess headers, including those that a proxy appended. */
 export const maxHeaders = 200;
@@ -47,9 +53,6 @@ const lookEvery = 250;
 
 /** Refused connections whose response may still be on its way; others are closed without one. */
 const maxRefused = 100;
-
-/** Bytes of pipelined requests, of bodies that arrive, and of unread responses, of all connections together. */
-const maxRetained = 24 * 1_048_576;
 
 /** How long a refused connection may take to read the reason. */
 const refusalMs = second;
@@ -120,10 +123,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       }
     }
     const key = ends(socket);
-    const connection: Connection = {
-      ...{ key, accepted: socket, channel: socket },
-      ...{ ...idle, taken: 0, behind: 0 },
-    };
+    const connection: Connection = { key, accepted: socket, channel: socket, ...idle };
     connections.set(key, connection);
     byChannel.set(socket, connection);
     socket.once('close', () => {
@@ -184,8 +184,8 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   }
 
   function* everyConnection(): Generator<Connection> {
-    yield* held.values();
     yield* connections.values();
+    yield* held.values();
   }
 
   const looking = setInterval(() => {
@@ -194,8 +194,9 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       const { readableLength, writableLength } = connection.channel;
       const received = readableLength + sizeOfArriving(connection.request);
       kept += received + writableLength;
-      // The longest waiting are kept; with TLS each byte is buffered two or three times.
-      if (kept > maxRetained && received > headerSize) {
+      // Held ones come last: no others are closed for them. With TLS each byte is buffered two or three times.
+      const allowed = held.has(connection.key) ? heldSize : headerSize;
+      if (kept > limits.retained && received > allowed) {
         kept -= received + writableLength;
         connection.accepted.destroy();
         continue;
@@ -218,7 +219,7 @@ export function setHeld(socket: Duplex, isHeld: boolean): void {
   holders.get(socket)?.(isHeld);
 }
 
-const idle = { request: undefined, response: undefined };
+const idle = { request: undefined, response: undefined, taken: 0, behind: 0 };
 
 /**
  * Closes the connection that has been idle for longest, or else one whose client has stopped reading its response;

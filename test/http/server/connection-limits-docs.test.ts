@@ -14,13 +14,14 @@ import {
 import {
   defaultConnectionLimits,
   headerSize,
+  heldSize,
   maxHeaders,
 } from '../../../src/http/server/connection-limits.ts';
 
 const doc = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8');
 
 test('docs/reference/limits.md has the limits of the code', () => {
-  const { most, headersMs, requestMs, idleMs, stalledMs, slowest } = defaultConnectionLimits;
+  const { most, headersMs, requestMs, idleMs, stalledMs, slowest, retained } = defaultConnectionLimits;
   for (const row of [
     `| request line and headers | ${headerSize / 1024} KiB, ${maxHeaders} headers, ${headersMs / second} seconds |`,
     `| body | ${defaultBodyLimit / 1024} KiB; ${longBodyLimit / 1_048_576} MiB with PEM, lists or settings, 4 MiB of an import; ${requestMs / second} seconds |`,
@@ -30,6 +31,8 @@ test('docs/reference/limits.md has the limits of the code', () => {
     `| a connection between two requests | ${idleMs / second} seconds |`,
     `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
     `| connections | \`--max-connections\`, ${most} |`,
+    `All connections together buffer about ${retained / 1_048_576} MiB of `,
+    `more than ${headerSize / 1024} KiB of\nrequests; it counts waiting requests last, and closes their connections above ${heldSize / 1024} KiB.`,
     `| a burst of ${failurePace.burst}, then ${failurePace.perMinute} a minute |`,
   ]) {
     assert.ok(doc.includes(row), row);

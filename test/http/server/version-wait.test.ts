@@ -218,6 +218,42 @@ suite('a connection with a request that waits', () => {
     for (const socket of fresh) socket.destroy();
   });
 
+  test('cannot use up the memory for the bodies of others with pipelined requests', async (t) => {
+    const waited = await waitedServer(t, { connectionLimits: { retained: 100_000 } });
+    const { server } = waited;
+    const admin = await makeKey(server.vault, { name: 'admin', role: 'admin' });
+    const text = await waitText(waited, 60, last);
+    const harmless = await open(server.url);
+    const answer = readToEnd(harmless);
+    harmless.write(text);
+    await waitingAre(server, 1);
+    const greedy: Promise<string>[] = [];
+    for (let count = 2; count <= 4; count += 1) {
+      const socket = await open(server.url);
+      greedy.push(readToEnd(socket));
+      socket.write(await waitText(waited));
+      await waitingAre(server, count);
+      socket.write(`GET /${'b'.repeat(15_000)}`);
+    }
+    const upload = await open(server.url);
+    const uploaded = readToEnd(upload);
+    const body = JSON.stringify({ a: 'x'.repeat(60_000) });
+    const lines = [
+      ...[`Authorization: Bearer ${admin.raw}`, 'Content-Type: application/json', ...last],
+      `Content-Length: ${body.length}`,
+    ];
+    upload.write(requestText('POST', '/api/v1/certificates', lines) + body.slice(0, -1));
+    const first = await Promise.race([
+      uploaded.then(() => 'the upload'),
+      ...greedy.map((closed) => closed.then(() => 'a connection with a request that waits')),
+    ]);
+    assert.equal(first, 'a connection with a request that waits');
+    upload.write(body.slice(-1));
+    assert.equal(parseReply(await uploaded).status, 400);
+    server.world.advance(60_000);
+    assert.equal(parseReply(await answer).status, 304);
+  });
+
   test('over HTTPS gets the new version, and does not take the place of others', async (t) => {
     const server = await httpsServer(t, { connectionLimits: { most: 1 } });
     await makeCertificate(server.vault, 'www');
