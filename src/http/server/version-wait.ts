@@ -24,6 +24,9 @@ type AfterWait =
 
 const timeIsOver: AfterWait = { again: false, headers: {} };
 
+/** In bytes: raw headers stay in memory while the request waits, and the client decides how long they are. */
+export const maxHeldHeaders = 8192;
+
 /** When to ask again, in seconds: after a request that was not allowed to wait, and after a stop. */
 const tooManyWait: AfterWait = { again: false, headers: { 'Retry-After': String(minute / second) } };
 const stopped: AfterWait = { again: false, headers: { 'Retry-After': '5' } };
@@ -81,11 +84,16 @@ function waitInTurn(
     waits.release(wait);
     end('gone');
   };
-  if (!waits.begin(wait)) return Promise.resolve(exchange.stopping.aborted ? stopped : tooManyWait);
+  if (sizeOf(request.rawHeaders) > maxHeldHeaders || !waits.begin(wait))
+    return Promise.resolve(exchange.stopping.aborted ? stopped : tooManyWait);
   setHeld(request.socket, true);
   forgetParsed(request);
   response.once('close', gone);
   return promise;
+}
+
+function sizeOf(headers: readonly string[]): number {
+  return headers.reduce((size, { length }) => size + length, 0);
 }
 
 /** Frees the parsed headers, which node:http parses again from the raw ones when they are read. */

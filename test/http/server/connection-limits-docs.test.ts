@@ -17,6 +17,7 @@ import {
   heldSize,
   maxHeaders,
 } from '../../../src/http/server/connection-limits.ts';
+import { maxHeldHeaders } from '../../../src/http/server/version-wait.ts';
 
 const doc = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8');
 
@@ -30,6 +31,7 @@ test('docs/reference/limits.md has the limits of the code', () => {
     `| a body that the operation does not take, or no longer, after an error | ${shortRest / 1024} KiB |`,
     `| a connection between two requests | ${idleMs / second} seconds |`,
     `| a response that the client does not read | ${stalledMs / second} seconds behind a pace of ${slowest / 1024} KiB a second |`,
+    `one caller half of them; ${maxHeldHeaders / 1024} KiB of headers each | 304 with \`Retry-After\` |`,
     `| connections | \`--max-connections\`, ${most} |`,
     `All connections together buffer about ${retained / 1_048_576} MiB of `,
     `more than ${headerSize / 1024} KiB of\nrequests; it counts waiting requests last, and closes their connections above ${heldSize / 1024} KiB.`,

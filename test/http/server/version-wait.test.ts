@@ -287,3 +287,30 @@ suite('requests beyond the maximum number of waits', () => {
     assert.equal(parseReply(await converse(server.url, text)).status, 200);
   });
 });
+
+suite('a request with long headers', () => {
+  /** A request that waits, with this many bytes of header names and values. */
+  const textOf = async (waited: WaitedServer, size: number) => {
+    const textWith = (filler: string) => waitText(waited, 300, [...last, `X-Filler: ${filler}`]);
+    const [, ...lines] = (await textWith('')).trimEnd().split('\r\n');
+    const rest = lines.reduce((sum, line) => sum + line.replace(/: ?/, '').length, 0);
+    return textWith('x'.repeat(size - rest));
+  };
+
+  test('does not wait if they are longer than 8 KiB, and gets 304 and Retry-After', async (t) => {
+    const waited = await waitedServer(t);
+    const { server } = waited;
+    const { status, headers } = parseReply(await converse(server.url, await textOf(waited, 8193)));
+    assert.deepEqual([status, headers.get('Retry-After')], [304, '60']);
+  });
+
+  test('waits if they are not longer', async (t) => {
+    const waited = await waitedServer(t);
+    const { server } = waited;
+    const answer = converse(server.url, await textOf(waited, 8192));
+    await waitingAre(server, 1);
+    await renewCertificate(server.vault, 'www');
+    server.world.advance(1000);
+    assert.equal(parseReply(await answer).status, 200);
+  });
+});
