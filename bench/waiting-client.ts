@@ -8,8 +8,8 @@ export type Replaced = { readonly chain: number; readonly key: number };
 
 type Received = { readonly status: number; readonly etag: string };
 
-/** Milliseconds: the longest of the random pauses with which the installer spreads its downloads. */
-const longestPause = 2000;
+/** Milliseconds: the longest random pause of the installer between the news of a version and its downloads. */
+const longestPause = 3000;
 
 export class WaitingClient {
   readonly #socket: Socket;

@@ -126,11 +126,13 @@ watch_unchanged() {
   fi
 }
 
-# There is another version: runs the job. If that does not install it, the next request waits.
+# There is another version: runs the job, after a random pause, because all clients learn of it in the same second. If the run
+# does not install it, the next request waits.
 watch_news() {
   watch_recovered_from_error
   watch_wait=$watch_seconds
   watch_before=$watch_etag
+  pause "$(($(random_number) % (pause_seconds + 1)))"
   is_whole_script "$job_directory/install.sh" || fail 1 "$job_directory/install.sh is missing or damaged; create the job again"
   /bin/sh "$job_directory/install.sh" --run "$job_id" </dev/null &
   watched_run=$!

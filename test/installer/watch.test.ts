@@ -19,7 +19,7 @@ type Trouble = {
   /** The lowest and the highest value of each pause, in seconds. */
   readonly pauses: readonly (readonly [number, number])[];
   readonly message: RegExp;
-  /** Requests per pause. */
+  /** Requests per pause, on average. */
   readonly requests: number;
 };
 
@@ -106,13 +106,17 @@ const troubles: readonly Trouble[] = [
   {
     name: 'a new version that cannot be installed is not downloaded in a loop',
     answer: (_, method) => answered(method === 'HEAD' ? 200 : 502),
+    // Before each run, and after it.
     pauses: [
+      [0, 3],
       [7, 15],
+      [0, 3],
       [15, 30],
+      [0, 3],
       [30, 60],
     ],
     message: /the run did not install the new version \(exit code 10\); retrying in \d+ seconds\n/,
-    requests: 3,
+    requests: 1.5,
   },
 ];
 
