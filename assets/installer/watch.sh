@@ -13,6 +13,9 @@ longest_retry_after=3600
 # The longest wait that the vault accepts.
 longest_wait=300
 
+# Waits that the vault holds before shortened ones grow.
+enough_held=50
+
 # watch_job ID: watches until a signal ends it, or the job is gone.
 watch_job() {
   read_job "$1"
@@ -29,7 +32,8 @@ watch_job() {
   watch_script=$(checksum "$job_directory/install.sh")
   [ "$watch_seconds" -ge 1 ] || watch_seconds=1
   [ "$watch_seconds" -le "$longest_wait" ] || watch_seconds=$longest_wait
-  watch_wait=$watch_seconds watch_delay=0 watch_cuts=0 watch_failure='' watch_unheld=no
+  watch_wait=$watch_seconds watch_shortest=$watch_seconds watch_cuts=0 watch_held=0
+  watch_delay=0 watch_failure='' watch_unheld=no
   usual_fetch_seconds=$fetch_seconds
   # A clock that looks each second would be most of the work of this service.
   clock_step=10
@@ -123,14 +127,23 @@ watch_unchanged() {
     watch_pause=$(jitter "$watch_wait")
   else
     watch_unheld=no
+    lengthen_wait
   fi
+}
+
+# An outage behind a proxy shortens waits too: after many held ones, try them twice as long.
+lengthen_wait() {
+  watch_held=$((watch_held + 1))
+  [ "$watch_held" -ge "$enough_held" ] || return 0
+  watch_wait=$((watch_wait * 2)) watch_held=0
+  [ "$watch_wait" -le "$watch_seconds" ] || watch_wait=$watch_seconds
 }
 
 # There is another version: runs the job, after a random pause, because all clients learn of it in the same second. If the run
 # does not install it, the next request waits.
 watch_news() {
   watch_recovered_from_error
-  watch_wait=$watch_seconds
+  watch_wait=$watch_seconds watch_shortest=$watch_seconds
   watch_before=$watch_etag
   pause "$(($(random_number) % (pause_seconds + 1)))"
   is_whole_script "$job_directory/install.sh" || fail 1 "$job_directory/install.sh is missing or damaged; create the job again"
@@ -167,8 +180,12 @@ watch_error() {
       if [ "$watch_elapsed" -ge "$watch_least" ] && [ "$watch_wait" -gt "$watch_least" ]; then
         watch_cuts=$((watch_cuts + 1))
         [ "$watch_cuts" -lt 2 ] || {
-          watch_wait=$((watch_wait / 2)) watch_cuts=0
-          info "no response after $watch_elapsed seconds; from now on, requests wait for $watch_wait seconds"
+          watch_wait=$((watch_wait / 2)) watch_cuts=0 watch_held=0
+          # Once for each length, though it grows again.
+          [ "$watch_wait" -ge "$watch_shortest" ] || {
+            watch_shortest=$watch_wait
+            info "no response after $watch_elapsed seconds; from now on, requests wait for $watch_wait seconds"
+          }
         }
         watch_pause=$(jitter "$pause_seconds")
         return

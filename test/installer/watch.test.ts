@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertPair } from '../harness/client/installer.ts';
+import { assertPair, finish, shells, withInstallerFunctions } from '../harness/client/installer.ts';
 import type { Answer } from '../harness/client/relay.ts';
 import { eventually } from '../harness/eventually.ts';
 import { needs } from '../harness/processes/missing-program.ts';
-import { inEveryPlace } from './places.ts';
+import { inEveryPlace, inEveryShell } from './places.ts';
 import { held, watched, watching } from './watching.ts';
 
 const curl = needs('curl');
@@ -219,6 +219,33 @@ test('after two silent connections that ended early, requests wait half as long'
   assert(Number(pauses.at(-1)) >= 7, `${pauses}`);
   assert.match(watcher.log(), /no response after 50 seconds; from now on, requests wait for 150 seconds\n/);
   assert.match(watcher.log(), /cannot watch http.*: unexpected status 504\n/);
+});
+
+inEveryShell('waits that an outage behind a proxy has shortened grow again', async (t, shell) => {
+  const [program, ...options] = shells[shell];
+  const script = withInstallerFunctions(
+    t,
+    `info() { echo "$1"; }
+    watch_seconds=300 pause_seconds=3 is_held=yes http_retry_after='' watch_pause=0
+    watch_wait=300 watch_shortest=300 watch_cuts=0 watch_held=0 watch_delay=0 watch_failure='' watch_unheld=no
+    repeat() { count=0; while [ "$count" -lt "$1" ]; do count=$((count + 1)); "$2"; done; echo "$watch_wait"; }
+    is_cut() { http_status=504 watch_elapsed=60; watch_error; }
+    is_over() { http_status=304 watch_elapsed=$watch_wait; watch_unchanged; }
+    repeat 8 is_cut
+    repeat 49 is_over; repeat 1 is_over
+    repeat 50 is_over
+    # The proxy closes longer ones; a message appears only for the first time.
+    repeat 30 is_over; repeat 2 is_cut
+    repeat 49 is_over; repeat 1 is_over
+    repeat 50 is_over; repeat 50 is_over; repeat 50 is_over; repeat 50 is_over`,
+  );
+  const { code, stdout, stderr } = await finish(program, [...options, script], { environment: process.env });
+  assert.deepEqual([code, stderr], [0, '']);
+  const [messages, waits] = [/^no response/, /^\d+$/].map((form) =>
+    stdout.split('\n').filter((line) => form.test(line)),
+  );
+  assert.deepEqual(waits?.map(Number), [18, 18, 36, 72, 72, 36, 36, 72, 144, 288, 300, 300]);
+  assert.equal(messages?.length, 4, stdout);
 });
 
 test('SIGTERM during a run ends the run in order, and the next process repeats it', curl, async (t) => {
