@@ -40,3 +40,11 @@ test('docs/reference/limits.md has the limits of the code', () => {
     assert.ok(doc.includes(row), row);
   }
 });
+
+// test/domain/acme-server/orders/order-retention.test.ts asserts these times.
+test('docs/reference/limits.md has one time for failed orders, and one for others', () => {
+  const lines = doc.split('\n').filter((line) => line.startsWith('Orders of ACME clients '));
+  assert.deepEqual(lines, [
+    'Orders of ACME clients are kept for a week after they expire; failed ones for two hours after they failed.',
+  ]);
+});
