@@ -128,6 +128,11 @@ test(
       ['other.example.test', 'other.example.test', '10m'],
     );
 
+    // One failed check is not news, so no live update shows it.
+    server.stop();
+    await page.getByRole('button', { name: 'Check now' }).click();
+    await page.getByText('Last check failed: connection refused').waitFor();
+
     // A live update arrives when the endpoint is gone, before the response to its removal.
     await page.route('**/api/v1/endpoints/1', async (route) => {
       if (route.request().method() !== 'DELETE') return route.fallback();

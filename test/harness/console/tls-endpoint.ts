@@ -11,6 +11,8 @@ export type TlsEndpoint = {
   readonly address: string;
   /** Serves the current version of the certificate from now on. */
   readonly serve: (certificate: string) => Promise<void>;
+  /** Refuses connections from now on. */
+  readonly stop: () => void;
 };
 
 /** Starts a server that serves the current version of the certificate; it stops when the test ends. */
@@ -46,5 +48,6 @@ export async function tlsEndpoint(
   return {
     address: `127.0.0.1:${port}`,
     serve: async (name) => server.setSecureContext(await contextOf(name)),
+    stop: () => server.close(),
   };
 }

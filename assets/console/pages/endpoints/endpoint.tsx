@@ -11,18 +11,21 @@ import { post } from '../../data/api.ts';
 import { useEndpoint } from '../../data/endpoints.ts';
 import { useAction } from '../../data/resource.ts';
 import type { Endpoint } from '../../data/shapes.ts';
+import { latestOf } from '../../fleet/endpoint-check.ts';
 import { CertificateLink } from '../../fleet/endpoint-list.tsx';
 import { endpointReason, protocolText, servedText, trustNames } from '../../fleet/endpoint-words.ts';
 import { EndpointDialog, RemoveEndpointDialog } from '../../forms/endpoint-dialog.tsx';
 import { navigate, type PageProps } from '../../router.ts';
 
 export function EndpointPage({ params: { id = '' } }: PageProps) {
-  const { data, error, reload } = useEndpoint(id);
+  const { data: loaded, error, reload } = useEndpoint(id);
+  const [checked, setChecked] = useState<Endpoint>();
   const [dialog, setDialog] = useState<'edit' | 'remove'>();
   const check = useAction(async () => {
-    await post(`/endpoints/${id}/check`);
+    setChecked(await post<Endpoint>(`/endpoints/${id}/check`));
     await reload();
   });
+  const data = loaded && latestOf(loaded, checked);
   const back = <ButtonLink href="/fleet?tab=endpoints">View all endpoints</ButtonLink>;
   if (!data) {
     return (
