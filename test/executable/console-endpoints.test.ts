@@ -120,6 +120,9 @@ test(
     await dialog.getByLabel('Certificate (optional)').fill('other.example.test');
     await dialog.getByLabel('Server name (optional)').fill('');
     await dialog.getByLabel('Check every').fill('10m');
+    // What another operator changes meanwhile stays.
+    await person.ask('PATCH', '/endpoints/1', { trust: 'private-ca' });
+    await page.getByText('private CAs of the vault', { exact: true }).waitFor();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.locator('.page-title').getByText('current', { exact: true }).waitFor();
@@ -127,6 +130,7 @@ test(
       [await fact('Expected certificate'), await fact('Server name'), await fact('Interval')],
       ['other.example.test', 'other.example.test', '10m'],
     );
+    assert.equal(await fact('Clients trust'), 'private CAs of the vault');
 
     // One failed check is not news, so no live update shows it.
     server.stop();

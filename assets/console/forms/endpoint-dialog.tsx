@@ -30,7 +30,8 @@ export function EndpointDialog({
   readonly onClose: () => void;
   readonly onDone: () => Promise<void>;
 }) {
-  const before = endpoint && endpointDraft(endpoint);
+  // Of the time of opening: what others change meanwhile stays, unless this form changes it too.
+  const [before] = useState(endpoint && endpointDraft(endpoint));
   const [draft, setDraft] = useState<EndpointDraft>(before ?? { ...blankEndpoint, ...start });
   const change = (changes: Partial<EndpointDraft>) => setDraft((now) => ({ ...now, ...changes }));
   const isConfined = (useSession()?.reach ?? []).length > 0;
