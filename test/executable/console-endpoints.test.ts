@@ -217,7 +217,9 @@ test(
     const whole = await opened(t);
     const { person } = whole;
     const { page, ask, open } = person;
-    const domains = ['shop.example.test', 'mx1.example.test', '*.shop.example.test'];
+    const watched = 'watched.example.test';
+    const domains = ['shop.example.test', 'mx1.example.test', watched, '*.shop.example.test'];
+    await ask('POST', '/endpoints', { address: watched });
     await ask('POST', '/certificates', { name: 'shop', domains, issuer: 'local-ca' });
     await eventually('version 1', async () => {
       const [one] = (await ask('GET', '/certificates/shop/versions')) as readonly unknown[];
@@ -241,8 +243,8 @@ test(
     );
     const [version] = (await ask('GET', '/certificates/shop/versions')) as Record<string, string>[];
     const fingerprint_sha256 = version?.fingerprint_sha256;
-    for (const id of [1, 2]) seen(whole, id, { fingerprint_sha256, version: 1 });
-    seen(whole, 3, { not_after: Date.now() + 30 * day });
+    for (const id of [2, 3]) seen(whole, id, { fingerprint_sha256, version: 1 });
+    seen(whole, 4, { not_after: Date.now() + 30 * day });
     await open('/certificates/shop?tab=deployments');
     const picture = page.getByRole('img', { name: /^Served now: / });
     const words = await picture.getAttribute('aria-label');
@@ -353,5 +355,6 @@ test('five thousand endpoints fit in either theme, wide and narrow, and are foun
   await page.getByText('1 of 5,000 endpoints match.').waitFor();
   await move(`/certificates/${name}?tab=deployments`);
   await page.getByRole('img', { name: /^Served now: / }).waitFor();
+  await page.getByRole('button', { name: `Add ${name}:443` }).waitFor();
   assert.equal(await overflowOf(page), 0);
 });

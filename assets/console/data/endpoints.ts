@@ -10,8 +10,8 @@ export type Endpoints = Growing<Endpoint>;
 const matters = ({ kinds }: Change) =>
   kinds?.some((kind) => kind === 'vault' || kind === 'endpoints') ?? true;
 
-/** All endpoints of a list of the API, page by page. */
-export function useEndpoints(path: string): Resource<Endpoints> {
+/** All endpoints of a list of the API, page by page. `undefined` loads nothing. */
+export function useEndpoints(path: string | undefined): Resource<Endpoints> {
   return useLoaded(path, (from, show) => growingPages(from, show, getPage<Endpoint>), matters);
 }
 

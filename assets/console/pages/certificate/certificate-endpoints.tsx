@@ -19,11 +19,17 @@ const maxSuggestions = 6;
 
 export function CertificateEndpoints({ certificate }: { readonly certificate: Certificate }) {
   const { name, domains } = certificate;
-  const { data, error, reload } = useEndpoints(
-    `/endpoints?certificate=${encodeURIComponent(name)}&limit=1000`,
-  );
+  const own = useEndpoints(`/endpoints?certificate=${encodeURIComponent(name)}&limit=1000`);
+  const { data } = own;
+  const possible = data?.isWhole ? suggestionsFor(domains, data.items) : [];
+  // An address may have an endpoint without a certificate, or with another one. Nothing is suggested before the last
+  // page, because a suggestion would disappear when a later page has its address.
+  const all = useEndpoints(possible.length > 0 ? '/endpoints?limit=1000' : undefined);
   const [start, setStart] = useState<Partial<EndpointDraft>>();
-  const suggestions = data?.isWhole ? suggestionsFor(domains, data.items).slice(0, maxSuggestions) : [];
+  const error = own.error ?? all.error;
+  const reload = () => Promise.all([own.reload(), all.reload()]);
+  const known = [...(data?.items ?? []), ...(all.data?.items ?? [])];
+  const suggestions = all.data?.isWhole ? suggestionsFor(domains, known).slice(0, maxSuggestions) : [];
   return (
     <Section
       title="Endpoints"
@@ -58,7 +64,7 @@ export function CertificateEndpoints({ certificate }: { readonly certificate: Ce
           )}
         </div>
       )}
-      {start && <EndpointDialog start={start} onClose={() => setStart(undefined)} onDone={reload} />}
+      {start && <EndpointDialog start={start} onClose={() => setStart(undefined)} onDone={own.reload} />}
     </Section>
   );
 }
