@@ -109,7 +109,18 @@ test(
       await dialog.getByRole('button', { name: action }).click();
       await dialog.waitFor({ state: 'detached' });
     };
+    await enrollment(person, { name: 'lost' });
+    await open('/api-keys/enrollments/3');
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await ask('POST', '/enrollments/3/revoke', {});
+    // Starts a live update.
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+    await page.locator('.page-title').getByText('revoked', { exact: true }).waitFor();
+    assert.equal(await dialog.getByRole('heading').innerText(), 'Revoke lost?', 'as it was opened');
+    await confirm('Revoke');
     await open('/api-keys?tab=enrollments');
+    await choose('lost', 'Delete');
+    await confirm('Delete');
     await choose('unused', 'Revoke');
     assert.equal(await dialog.getByRole('checkbox').count(), 0, 'it has no keys');
     await confirm('Revoke');

@@ -17,7 +17,8 @@ export function RevokeEnrollmentDialog({
   onClose,
   onDone,
 }: Ending) {
-  const isEnded = state === 'revoked';
+  // Of the time of opening: what the dialog says and does stays the same if another operator revokes the token.
+  const [isEnded] = useState(state === 'revoked');
   const [withKeys, setWithKeys] = useState(isEnded);
   return (
     <ConfirmDialog
