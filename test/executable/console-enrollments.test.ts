@@ -128,7 +128,20 @@ test(
     await dialog.getByText('Machines that have an API key keep it.').waitFor();
     await confirm('Revoke');
     assert.equal(await works(whole, key), true);
+    // Without live updates, which would load the keys too.
+    await page.evaluate('EventSource = class { addEventListener() {} close() {} }');
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+    const keysOfIt = /\/api-keys\?enrollment=1$/;
+    await page.route(keysOfIt, (route) => route.fulfill({ status: 500, json: {} }));
+    whole.expectComplaint(/status of 500/);
     await page.getByRole('link', { name: 'images' }).click();
+    const retry = page.getByRole('button', { name: 'Retry' });
+    await retry.waitFor();
+    await page.unroute(keysOfIt);
+    await retry.click();
+    await page.getByRole('link', { name: 'web-1' }).waitFor();
+    assert.equal(await retry.count(), 0);
+    await open('/api-keys/enrollments/1');
     await page.getByRole('heading', { level: 1, name: 'images' }).waitFor();
     assert.equal(await state(person), 'revoked');
     assert.equal(await page.getByLabel('Installer command').count(), 0);

@@ -155,8 +155,8 @@ test(
   'a certificate says which hosts would break if it expired now, and on which it is live',
   browser,
   async (t) => {
-    const { person, dataDir } = await opened(t);
-    const { page, createCertificates, open } = person;
+    const { person, dataDir, expectComplaint } = await opened(t);
+    const { page, createCertificates, move, open } = person;
     await createCertificates('shop');
     await open('/certificates/shop?tab=deployments');
     await page.getByRole('heading', { name: 'No deployments yet' }).waitFor();
@@ -169,6 +169,21 @@ test(
     await report('shop', 'web3', { version: 2, reload: { result: 'failed', output } });
     await report('shop', 'web4', { version: 2 });
     silence(dataDir, 'web4');
+    // Without live updates, which would load everything again.
+    await page.evaluate('EventSource = class { addEventListener() {} close() {} }');
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+    await move('/fleet');
+    const broken = /\/shop\/(rollout|versions)(\?|$)/;
+    await page.route(broken, (route) => route.fulfill({ status: 500, json: {} }));
+    expectComplaint(/status of 500/);
+    await move('/certificates/shop?tab=deployments');
+    const problems = page.getByRole('main').getByRole('alert');
+    await problems.nth(1).waitFor();
+    await page.unroute(broken);
+    for (const one of (await problems.all()).toReversed())
+      await one.getByRole('button', { name: 'Retry' }).click();
+    await page.getByText('4 hosts would break if this certificate expired now').waitFor();
+    await page.getByRole('list', { name: 'Rollout of version 2' }).waitFor();
     await open('/certificates/shop?tab=deployments');
     const outcome = page.getByRole('main').getByRole('listitem').filter({ hasText: /^\d/ });
     await page.getByText('4 hosts would break if this certificate expired now').waitFor();

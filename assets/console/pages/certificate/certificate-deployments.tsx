@@ -21,6 +21,7 @@ export function CertificateDeployments({ certificate }: { readonly certificate: 
   const path = `/certificates/${encodeURIComponent(certificate.name)}`;
   const { data, error, reload } = useDeployments(`${path}/deployments`);
   const versions = useResource<readonly Version[]>(`${path}/versions?limit=100`);
+  const retry = () => Promise.all([reload(), versions.reload()]);
   return (
     <>
       {!data && (error ? <Problem error={error} retry={reload} /> : <Skeleton />)}
@@ -28,7 +29,7 @@ export function CertificateDeployments({ certificate }: { readonly certificate: 
       {data && data.items.length > 0 && (
         <div class="stack">
           {[error, versions.error].map(
-            (one, index) => one && <Problem key={index} error={one} retry={reload} />,
+            (one, index) => one && <Problem key={index} error={one} retry={retry} />,
           )}
           <RolloutLine path={path} />
           {data.isWhole && versions.data && <Outcome deployments={data} versions={versions.data} />}
@@ -47,7 +48,8 @@ export function CertificateDeployments({ certificate }: { readonly certificate: 
 
 /** How far the current version has come. */
 function RolloutLine({ path }: { readonly path: string }) {
-  const { data } = useRollout(path);
+  const { data, error, reload } = useRollout(path);
+  if (error) return <Problem error={error} retry={reload} />;
   if (data === undefined || data.version === null) return null;
   const { version, issued_at, deployments, fetched, live, silent } = data;
   const count = (some: number) => `${some.toLocaleString()} of ${deployments.toLocaleString()}`;

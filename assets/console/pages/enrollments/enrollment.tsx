@@ -33,6 +33,7 @@ export function EnrollmentPage({ params: { id = '' } }: PageProps) {
     );
   }
   const close = () => setDialog(undefined);
+  const retry = () => Promise.all([reload(), keys.reload()]);
   const liveKeys = keys.data?.some(({ state }) => state !== 'revoked') ?? false;
   return (
     <Page
@@ -55,7 +56,7 @@ export function EnrollmentPage({ params: { id = '' } }: PageProps) {
         </>
       }
     >
-      {[error, keys.error].map((one, index) => one && <Problem key={index} error={one} retry={reload} />)}
+      {[error, keys.error].map((one, index) => one && <Problem key={index} error={one} retry={retry} />)}
       <Rights enrollment={data} />
       <Section title="API keys that it created">
         {data.uses === 0 && <p class="quiet">No machine has used the token yet.</p>}
