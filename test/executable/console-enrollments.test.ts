@@ -150,6 +150,16 @@ test(
     await page.getByRole('cell', { name: 'revoked' }).waitFor();
     assert.equal(await works(whole, key), false);
     assert.equal(await page.getByRole('button', { name: 'Revoke API keys' }).count(), 0);
+    // A live update arrives when the enrollment is gone, before the response to its deletion.
+    await page.clock.install();
+    await page.route('**/api/v1/enrollments/1', async (route) => {
+      if (route.request().method() !== 'DELETE') return route.fallback();
+      const response = await route.fetch();
+      await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+      // The update waits for others, and then for as long as the last one took.
+      for (const _ of ['others', 'the last']) await page.clock.fastForward('01:00');
+      return route.fulfill({ response });
+    });
     await page.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('link', { name: 'unused' }).waitFor();

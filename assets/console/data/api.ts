@@ -72,13 +72,13 @@ export function endSession(): Promise<void> {
  * Deletes what the page shows, and leaves the page by `leave`. Live updates meanwhile do not read what is gone, and do
  * not show an error. Throws ApiError, and lets reads go on then.
  */
-export function removeShown(path: string, query: string, leave: () => void): Promise<void> {
+export function removeShown(path: string, query: string, leave: () => Promise<void> | void): Promise<void> {
   const shown = `/api/v1${path}`;
   return end(
     (read) => read === shown || read.startsWith(`${shown}/`) || read.startsWith(`${shown}?`),
     async () => {
       await remove(path + query);
-      leave();
+      await leave();
     },
   );
 }

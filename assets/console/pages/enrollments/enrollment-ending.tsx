@@ -4,7 +4,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { Time } from '../../components/time.tsx';
 import type { Enrollment } from '../../data/administration-shapes.ts';
-import { post, remove } from '../../data/api.ts';
+import { post, removeShown } from '../../data/api.ts';
 
 type Ending = {
   readonly enrollment: Enrollment;
@@ -58,10 +58,7 @@ export function DeleteEnrollmentDialog({ enrollment: { id, name }, onClose, onDo
       title={`Delete ${name}?`}
       action="Delete"
       onClose={onClose}
-      onSubmit={async () => {
-        await remove(`/enrollments/${id}`);
-        await onDone();
-      }}
+      onSubmit={() => removeShown(`/enrollments/${id}`, '', onDone)}
     >
       <p>
         The enrollment is removed from this list. Its API keys stay and keep working; they show only its
