@@ -69,6 +69,10 @@ test(
     assert((await page.getByLabel('Command that stores the token').innerText()).includes(token));
     const command = await page.getByLabel('Installer command').innerText();
     assert(command.includes('--enroll /root/vault-enrollment-token') && !command.includes(token), command);
+    const cleanup = page.getByText(
+      'Then delete /root/vault-enrollment-token. The machine no longer needs it.',
+    );
+    assert.equal(await cleanup.count(), 1);
     const [made] = (await ask('GET', '/enrollments')) as Record<string, unknown>[];
     assert.partialDeepStrictEqual(made, {
       ...{ name: 'rack-4', certificates: ['shop'], max_uses: 20, bind_address: true, labels: ['team=web'] },
@@ -77,6 +81,7 @@ test(
     await page.getByRole('link', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'rack-4' }).click();
     await page.getByText('No machine has used the token yet.').waitFor();
+    await cleanup.waitFor();
     assert(!(await page.content()).includes(token), 'the token is shown once');
     await exchange(whole, token, 'web-1.example.test');
     await page.getByRole('link', { name: 'web-1.example.test' }).click();

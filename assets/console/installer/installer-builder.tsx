@@ -134,6 +134,11 @@ function Builder({
           {rawKey === undefined && enrollment === undefined && (
             <p class="quiet">The installer asks for the API key, which was shown when it was created.</p>
           )}
+          {enrollment !== undefined && (
+            <p class="quiet">
+              Then delete <span class="mono">{enrollment}</span>. The machine no longer needs it.
+            </p>
+          )}
         </>
       )}
       {isReady && configuration !== '' && (
