@@ -133,6 +133,9 @@ test(
     await dialog.getByText('Machines that have an API key keep it.').waitFor();
     await confirm('Revoke');
     assert.equal(await works(whole, key), true);
+    await choose('images', 'Revoke API keys');
+    await dialog.getByRole('heading', { name: 'Revoke the API keys of images?' }).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     // Without live updates, which would load the keys too.
     await page.evaluate('EventSource = class { addEventListener() {} close() {} }');
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);

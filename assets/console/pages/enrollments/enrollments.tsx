@@ -100,7 +100,7 @@ function columns(onOpen: (opened: Opened) => void): Column<Enrollment>[] {
               ? []
               : [
                   {
-                    label: 'Revoke',
+                    label: enrollment.state === 'revoked' ? 'Revoke API keys' : 'Revoke',
                     isDanger: true,
                     needs: 'operator' as const,
                     onSelect: () => onOpen({ kind: 'revoke' as const, enrollment }),
