@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { day } from '../../src/base/duration.ts';
+import { encodePem } from '../../src/crypto/pem.ts';
+import { makeChain } from '../harness/ca/private-chain.ts';
 import { overflowOf } from '../harness/console/overflow.ts';
 import { tlsEndpoint } from '../harness/console/tls-endpoint.ts';
 import { type Person, rendered, signIn, type Visit, visit } from '../harness/console/visit.ts';
@@ -161,11 +163,12 @@ test(
     const whole = await opened(t);
     const { page, createCertificates, open } = whole.person;
     await createCertificates('shop');
+    const { root } = await makeChain();
     await addUnchecked(
       whole,
       { address: '192.0.2.10:443', certificate: 'shop' },
       { address: '192.0.2.9', certificate: 'shop', starttls: 'smtp', server_name: 'mail.example.test' },
-      { address: '192.0.2.8:443', certificate: 'shop' },
+      { address: '192.0.2.8:443', certificate: 'shop', ca_pem: encodePem('CERTIFICATE', root.certificate) },
       { address: 'partner.example.test:443' },
     );
     seen(whole, 2, {});
@@ -207,6 +210,10 @@ test(
     // A state that only endpoints have hides no host.
     await page.getByRole('tab', { name: 'Hosts' }).click();
     await page.getByRole('heading', { name: 'No hosts yet' }).waitFor();
+    await open('/fleet/endpoints/3');
+    await page.getByRole('button', { name: 'More actions for this endpoint' }).click();
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    await dialogOf(page).getByText('Leave it empty to keep the current ones.').waitFor();
   },
 );
 

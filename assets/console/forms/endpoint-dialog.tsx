@@ -97,7 +97,7 @@ export function EndpointDialog({
           {draft.trust === 'bundle' && (
             <TextArea
               label="CA certificates"
-              hint={before?.trust === 'bundle' ? 'PEM. Leave it empty to keep the present ones.' : 'PEM.'}
+              hint={before?.trust === 'bundle' ? 'PEM. Leave it empty to keep the current ones.' : 'PEM.'}
               isCode
               rows={5}
               placeholder="-----BEGIN CERTIFICATE-----"
