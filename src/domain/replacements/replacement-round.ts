@@ -5,8 +5,10 @@ import { Problem } from '../../base/problem.ts';
 import { StorageError } from '../../base/storage-error.ts';
 import {
   type CertificateVersionRow,
+  findVersion,
   listVersions,
 } from '../../db/tables/certificates/certificate-versions.ts';
+import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 import {
   countRenewing,
   dueReplacementCertificates,
@@ -17,7 +19,7 @@ import { type RevocationReason, revokeVersion } from '../certificates/revocation
 import type { LogContext, SecretsContext } from '../contexts.ts';
 import type { CaContext } from '../issuance-contexts.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
-import { advance, afterFailure, finish, haveSameKey } from './replacement-steps.ts';
+import { advance, afterFailure, confirmReplaced, finish, haveSameKey } from './replacement-steps.ts';
 
 export type ReplacementContext = SecretsContext & QueueContext & CaContext & LogContext;
 
@@ -70,18 +72,20 @@ async function revokeOld(
   row: ReplacementStepRow,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name, certificate_id: id, reason } = row;
-  const actor = { name: row.created_by };
+  const reason = reasons[row.reason];
   try {
-    for (const { version } of id === null ? [] : await versionsToRevoke(vault, id, row)) {
-      await revokeVersion(vault, actor, name, { version, reason: reasons[reason] }, signal);
+    const certificate = await confirmReplaced(vault, row);
+    if (certificate === undefined) return;
+    for (const version of await versionsToRevoke(vault, certificate.id, row)) {
+      // The CA of the version before may have taken a while.
+      if ((await confirmReplaced(vault, row)) === undefined) return;
+      await revokeOnce(vault, row, certificate, version, reason, signal);
     }
-    const error = id === null ? 'the certificate was deleted' : null;
-    await vault.db.write((writer) => finish(vault, writer, row, { error }));
+    await vault.db.write((writer) => finish(vault, writer, row, { error: null }));
   } catch (error) {
     if (signal.aborted || error instanceof StorageError) throw error;
     if (!(error instanceof OperatorError || error instanceof Problem)) throw error;
-    vault.log.warn({ err: error, certificate: name }, 'failed to revoke a replaced version');
+    vault.log.warn({ err: error, certificate: row.name }, 'failed to revoke a replaced version');
     const message = error.message;
     // A CA may be back later; other errors stay until a person acts.
     if (!(error instanceof AcmeError)) {
@@ -97,6 +101,23 @@ async function revokeOld(
         next_at: Math.max(next_at, now + (error.retryAfterMs ?? 0)),
       }),
     );
+  }
+}
+
+/** Revokes a version. A person or another replacement may do so at the same moment, which is as good. */
+async function revokeOnce(
+  vault: ReplacementContext,
+  { created_by }: ReplacementStepRow,
+  { id, name }: CertificateRow,
+  { version }: CertificateVersionRow,
+  reason: RevocationReason,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await revokeVersion(vault, { name: created_by }, name, { version, reason }, signal);
+  } catch (error) {
+    if (signal.aborted || error instanceof StorageError) throw error;
+    if (((await findVersion(vault.db.reader, id, version))?.revoked_at ?? null) === null) throw error;
   }
 }
 

@@ -37,8 +37,9 @@ type Changes = Partial<ReplacementCertificateRow>;
  * a part of this step.
  */
 export async function advance(vault: QueueContext, row: ReplacementStepRow): Promise<boolean> {
-  if (row.state === 'live') return true;
-  if (row.state === 'issued') return isTimeToRevoke(vault, row);
+  const isNewer = row.new_version !== null && row.new_version > row.old_version;
+  if (isNewer && row.state === 'live') return true;
+  if (isNewer && row.state === 'issued') return isTimeToRevoke(vault, row);
   let isQueued = false;
   await vault.db.write(async (writer) => {
     const current = await findOpenReplacementCertificate(writer, row.id);
@@ -64,6 +65,31 @@ export async function advance(vault: QueueContext, row: ReplacementStepRow): Pro
   });
   if (isQueued) vault.renewalQueued.notify();
   return false;
+}
+
+/**
+ * Reads again, right before a revocation, what it depends on: the row was read before others waited for their CAs.
+ * Returns the certificate; undefined if the row is finished by now, or if there is no newer version, and the row waits
+ * for one.
+ */
+export async function confirmReplaced(
+  vault: TimedContext,
+  { id }: ReplacementStepRow,
+): Promise<CertificateRow | undefined> {
+  const { reader } = vault.db;
+  const row = await findOpenReplacementCertificate(reader, id);
+  if (row === undefined) return undefined;
+  const { certificate_id } = row;
+  const certificate = certificate_id === null ? undefined : await findCertificateById(reader, certificate_id);
+  if (certificate === undefined) {
+    await vault.db.write((writer) => finish(vault, writer, row, { error: 'the certificate was deleted' }));
+    return undefined;
+  }
+  if (await isReplaced(reader, certificate, row)) return certificate;
+  const now = vault.world.now();
+  const waiting = { state: 'waiting', new_version: null, renewal_id: null, next_at: now } as const;
+  await vault.db.write((writer) => change(writer, row, now, waiting));
+  return undefined;
 }
 
 /** Whether there is a newer version, with another key if the old one is compromised. */

@@ -1,7 +1,9 @@
 /** The order of a replacement: no version is revoked before its successor is live, or before the deadline. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { Updateable } from 'kysely';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
+import type { ReplacementCertificatesTable } from '../../../src/db/schema/schema-replacements.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { changeCertificate } from '../../../src/domain/certificates/certificate-update.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
@@ -39,6 +41,13 @@ async function revokedOf(vault: Vault, name = 'www'): Promise<number[]> {
     .orderBy('version')
     .execute();
   return rows.map(({ version }) => version);
+}
+
+/** Changes the rows of a replacement behind the back of the vault. */
+async function forge(vault: Vault, id: number, changes: Updateable<ReplacementCertificatesTable>) {
+  await vault.db.write((writer) =>
+    writer.updateTable('replacement_certificates').set(changes).where('replacement_id', '=', id).execute(),
+  );
 }
 
 test('a version is revoked only when every deployment that reports has the new one live', async (t) => {
@@ -179,6 +188,60 @@ test('a canceled replacement leaves what was issued, and revokes nothing at its 
   assert.deepEqual(await progressOf(vault, id), ['www: canceled, finished']);
   assert.deepEqual([await revokedOf(vault), (await rowOf(vault, 'www')).current_version], [[], 2]);
   await assert.rejects(cancelReplacement(vault, localCli, id), { code: 'replacement_finished' });
+});
+
+test('a cancellation also stops the revocations that a round has already begun', async (t) => {
+  const { vault, world, ca } = await issued(t);
+  const report = await reporting(vault);
+  await report('one', 1);
+  const id = await replace(vault, { certificate: 'www', reason: 'superseded' });
+  await renewed({ vault, world });
+  await report('one', 2);
+  world.advance(5 * second);
+  const turn = () => cancelReplacement(vault, localCli, id);
+  const canceling: Vault = { ...vault, world: Object.assign(Object.create(world), { turn }) };
+  await workReplacements(canceling, new AbortController().signal);
+  assert.deepEqual(await progressOf(vault, id), ['www: canceled 1 of 1, finished']);
+  assert.deepEqual([await revokedOf(vault), ca.state.revoked.size], [[], 0]);
+});
+
+test('a version without a newer one is renewed, not revoked, in every state that its row may have', async (t) => {
+  const { vault } = await engine(t, { certificate: null });
+  await makeCertificate(vault, 'www');
+  while ((await tryWork(vault)) !== undefined);
+  const forged = [
+    { state: 'live' },
+    { state: 'issued', new_version: 1 },
+    { state: 'live', new_version: 2 },
+  ] as const;
+  for (const forgery of forged) {
+    const id = await replace(vault, { certificate: 'www', deadline: '0' });
+    await forge(vault, id, forgery);
+    await round(vault);
+    await round(vault);
+    assert.deepEqual([await revokedOf(vault), (await rowOf(vault, 'www')).current_version], [[], 1]);
+    assert.deepEqual(await progressOf(vault, id), ['www: renewing'], JSON.stringify(forgery));
+    await cancelReplacement(vault, localCli, id);
+  }
+});
+
+test('replacements of the same certificate all end as revoked', async (t) => {
+  const { vault, world } = await engine(t, { certificate: null });
+  await makeCertificate(vault, 'www');
+  while ((await tryWork(vault)) !== undefined);
+  const report = await reporting(vault);
+  await report('one', 1);
+  const ids: number[] = [];
+  for (const reason of ['superseded', 'key-compromised']) {
+    ids.push(await replace(vault, { certificate: 'www', reason }));
+  }
+  await renewed({ vault, world });
+  await report('one', 2);
+  world.advance(5 * second);
+  await round(vault);
+  await round(vault);
+  for (const id of ids) assert.deepEqual(await progressOf(vault, id), ['www: revoked 1 of 1, finished']);
+  assert.deepEqual(await revokedOf(vault), [1]);
 });
 
 test('a certificate that is deleted or disabled meanwhile ends as failed with the cause', async (t) => {
