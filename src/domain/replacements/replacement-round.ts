@@ -55,15 +55,49 @@ export async function workReplacements(vault: ReplacementContext, signal: AbortS
   const toRevoke: ReplacementStepRow[] = [];
   for (const row of [...due, ...begun]) {
     if (signal.aborted) return false;
-    if (await advance(vault, row)) toRevoke.push(row);
+    await attempt(vault, row, signal, async () => {
+      if (await advance(vault, row)) toRevoke.push(row);
+    });
     await world.turn();
   }
   const left = toRevoke.values();
   const work = async () => {
-    for (const row of left) if (!signal.aborted) await revokeOld(vault, row, signal);
+    for (const row of left) {
+      if (!signal.aborted) await attempt(vault, row, signal, () => revokeOld(vault, row, signal));
+    }
   };
-  await Promise.all(Array.from({ length: revocationsAtOnce }, work));
+  // No revocation is left running when the round ends with an error.
+  const outcomes = await Promise.allSettled(Array.from({ length: revocationsAtOnce }, work));
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return due.length === stepsAtOnce || begun.length === stepsAtOnce;
+}
+
+/** One step of a certificate. An unexpected error of one is logged and delays only this one. */
+async function attempt(
+  vault: ReplacementContext,
+  row: ReplacementStepRow,
+  signal: AbortSignal,
+  step: () => Promise<void>,
+): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    if (signal.aborted || error instanceof StorageError) throw error;
+    vault.log.error({ err: error, certificate: row.name }, 'replacement step failed');
+    await retryLater(vault, row, 'internal error; see the server log');
+  }
+}
+
+async function retryLater(
+  { db, world }: ReplacementContext,
+  row: ReplacementStepRow,
+  error: string,
+  retryAfterMs = 0,
+): Promise<void> {
+  const now = world.now();
+  const { attempts, next_at } = afterFailure(row, now);
+  const changes = { attempts, error, changed_at: now, next_at: Math.max(next_at, now + retryAfterMs) };
+  await db.write((writer) => updateReplacementCertificate(writer, row.id, changes));
 }
 
 /** Revokes the old version and, of a compromised key, the versions before it that have the same one. */
@@ -88,19 +122,8 @@ async function revokeOld(
     vault.log.warn({ err: error, certificate: row.name }, 'failed to revoke a replaced version');
     const message = error.message;
     // A CA may be back later; other errors stay until a person acts.
-    if (!(error instanceof AcmeError)) {
-      await vault.db.write((writer) => finish(vault, writer, row, { error: message }));
-      return;
-    }
-    const now = vault.world.now();
-    const { attempts, next_at } = afterFailure(row, now);
-    const retry = { attempts, error: message, changed_at: now };
-    await vault.db.write((writer) =>
-      updateReplacementCertificate(writer, row.id, {
-        ...retry,
-        next_at: Math.max(next_at, now + (error.retryAfterMs ?? 0)),
-      }),
-    );
+    if (error instanceof AcmeError) await retryLater(vault, row, message, error.retryAfterMs);
+    else await vault.db.write((writer) => finish(vault, writer, row, { error: message }));
   }
 }
 

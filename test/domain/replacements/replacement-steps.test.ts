@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Updateable } from 'kysely';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
+import type { Json } from '../../../src/base/json.ts';
 import type { ReplacementCertificatesTable } from '../../../src/db/schema/schema-replacements.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { changeCertificate } from '../../../src/domain/certificates/certificate-update.ts';
@@ -17,7 +18,7 @@ import { requireVersion } from '../../../src/domain/versions/versions.ts';
 import { problem } from '../../harness/ca/scripted-acme.ts';
 import { engine, tryWork } from '../../harness/issuance/engine-vault.ts';
 import { workerOn } from '../../harness/issuance/engine-worker.ts';
-import { makeCertificate, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
+import { change, makeCertificate, rowOf, statusesOf } from '../../harness/issuance/renewal-fixtures.ts';
 import { progressOf, renewed, replace, reporting, round } from '../../harness/issuance/replacements.ts';
 
 /** A vault whose certificate `www` has a version of an ACME CA. */
@@ -204,6 +205,40 @@ test('a cancellation also stops the revocations that a round has already begun',
   assert.deepEqual(await progressOf(vault, id), ['www: canceled 1 of 1, finished']);
   assert.deepEqual([await revokedOf(vault), ca.state.revoked.size], [[], 0]);
 });
+
+test('an unexpected error of one certificate delays only this one', async (t) => {
+  const { vault, world } = await engine(t, { certificate: null });
+  for (const name of ['bad', 'unreadable', 'late', 'good']) await makeCertificate(vault, name);
+  while ((await tryWork(vault)) !== undefined);
+  const broken = [
+    await replace(vault, { certificate: 'bad', deadline: '0' }),
+    await replace(vault, { certificate: 'unreadable', deadline: '0' }),
+    await replace(vault, { certificate: 'late', deadline: '10m' }),
+  ];
+  const good = await replace(vault, { certificate: 'good', deadline: '15m' });
+  await change(vault, 'bad', { domains: '[' as Json<never> });
+  await round(vault);
+  while ((await tryWork(vault)) !== undefined);
+  await damageVersions(vault, 'unreadable');
+  await renewed({ vault, world });
+  await damageVersions(vault, 'late');
+  world.advance(15 * minute);
+  await round(vault);
+  assert.deepEqual(await progressOf(vault, good), ['good: revoked, finished']);
+  assert.deepEqual((await Promise.all(broken.map((id) => progressOf(vault, id)))).flat(), [
+    'bad: waiting; internal error; see the server log',
+    'unreadable: renewing; internal error; see the server log',
+    'late: issued; internal error; see the server log',
+  ]);
+});
+
+async function damageVersions(vault: Vault, name: string): Promise<void> {
+  const { id } = await rowOf(vault, name);
+  const damage = { certificate_pem: 'no PEM' };
+  await vault.db.write((writer) =>
+    writer.updateTable('certificate_versions').set(damage).where('certificate_id', '=', id).execute(),
+  );
+}
 
 test('a version without a newer one is renewed, not revoked, in every state that its row may have', async (t) => {
   const { vault } = await engine(t, { certificate: null });
