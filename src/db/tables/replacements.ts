@@ -120,24 +120,51 @@ export async function pageReplacementCertificates(
   return query.execute();
 }
 
-/** What is due in these states, that with the earliest deadline first. */
-export async function dueReplacementCertificates(
+/** The certificates whose renewal is due, that with the earliest deadline first. */
+export async function dueReplacementRenewals(
   reader: Reader,
   now: number,
-  states: readonly ReplacementState[],
   limit: number,
 ): Promise<ReplacementStepRow[]> {
+  return due(reader, now, ['waiting', 'failed'])
+    .orderBy('deadline_at')
+    .orderBy('next_at')
+    .orderBy('replacement_certificates.id')
+    .limit(limit)
+    .execute();
+}
+
+/**
+ * The certificates whose renewal, places or revocation are due: first those past their deadline, then those that have
+ * been due for longest. Each is due again and again, so that an order by the deadline alone would leave some out.
+ */
+export async function dueReplacementChecks(
+  reader: Reader,
+  now: number,
+  limit: number,
+): Promise<ReplacementStepRow[]> {
+  return due(reader, now, ['live', 'issued', 'renewing'])
+    .orderBy(({ eb, ref, val }) =>
+      eb
+        .case()
+        .when('deadline_at', '<=', now)
+        .then(ref('deadline_at'))
+        .else(val(now + 1))
+        .end(),
+    )
+    .orderBy('next_at')
+    .orderBy('replacement_certificates.id')
+    .limit(limit)
+    .execute();
+}
+
+function due(reader: Reader, now: number, states: readonly ReplacementState[]) {
   return (
     steps(reader)
       // A literal: only then does SQLite use the partial index.
       .where(sql<boolean>`replacement_certificates.finished_at is null`)
       .where('state', 'in', states)
       .where('next_at', '<=', now)
-      .orderBy('deadline_at')
-      .orderBy('next_at')
-      .orderBy('replacement_certificates.id')
-      .limit(limit)
-      .execute()
   );
 }
 

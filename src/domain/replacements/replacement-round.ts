@@ -11,7 +11,8 @@ import {
 import type { CertificateRow } from '../../db/tables/certificates/certificates.ts';
 import {
   countRenewing,
-  dueReplacementCertificates,
+  dueReplacementChecks,
+  dueReplacementRenewals,
   type ReplacementStepRow,
   updateReplacementCertificate,
 } from '../../db/tables/replacements.ts';
@@ -47,11 +48,9 @@ const reasons = {
 export async function workReplacements(vault: ReplacementContext, signal: AbortSignal): Promise<boolean> {
   const { db, world } = vault;
   const { reader } = db;
-  const under = ['live', 'issued', 'renewing'] as const;
-  const due = await dueReplacementCertificates(reader, world.now(), under, stepsAtOnce);
+  const due = await dueReplacementChecks(reader, world.now(), stepsAtOnce);
   const room = Math.min(stepsAtOnce, Math.max(0, renewalsAtOnce - (await countRenewing(reader))));
-  const begun =
-    room === 0 ? [] : await dueReplacementCertificates(reader, world.now(), ['waiting', 'failed'], room);
+  const begun = room === 0 ? [] : await dueReplacementRenewals(reader, world.now(), room);
   const toRevoke: ReplacementStepRow[] = [];
   for (const row of [...due, ...begun]) {
     if (signal.aborted) return false;

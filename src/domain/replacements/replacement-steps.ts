@@ -27,6 +27,9 @@ import { resourceOf } from './replacements.ts';
 /** How often an open renewal is checked, and the places where a certificate is installed. */
 const lookEvery = 5 * second;
 
+/** Places where nothing has changed are checked less and less often: after a twentieth of that time, up to this. */
+const slowestLook = 5 * minute;
+
 /** After so many failures in a row; the last one repeats. */
 const retryAfter = [minute, 10 * minute, hour] as const;
 
@@ -156,11 +159,14 @@ async function isTimeToRevoke(vault: TimedContext, row: ReplacementStepRow): Pro
     id === null || new_version === null ? { live: 0, places: 0 } : await placesOf(vault, id, new_version);
   const isLive = places > 0 && live === places;
   const isDue = isLive || now >= deadline_at;
-  const next_at = isDue ? now : Math.min(now + lookEvery, deadline_at);
+  const isSame = live === row.live && places === row.places;
+  const wait = isSame ? Math.round((now - row.changed_at) / 20) : 0;
+  const look = now + Math.min(Math.max(lookEvery, wait), slowestLook);
+  const next_at = isDue ? now : Math.min(look, deadline_at);
   await vault.db.write(async (writer) => {
-    const counts = { live, places, next_at };
-    if (isLive) await change(writer, row, now, { ...counts, state: 'live' });
-    else await updateReplacementCertificate(writer, row.id, counts);
+    if (isLive) await change(writer, row, now, { live, places, next_at, state: 'live' });
+    else if (isSame) await updateReplacementCertificate(writer, row.id, { next_at });
+    else await change(writer, row, now, { live, places, next_at });
   });
   return isDue;
 }

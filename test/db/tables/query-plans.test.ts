@@ -128,7 +128,11 @@ import {
   shortenLeases,
 } from '../../../src/db/tables/renewals/renewals.ts';
 import { listEndedRenewals } from '../../../src/db/tables/renewals/waiting-renewals.ts';
-import { dueReplacementCertificates, findCompromisedVersions } from '../../../src/db/tables/replacements.ts';
+import {
+  dueReplacementChecks,
+  dueReplacementRenewals,
+  findCompromisedVersions,
+} from '../../../src/db/tables/replacements.ts';
 import { bound } from '../../harness/database/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
 import { TestWorld } from '../../harness/test-world.ts';
@@ -675,8 +679,13 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     (db) => listLeftoverChallenges(db),
     /SEARCH renewals USING INTEGER PRIMARY KEY/,
   ],
-  'the certificates of replacements whose next step is due': [
-    (db) => dueReplacementCertificates(db, 1, ['issued', 'live'], 100),
+  'the certificates of replacements whose renewal is due': [
+    (db) => dueReplacementRenewals(db, 1, 100),
+    /SEARCH replacement_certificates USING INDEX replacement_certificates_by_turn \(state=\? AND next_at<\?\)/,
+    'sorts',
+  ],
+  'the certificates of replacements whose places are due': [
+    (db) => dueReplacementChecks(db, 1, 100),
     /SEARCH replacement_certificates USING INDEX replacement_certificates_by_turn \(state=\? AND next_at<\?\)/,
     'sorts',
   ],

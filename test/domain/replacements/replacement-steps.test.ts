@@ -5,6 +5,7 @@ import type { Updateable } from 'kysely';
 import { day, hour, minute, second } from '../../../src/base/duration.ts';
 import type { Json } from '../../../src/base/json.ts';
 import type { ReplacementCertificatesTable } from '../../../src/db/schema/schema-replacements.ts';
+import { insertReplacement, insertReplacementCertificates } from '../../../src/db/tables/replacements.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { changeCertificate } from '../../../src/domain/certificates/certificate-update.ts';
 import { deleteCertificate } from '../../../src/domain/certificates/certificates.ts';
@@ -12,7 +13,7 @@ import { parseInput, updateCertificateInput } from '../../../src/domain/inputs.t
 import { requestRenewal } from '../../../src/domain/renewals/renewals.ts';
 import { workReplacements } from '../../../src/domain/replacements/replacement-round.ts';
 import { viewReplacement } from '../../../src/domain/replacements/replacement-views.ts';
-import { cancelReplacement } from '../../../src/domain/replacements/replacements.ts';
+import { cancelReplacement, requireReplacement } from '../../../src/domain/replacements/replacements.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { requireVersion } from '../../../src/domain/versions/versions.ts';
 import { problem } from '../../harness/ca/scripted-acme.ts';
@@ -239,6 +240,55 @@ async function damageVersions(vault: Vault, name: string): Promise<void> {
     writer.updateTable('certificate_versions').set(damage).where('certificate_id', '=', id).execute(),
   );
 }
+
+test('a large replacement with an earlier deadline does not keep a smaller one from advancing', async (t) => {
+  const { vault, world } = await issued(t);
+  const report = await reporting(vault);
+  await report('one', 1);
+  const id = await replace(vault, { certificate: 'www', reason: 'superseded' });
+  await renewed({ vault, world });
+  await report('one', 2);
+  world.advance(5 * second);
+  const { id: certificate_id } = await rowOf(vault, 'www');
+  const now = world.now();
+  await vault.db.write(async (writer) => {
+    const { id: _, ...large } = await requireReplacement(writer, id);
+    const replacement_id = await insertReplacement(writer, { ...large, deadline_at: now + minute });
+    const row = { ...{ replacement_id, certificate_id, state: 'issued' as const }, old_version: 2 };
+    const rows = Array.from({ length: 100 }, (_, n) => ({ ...row, name: `c${n}`, new_version: 3 }));
+    await insertReplacementCertificates(
+      writer,
+      rows.map((one) => ({ ...one, next_at: now, changed_at: now })),
+    );
+  });
+  await workReplacements(vault, new AbortController().signal);
+  assert.deepEqual(await progressOf(vault, id), ['www: revoked 1 of 1, finished']);
+});
+
+test('places where nothing changes are checked less and less often, and at the deadline', async (t) => {
+  const { vault, world } = await issued(t);
+  const report = await reporting(vault);
+  await report('one', 1);
+  await replace(vault, { certificate: 'www', reason: 'superseded', deadline: '5h' });
+  await renewed({ vault, world });
+  const start = world.now();
+  const nextCheck = async (after: number) => {
+    world.advance(start + after - world.now());
+    await round(vault);
+    const { next_at } = await vault.db.reader
+      .selectFrom('replacement_certificates')
+      .select('next_at')
+      .executeTakeFirstOrThrow();
+    return (next_at - world.now()) / second;
+  };
+  const waits: number[] = [];
+  for (const after of [minute, hour, 4 * hour]) waits.push(await nextCheck(after));
+  assert.deepEqual(waits, [5, 180, 300]);
+  await report('two', 1);
+  assert.equal(await nextCheck(4 * hour + 5 * minute), 5);
+  // The deadline is 5 seconds earlier than 5 hours after the start.
+  assert.equal(await nextCheck(4 * hour + 58 * minute), 115);
+});
 
 test('a version without a newer one is renewed, not revoked, in every state that its row may have', async (t) => {
   const { vault } = await engine(t, { certificate: null });
