@@ -1,6 +1,6 @@
 /** What a replacement would do, and who is affected. */
 import { formatTimestamp } from '../../base/timestamp.ts';
-import { type ApiKeyView, pageOfApiKeys } from '../access/api-key-views.ts';
+import { pageOfApiKeys } from '../access/api-key-views.ts';
 import type { LoggedContext } from '../contexts.ts';
 import type { ReplacementRequest } from './replacement-inputs.ts';
 import { namedPlaces } from './replacement-places.ts';
@@ -67,7 +67,8 @@ async function affectedView(
   { certificate: { id, name }, current, obstacle }: SelectedCertificate,
   reach: readonly string[] | undefined,
 ): Promise<AffectedCertificateView> {
-  const keys: ApiKeyView[] = await pageOfApiKeys(vault, { limit: namesShown, reach }, name);
+  const active = { limit: namesShown, reach, activeAt: vault.world.now() };
+  const keys = await pageOfApiKeys(vault, active, name);
   return {
     certificate: name,
     version: current.version,
@@ -75,6 +76,6 @@ async function affectedView(
     not_after: formatTimestamp(current.not_after),
     obstacle: obstacle ?? null,
     ...(await namedPlaces(vault, id, namesShown)),
-    api_keys: keys.filter(({ state }) => state === 'active').map((key) => key.name),
+    api_keys: keys.map((key) => key.name),
   };
 }

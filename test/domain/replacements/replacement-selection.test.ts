@@ -1,6 +1,7 @@
 /** The selection of a replacement: who is affected, what needs a person, and a preview that changes nothing. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { sql } from 'kysely';
 import { encodePem } from '../../../src/crypto/pem.ts';
 import { localCli } from '../../../src/domain/audit/audit.ts';
 import { addEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
@@ -116,6 +117,26 @@ test('a preview lists hosts, endpoints and API keys, and neither renews nor stor
   assert.deepEqual([view?.hosts, view?.endpoints], [['web1.example.test'], ['127.0.0.1:8443']]);
   assert.deepEqual([view?.api_keys.includes('reader'), view?.api_keys.includes('elsewhere')], [true, false]);
   assert.deepEqual(await counts(), before);
+});
+
+test('a preview lists active API keys, also after a hundred revoked or expired ones', async (t) => {
+  const { vault, world } = await engine(t, { certificate: null });
+  await makeCertificate(vault, 'www');
+  while ((await tryWork(vault)) !== undefined);
+  for (let n = 0; n < 100; n += 1) await makeKey(vault, { certificates: ['www'] });
+  const ended = (column: 'revoked_at' | 'expires_at', parity: number) =>
+    vault.db.write((writer) =>
+      writer
+        .updateTable('api_keys')
+        .set({ [column]: world.now() })
+        .where(sql<boolean>`id % 2 = ${parity}`)
+        .execute(),
+    );
+  await ended('revoked_at', 0);
+  await ended('expires_at', 1);
+  await makeKey(vault, { name: 'reader', certificates: ['www'] });
+  const [view] = await preview(vault, { certificate: 'www' });
+  assert.deepEqual(view?.api_keys, ['reader']);
 });
 
 test('an endpoint that still serves the old version holds the revocation back', async (t) => {

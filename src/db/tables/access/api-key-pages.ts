@@ -11,6 +11,8 @@ export type ApiKeyPage = {
   readonly reach?: readonly string[] | undefined;
   /** The id of an enrollment: only keys that it created. */
   readonly enrollment?: number | undefined;
+  /** A time: only keys that are neither revoked nor expired then. */
+  readonly activeAt?: number | undefined;
 };
 
 /** Keys in the order of their ids. */
@@ -18,7 +20,7 @@ export async function pageApiKeys(reader: Reader, page: ApiKeyPage): Promise<Lis
   return pageOf(reader, page).execute();
 }
 
-function pageOf(reader: Reader, { after = 0, limit, labels = [], reach, enrollment }: ApiKeyPage) {
+function pageOf(reader: Reader, { after = 0, limit, labels = [], reach, enrollment, activeAt }: ApiKeyPage) {
   let query = reader
     .selectFrom('api_keys')
     .select(listedColumns)
@@ -27,6 +29,11 @@ function pageOf(reader: Reader, { after = 0, limit, labels = [], reach, enrollme
     .limit(limit);
   if (reach !== undefined) query = query.where(isLabelled('api-key', 'api_keys.id', reach));
   for (const label of labels) query = query.where(isLabelled('api-key', 'api_keys.id', [label]));
+  if (activeAt !== undefined) {
+    query = query
+      .where('revoked_at', 'is', null)
+      .where(({ eb, or }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', activeAt)]));
+  }
   return enrollment === undefined ? query : query.where('enrollment_id', '=', enrollment);
 }
 
