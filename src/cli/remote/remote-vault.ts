@@ -28,7 +28,7 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 const maxResponse = 64 * 1024 * 1024;
 const timeout = 60 * second;
 
-/** For requests that a CA or name servers answer before the vault does, in milliseconds. */
+/** For requests that wait for a CA or name servers, or that read all certificates, in milliseconds. */
 export const slowRequest = 5 * minute;
 
 /** A list without an end is no list of a vault. */

@@ -40,6 +40,9 @@ export type Permits = (name: string) => boolean | Promise<boolean>;
 /** Certificates that a query looks through: a few milliseconds of work. */
 const scannedAtOnce = 500;
 
+/** Certificates that are read before requests are answered in between. */
+const readAtOnce = 50;
+
 /**
  * The certificates of the request that have a version and that `permits` leaves, in portions. Throws
  * `certificate_not_found` and `no_current_version` for one certificate, and `invalid_request` for an unknown issuer.
@@ -52,7 +55,8 @@ export async function* selectedCertificates(
   const { reader } = vault.db;
   for await (const rows of candidates(vault, selection)) {
     const selected: SelectedCertificate[] = [];
-    for (const certificate of rows) {
+    for (const [index, certificate] of rows.entries()) {
+      if (index > 0 && index % readAtOnce === 0) await vault.world.turn();
       const { current_version: number } = certificate;
       const current = number === null ? undefined : await findVersion(reader, certificate.id, number);
       if (current === undefined) {
@@ -79,8 +83,11 @@ async function* candidates(
     yield* issuedBy(vault, issuer);
   } else {
     for await (const page of pagesOfCertificates(vault, { labels })) {
-      const rows = await Promise.all(page.map(({ name }) => findCertificate(reader, name)));
-      yield rows.filter((row) => row !== undefined);
+      for (let from = 0; from < page.length; from += readAtOnce) {
+        const names = page.slice(from, from + readAtOnce).map(({ name }) => name);
+        const rows = await Promise.all(names.map((name) => findCertificate(reader, name)));
+        yield rows.filter((row) => row !== undefined);
+      }
     }
   }
 }

@@ -139,6 +139,44 @@ test('a preview lists active API keys, also after a hundred revoked or expired o
   assert.deepEqual(view?.api_keys, ['reader']);
 });
 
+test('a selection of many certificates lets other requests run in between', async (t) => {
+  const { vault, world } = await engine(t, { certificate: null });
+  await makeCertificate(vault, 'www');
+  while ((await tryWork(vault)) !== undefined);
+  const { id: original, ...certificate } = await rowOf(vault, 'www');
+  await vault.db.write(async (writer) => {
+    const { id: _, ...version } = await writer
+      .selectFrom('certificate_versions')
+      .selectAll()
+      .where('certificate_id', '=', original)
+      .executeTakeFirstOrThrow();
+    for (let n = 0; n < 120; n += 1) {
+      const copy = { ...certificate, name: `c${n}` };
+      const { id } = await writer
+        .insertInto('certificates')
+        .values(copy)
+        .returning('id')
+        .executeTakeFirstOrThrow();
+      await writer
+        .insertInto('certificate_versions')
+        .values({ ...version, certificate_id: id })
+        .execute();
+    }
+  });
+  let read = 0;
+  const portions: number[] = [];
+  const turn = async () => void portions.push(read);
+  const watched: Vault = { ...vault, world: Object.assign(Object.create(world), { turn }) };
+  const request = replacementRequest(parseInput(replacementInput, { issuer: 'local-ca' }));
+  const permits = () => {
+    read += 1;
+    return false;
+  };
+  await previewReplacement(watched, request, { permits });
+  assert.equal(read, 121);
+  assert.deepEqual([portions.includes(50), portions.includes(100)], [true, true], portions.join());
+});
+
 test('an endpoint that still serves the old version holds the revocation back', async (t) => {
   const { vault, world } = await variety(t);
   const endpoint = parseInput(createEndpointInput, { address: '127.0.0.1:8443', certificate: 'www' });

@@ -14,7 +14,7 @@ import {
 } from '../../../domain/replacements/replacement-views.ts';
 import { cancelReplacement, createReplacement } from '../../../domain/replacements/replacements.ts';
 import type { Vault } from '../../../domain/vault.ts';
-import type { RemoteVault } from '../../remote/remote-vault.ts';
+import { type RemoteVault, slowRequest } from '../../remote/remote-vault.ts';
 
 /** The body of a request, as the API takes it. */
 export type ReplacementBody = {
@@ -79,8 +79,8 @@ async function all<Row, Last>(page: (last: Row | Last | undefined) => Promise<Ro
 export function replacementsThere(remote: RemoteVault): ReplacementPlace {
   const path = '/replacements';
   return {
-    preview: (body) => remote.send('POST', `${path}/preview`, body),
-    create: (body) => remote.send('POST', path, body),
+    preview: (body) => remote.send('POST', `${path}/preview`, body, slowRequest),
+    create: (body) => remote.send('POST', path, body, slowRequest),
     view: (id) => remote.get(`${path}/${id}`),
     certificates: (id) => remote.list(`${path}/${id}/certificates`),
     list: () => remote.list(path),
