@@ -192,14 +192,20 @@ test('a canceled replacement leaves what was issued, and revokes nothing at its 
   await assert.rejects(cancelReplacement(vault, localCli, id), { code: 'replacement_finished' });
 });
 
-test('a cancellation also stops the revocations that a round has already begun', async (t) => {
-  const { vault, world, ca } = await issued(t);
-  const report = await reporting(vault);
+/** A replacement of `www` whose old version is no longer installed anywhere, and is due to be revoked. */
+async function installedEverywhere(t: TestContext) {
+  const scene = await issued(t);
+  const report = await reporting(scene.vault);
   await report('one', 1);
-  const id = await replace(vault, { certificate: 'www', reason: 'superseded' });
-  await renewed({ vault, world });
+  const id = await replace(scene.vault, { certificate: 'www', reason: 'superseded' });
+  await renewed(scene);
   await report('one', 2);
-  world.advance(5 * second);
+  scene.world.advance(5 * second);
+  return { ...scene, id };
+}
+
+test('a cancellation also stops the revocations that a round has already begun', async (t) => {
+  const { vault, world, ca, id } = await installedEverywhere(t);
   const turn = () => cancelReplacement(vault, localCli, id);
   const canceling: Vault = { ...vault, world: Object.assign(Object.create(world), { turn }) };
   await workReplacements(canceling, new AbortController().signal);
@@ -242,13 +248,7 @@ async function damageVersions(vault: Vault, name: string): Promise<void> {
 }
 
 test('a large replacement with an earlier deadline does not keep a smaller one from advancing', async (t) => {
-  const { vault, world } = await issued(t);
-  const report = await reporting(vault);
-  await report('one', 1);
-  const id = await replace(vault, { certificate: 'www', reason: 'superseded' });
-  await renewed({ vault, world });
-  await report('one', 2);
-  world.advance(5 * second);
+  const { vault, world, id } = await installedEverywhere(t);
   const { id: certificate_id } = await rowOf(vault, 'www');
   const now = world.now();
   await vault.db.write(async (writer) => {
