@@ -2,8 +2,11 @@
 import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 
-/** A transaction without a request for this long is abandoned: the event loop has stalled. */
-const maxSilenceMs = 1000;
+/**
+ * A transaction without a request for this long is abandoned: the event loop has stalled. A busy machine holds it up for
+ * more than a second, and other processes wait five for the lock.
+ */
+const maxSilenceMs = 3000;
 
 export class TransactionGuard {
   readonly #world: Pick<World, 'sleep' | 'turn'>;
@@ -40,7 +43,7 @@ export class TransactionGuard {
   /** Throws StorageError in a transaction that was abandoned. */
   require(): void {
     if (!this.#isAbandoned) return;
-    throw new StorageError('transaction rolled back: the server stalled for more than a second');
+    throw new StorageError('transaction rolled back: the server stalled for more than three seconds');
   }
 
   /** The transaction ends. */
