@@ -223,7 +223,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     calls: 1,
     why: 'reads the settings of a notification channel, to use them',
   },
-  { file: 'src/channels/webhook-signature.ts', calls: 1, why: 'signs webhooks' },
+  { file: 'src/net/webhook-signature.ts', calls: 1, why: 'signs webhooks' },
   { file: 'src/cli/commands/dns-provider.ts', calls: 1, why: 'adds the options to the secret file' },
   {
     file: 'src/domain/dns-providers/dns-providers.ts',

@@ -1,8 +1,8 @@
 /** Channel `discord`: an embed for a webhook of Discord. It mentions no one. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, webhookUrl } from './chat-channel.ts';
 import { type ChatMessage, codeText, cut, type Severity } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({ url: webhookUrl, ca: trustedCa });
 

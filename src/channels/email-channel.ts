@@ -6,9 +6,9 @@ import { second } from '../base/duration.ts';
 import { isLoopbackHost } from '../base/secure-url.ts';
 import { OutboundRefusal } from '../net/outbound-guard.ts';
 import { outboundSocket } from '../net/outbound-socket.ts';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { type ChannelContext, ChannelError, type ChannelType, type Message } from './channel.ts';
 import { type SmtpFailure, smtpCodes, smtpFailure } from './smtp-failure.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const address = z
   .string({ error: 'is missing; it must be an address such as vault@example.com' })

@@ -1,8 +1,8 @@
 /** Channel `gotify`: a push message over a Gotify server. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, serverUrl, token } from './chat-channel.ts';
 import { cut, type Severity } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({
   url: serverUrl(),

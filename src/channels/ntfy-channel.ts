@@ -1,8 +1,8 @@
 /** Channel `ntfy`: a push message over ntfy.sh or another ntfy server. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, serverUrl, token } from './chat-channel.ts';
 import { byteSize, cut, type Severity } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({
   topic: z

@@ -1,8 +1,8 @@
 /** Channel `opsgenie`: alerts over the Alert API, closed when the vault knows that the problem is over. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, serverUrl, token } from './chat-channel.ts';
 import { cut, type Severity } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({
   api_key: token('must be the key of an API integration'),

@@ -1,8 +1,8 @@
 /** Channel `pagerduty`: alerts over the Events API v2, resolved when the vault knows that the problem is over. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, serverUrl, token } from './chat-channel.ts';
 import { type ChatMessage, cut } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({
   routing_key: token('must be the integration key: 32 letters and digits', /^[A-Za-z0-9]{32}$/),

@@ -1,8 +1,8 @@
 /** Channel `slack`: an incoming webhook of Slack, or of a service that accepts the same messages. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, webhookUrl } from './chat-channel.ts';
 import { type ChatMessage, codeText, cut } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({ url: webhookUrl, ca: trustedCa });
 

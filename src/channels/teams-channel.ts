@@ -1,8 +1,8 @@
 /** Channel `teams`: an Adaptive Card for a workflow of Microsoft Teams that posts what its webhook receives. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, webhookUrl } from './chat-channel.ts';
 import { byteSize, type ChatMessage, cut, type Severity } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({ url: webhookUrl, ca: trustedCa });
 

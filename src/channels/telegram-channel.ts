@@ -1,8 +1,8 @@
 /** Channel `telegram`: a message of a bot to a chat, group or channel of Telegram. */
 import { z } from 'zod';
+import { trustedCa } from '../net/trusted-ca.ts';
 import { chatChannel, serverUrl, token } from './chat-channel.ts';
 import { type ChatMessage, cut } from './chat-message.ts';
-import { trustedCa } from './trust-settings.ts';
 
 const config = z.strictObject({
   token: token('must be the token of the bot, such as 123456:ABC…', /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/),

@@ -5,11 +5,11 @@
 import { z } from 'zod';
 import { Secret } from '../base/secret.ts';
 import { isSecureUrl } from '../base/secure-url.ts';
+import { trustedCa } from '../net/trusted-ca.ts';
+import { signatureHeaders, signingKey } from '../net/webhook-signature.ts';
 import type { ChannelContext, ChannelType, Message } from './channel.ts';
 import { chatMessage } from './chat-message.ts';
 import { deliverByHttp, httpPatience } from './http-delivery.ts';
-import { trustedCa } from './trust-settings.ts';
-import { signatureHeaders, signingKey } from './webhook-signature.ts';
 import { largestTemplate, placeholders, renderedTemplate, templateProblem } from './webhook-template.ts';
 
 const defaultType = 'application/json';

@@ -2,11 +2,10 @@
  * TXT records at Amazon Route 53. One batch deletes exactly the record set that was read and creates the new one; Route
  * 53 rejects it if another client changed the set meanwhile.
  */
-import { AwsV4Signer } from 'aws4fetch';
 import { z } from 'zod';
 import { second } from '../../base/duration.ts';
 import { Secret } from '../../base/secret.ts';
-import type { OutboundRequest } from '../../net/outbound-http.ts';
+import { sigV4Headers } from '../../net/aws-signature.ts';
 import { type DnsContext, DnsProviderError, type DnsProviderType, type TxtRecord } from '../dns-provider.ts';
 import { RecentZones } from '../resolver/recent-zones.ts';
 import { replacedTxt, unquoteTxt } from '../resolver/txt-string.ts';
@@ -190,35 +189,4 @@ function describeError(body: unknown): string | undefined {
   const code = textOf(body, 'Code');
   const messages = elementsOf(body, 'Message').flatMap((one) => textOf(`<m>${one}</m>`, 'm') ?? []);
   return `${messages.join(' ')}${code === undefined ? '' : ` [${code}]`}`;
-}
-
-type AwsCredentials = {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** Of temporary credentials. */
-  readonly sessionToken?: string | undefined;
-};
-
-type AwsScope = { readonly region: string; readonly service: string };
-
-/**
- * AWS Signature Version 4, by aws4fetch: headers to send besides the request's own, all of which are signed. `now` in
- * UTC milliseconds. The path is encoded once more, as every AWS service but S3 expects.
- */
-export async function sigV4Headers(
-  { method, url, headers = {}, body }: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body'>,
-  { sessionToken, ...credentials }: AwsCredentials,
-  scope: AwsScope,
-  now: number,
-): Promise<Record<string, string>> {
-  const { headers: signed } = await new AwsV4Signer({
-    ...{ method, url, headers, ...credentials, ...scope, allHeaders: true },
-    ...(sessionToken !== undefined && { sessionToken }),
-    ...(body !== undefined && { body: typeof body === 'string' ? body : new Uint8Array(body) }),
-    datetime: new Date(now).toISOString().replace(/[-:]|\.\d{3}/g, ''),
-  }).sign();
-  const names = ['X-Amz-Date', 'X-Amz-Security-Token', 'Authorization'];
-  return Object.fromEntries(
-    names.map((name) => [name, signed.get(name) ?? '']).filter(([, value]) => value !== ''),
-  );
 }

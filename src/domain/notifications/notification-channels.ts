@@ -6,7 +6,6 @@ import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import type { ChannelType } from '../../channels/channel.ts';
 import { channelTypes } from '../../channels/channel-types.ts';
-import { signingSecret } from '../../channels/webhook-signature.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import { labelsText } from '../../db/tables/certificates/certificate-labels.ts';
 import {
@@ -19,6 +18,7 @@ import {
   updateChannel,
 } from '../../db/tables/notifications/notification-channels.ts';
 import { findDelivery, updateDelivery } from '../../db/tables/notifications/notification-deliveries.ts';
+import { signingSecret } from '../../net/webhook-signature.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
 import type { SealingContext, SecretsContext, TimedContext, WorldContext } from '../contexts.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
-import { signatureHeaders, signingKey, signingSecret } from '../../src/channels/webhook-signature.ts';
+import { signatureHeaders, signingKey, signingSecret } from '../../src/net/webhook-signature.ts';
 
 test('signatureHeaders returns the signature of the published example', () => {
   const key = signingKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');

@@ -1,7 +1,7 @@
 /** Signature Version 4 against the examples that AWS published. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sigV4Headers } from '../../../src/dns/providers/route53.ts';
+import { sigV4Headers } from '../../src/net/aws-signature.ts';
 
 const keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 const suite = { region: 'us-east-1', service: 'service' };

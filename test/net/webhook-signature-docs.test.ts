@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Secret } from '../../src/base/secret.ts';
-import { signatureHeaders, signingKey, signingSecret } from '../../src/channels/webhook-signature.ts';
+import { signatureHeaders, signingKey, signingSecret } from '../../src/net/webhook-signature.ts';
 
 type Verifier = (headers: Record<string, string>, body: string, secret: string) => boolean;
 

@@ -1,4 +1,4 @@
-/** A setting shared by channels: certificates that replace the public CAs. */
+/** A setting of what the vault connects to: certificates that replace the public CAs. */
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 
