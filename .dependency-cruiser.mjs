@@ -9,7 +9,7 @@ const floors = [
   ['cli'],
   ['http', 'jobs'],
   ['domain'],
-  ['acme', 'dns', 'channels'],
+  ['acme', 'dns', 'channels', 'targets'],
   ['net'],
   ['crypto', 'db'],
   ['base'],

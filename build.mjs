@@ -184,6 +184,8 @@ async function bundled(entry, outfile, addon) {
     legalComments: 'none',
     logLevel: 'warning',
     alias: { 'better-sqlite3': `better-sqlite3/${target}` },
+    // A native addon that ssh2 can do without.
+    external: ['cpu-features'],
     // Only the sources read assets from disk.
     define: { 'import.meta.dirname': '""' },
     // The bundle names its modules by path: however node_modules came to be here, the paths shall be the same.

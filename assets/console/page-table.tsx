@@ -16,6 +16,8 @@ import { AuditLogPage } from './pages/audit-log.tsx';
 import { CertificatePage } from './pages/certificate/certificate.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { DeletedCertificatesPage } from './pages/deleted-certificates.tsx';
+import { DeployTargetPage } from './pages/deploy-targets/deploy-target.tsx';
+import { DeployTargetsPage } from './pages/deploy-targets/deploy-targets.tsx';
 import { DnsProvidersPage } from './pages/dns-providers.tsx';
 import { EndpointPage } from './pages/endpoints/endpoint.tsx';
 import { EnrollmentPage } from './pages/enrollments/enrollment.tsx';
@@ -55,6 +57,14 @@ export const pages: readonly PageEntry[] = [
   { path: '/fleet', page: FleetPage, label: 'Fleet', group: 'vault' },
   { path: '/fleet/:host', page: HostPage },
   { path: '/fleet/endpoints/:id', page: EndpointPage },
+  {
+    path: '/deploy-targets',
+    page: DeployTargetsPage,
+    label: 'Deploy targets',
+    group: 'vault',
+    needs: 'whole-vault',
+  },
+  { path: '/deploy-targets/:name', page: DeployTargetPage, needs: 'whole-vault' },
   { path: '/api-keys', page: ApiKeysPage, label: 'API keys', group: 'vault' },
   { path: '/api-keys/new', page: NewApiKeyPage },
   { path: '/api-keys/:id', page: ApiKeyPage },

@@ -90,6 +90,11 @@ export function channelSettingsOwner(channelId: number): BlobOwner {
   };
 }
 
+/** The settings of a deploy target with its credentials, sealed as JSON. */
+export function targetSettingsOwner(targetId: number): BlobOwner {
+  return { table: 'deploy_targets', record: `${targetId}`, purpose: 'seal: deploy target settings' };
+}
+
 /** The secret of an authenticator app (RFC 6238), sealed as its bytes. */
 export function authenticatorSecretOwner(appId: number): BlobOwner {
   return {

@@ -18,7 +18,7 @@ const tones: Readonly<Record<string, BadgeTone>> = {
   ...{ expiring: 'warning', queued: 'accent', running: 'accent', sending: 'accent', registering: 'accent' },
   ...{ expired: 'bad', not_yet_valid: 'bad', failed: 'bad', revoked: 'bad', gone: 'bad' },
   ...{ failing: 'bad', silent: 'warning', outdated: 'warning', current: 'good' },
-  ...{ unreachable: 'bad', unknown: 'bad', untrusted: 'bad' },
+  ...{ waiting: 'accent', unreachable: 'bad', unknown: 'bad', untrusted: 'bad' },
 };
 
 /** A badge for any status in the API, such as that of a certificate, renewal or key. */

@@ -139,7 +139,10 @@ export type Deployment = {
   /** Why the last run failed before the reload. */
   readonly error: string | null;
   readonly next_run_at: string | null;
-  readonly api_key: { readonly id: number; readonly name: string };
+  /** null if the vault installs. */
+  readonly api_key: { readonly id: number; readonly name: string } | null;
+  /** The target that the vault installs on; null if a client reports. */
+  readonly deploy_target: string | null;
   readonly last_seen_at: string;
 };
 

@@ -34,7 +34,7 @@ export function Allowlist({
           <span>Any certificate, including ones added later</span>
         </label>
       </div>
-      {!isAny && <Names chosen={chosen} onChosen={onChosen} />}
+      {!isAny && <CertificateNames chosen={chosen} onChosen={onChosen} />}
       {error && (
         <p class="field-error" id={`${id}-error`} role="alert">
           {error}
@@ -44,7 +44,8 @@ export function Allowlist({
   );
 }
 
-function Names({
+/** A list to select certificates from, with a search. */
+export function CertificateNames({
   chosen,
   onChosen,
 }: {

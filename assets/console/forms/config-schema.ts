@@ -1,6 +1,7 @@
-/** Form fields for the settings of a DNS provider or notification channel, from the JSON Schema in the API. */
+/** Form fields for the settings of a DNS provider, channel or deploy target, from the JSON Schema in the API. */
 
 export type ConfigField = {
+  /** A setting within another one has both names: `files.fullchain`. */
   readonly name: string;
   readonly label: string;
   readonly isRequired: boolean;
@@ -20,6 +21,8 @@ type Property = {
   readonly anyOf?: readonly Property[];
   readonly default?: unknown;
   readonly description?: string;
+  readonly properties?: Readonly<Record<string, Property>>;
+  readonly required?: readonly string[];
 };
 
 export type ConfigSchema = {
@@ -29,8 +32,16 @@ export type ConfigSchema = {
 
 /** The fields, required ones first. */
 export function configFields({ properties = {}, required = [] }: ConfigSchema): ConfigField[] {
-  const fields = Object.entries(properties).map(([name, property]) =>
-    fieldOf(name, property, required.includes(name)),
+  const fields = Object.entries(properties).flatMap(([name, property]) =>
+    property.properties === undefined
+      ? [fieldOf(name, property, required.includes(name))]
+      : configFields(property).map((field) => ({
+          ...field,
+          name: `${name}.${field.name}`,
+          label: `${labelOf(name)}: ${field.name.replaceAll('_', ' ')}`,
+          isSecret: false,
+          isLong: false,
+        })),
   );
   return [
     ...fields.filter(({ isRequired }) => isRequired),
@@ -46,7 +57,11 @@ export function configValues(
   const values: Record<string, unknown> = {};
   for (const { name, kind } of fields) {
     const text = (typed[name] ?? '').trim();
-    if (text !== '') values[name] = settingOf(kind, text);
+    if (text === '') continue;
+    const [outer = name, inner] = name.split('.');
+    const value = settingOf(kind, text);
+    values[outer] =
+      inner === undefined ? value : { ...(values[outer] as object | undefined), [inner]: value };
   }
   return values;
 }
@@ -59,16 +74,12 @@ function settingOf(kind: ConfigField['kind'], text: string): unknown {
 
 function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField {
   const { type, anyOf, default: fallback, description } = property;
-  const title = name.replaceAll('_', ' ');
-  const isText = name === 'ca' || name === 'template';
+  const isText = ['ca', 'template', 'private_key', 'host_key', 'command'].includes(name);
   const isLong = isText || type === 'array' || (anyOf?.some((choice) => choice.type === 'object') ?? false);
   const kind = kindOf(property);
   return {
     name,
-    label: `${title.charAt(0).toUpperCase()}${title.slice(1)}`.replaceAll(
-      /\b(id|api|url|ttl|ca)\b/gi,
-      (word) => word.toUpperCase(),
-    ),
+    label: labelOf(name),
     isRequired,
     isSecret: /token$|secret|password|_key$/.test(name) && !isLong,
     isLong,
@@ -80,8 +91,15 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
   };
 }
 
+function labelOf(name: string): string {
+  const title = name.replaceAll('_', ' ');
+  return `${title.charAt(0).toUpperCase()}${title.slice(1)}`.replaceAll(/\b(id|api|url|ttl|ca)\b/gi, (word) =>
+    word.toUpperCase(),
+  );
+}
+
 function kindOf({ type, const: only }: Property): ConfigField['kind'] {
   if (type === 'integer' || type === 'number') return 'number';
   if (type === 'array') return 'list';
-  return only === true ? 'switch' : 'text';
+  return only === true || type === 'boolean' ? 'switch' : 'text';
 }

@@ -1,4 +1,4 @@
-/** One setting of a DNS provider or notification channel, from the JSON Schema of its type. */
+/** One setting of a DNS provider, channel or deploy target, from the JSON Schema of its type. */
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import type { ConfigField } from './config-schema.ts';

@@ -26,6 +26,7 @@ const commands: Record<string, () => Promise<CommandDef>> = {
   replace: async () => (await import('./replace/replace.ts')).replaceCommands,
   fleet: async () => (await import('./fleet.ts')).fleetCommands,
   endpoint: async () => (await import('./endpoint/endpoint.ts')).endpointCommands,
+  'deploy-target': async () => (await import('./deploy-target/deploy-target.ts')).deployTargetCommands,
   'api-key': async () => (await import('./api-key/api-key.ts')).apiKeyCommands,
   enrollment: async () => (await import('./enrollment/enrollment.ts')).enrollmentCommands,
   'acme-client': async () => (await import('./acme-client/acme-client.ts')).acmeClientCommands,

@@ -13,7 +13,7 @@ import { listCommands } from './command-list.ts';
 /** What people look for first comes first. Every command is in one group. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'demo', 'systemd-unit', 'doctor'],
-  certificates: ['certificate', 'inspect', 'renewals', 'replace', 'fleet', 'endpoint'],
+  certificates: ['certificate', 'inspect', 'renewals', 'replace', 'fleet', 'endpoint', 'deploy-target'],
   access: ['api-key', 'enrollment', 'acme-client', 'admin', 'oidc', 'login', 'logout'],
   issuers: ['issuer', 'ca', 'acme-account', 'dns-provider'],
   operations: ['notification', 'audit', 'backup', 'restore', 'database', 'master-key', 'apply', 'export'],

@@ -46,6 +46,12 @@ export const remoteCommands: Readonly<Record<string, readonly string[]>> = {
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getCertificateSettings', 'getRollout'],
   ],
   'fleet forget': ['listDeploymentsOfCertificate', 'deleteDeployment', 'getCertificateSettings'],
+  'deploy-target add': ['addDeployTarget'],
+  'deploy-target list': ['listDeployTargets'],
+  'deploy-target show': ['getDeployTarget'],
+  'deploy-target update': ['getDeployTarget', 'changeDeployTarget'],
+  'deploy-target run': ['getDeployTarget', 'deployCertificate'],
+  'deploy-target remove': ['removeDeployTarget'],
   'endpoint add': ['addEndpoint', 'getCertificateSettings'],
   'endpoint list': ['listEndpoints', 'getCertificateSettings'],
   'endpoint check': ['listEndpoints', 'checkEndpoint', 'getCertificateSettings'],
@@ -161,6 +167,7 @@ export const hostCommands: Readonly<Record<string, string>> = {
 /** They need no vault. */
 export const placelessCommands: readonly string[] = [
   ...['inspect', 'completion', 'man', 'licenses', 'version', 'login', 'logout', 'dns-provider types'],
+  'deploy-target types',
 ];
 
 /** Throws Misuse for a command that works only on the vault's machine. */

@@ -45,7 +45,7 @@ const nameFile = '/proc/self/comm';
  * and help on a terminal begins with a color.
  */
 const commandLine =
-  /(?<=^|[\s"'`(;|]|\[\d{1,2}m)vault(?= (?:(?:serve|demo|systemd\\?-unit|doctor|certificate|inspect|renewals|replace|fleet|endpoint|api\\?-key|enrollment|acme\\?-client|admin|oidc|login|logout|issuer|ca|acme\\?-account|dns\\?-provider|notification|audit|backup|restore|database|master\\?-key|apply|export|completion|man|licenses|version|help)(?![\w-])|COMMAND|--))/gm;
+  /(?<=^|[\s"'`(;|]|\[\d{1,2}m)vault(?= (?:(?:serve|demo|systemd\\?-unit|doctor|certificate|inspect|renewals|replace|fleet|endpoint|deploy\\?-target|api\\?-key|enrollment|acme\\?-client|admin|oidc|login|logout|issuer|ca|acme\\?-account|dns\\?-provider|notification|audit|backup|restore|database|master\\?-key|apply|export|completion|man|licenses|version|help)(?![\w-])|COMMAND|--))/gm;
 const installedPath = /(?<=\/usr\/local\/bin\/|\/man8\/)vault\b/g;
 
 /** The text with this program's name in command lines, paths of installation, and at the beginning of an error. */

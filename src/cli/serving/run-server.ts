@@ -18,6 +18,7 @@ import { startListeners } from '../../http/server/listeners.ts';
 import { routesWith } from '../../http/server/routes.ts';
 import type { RunningServer } from '../../http/server/server.ts';
 import { runBackupScheduler } from '../../jobs/backup-scheduler.ts';
+import { runDeployer } from '../../jobs/deployer.ts';
 import { runEndpointProber } from '../../jobs/endpoint-prober.ts';
 import { type BeginJobs, runLeader } from '../../jobs/leader.ts';
 import { runNotificationWatcher } from '../../jobs/notification-watcher.ts';
@@ -198,6 +199,7 @@ function leadingJobs(
     ),
     runNoncePruning(vault, stop),
     runNotifier(vault, stop),
+    runDeployer(vault, stop),
     runEndpointProber(vault, stop),
     runScanner(vault, stop),
     runNotificationWatcher(vault, settings.backups, stop),

@@ -16,6 +16,7 @@ export type KeyPurpose =
   | 'seal: dns provider secret'
   | 'seal: audit key'
   | 'seal: notification channel settings'
+  | 'seal: deploy target settings'
   | 'seal: oidc sign-in'
   | 'seal: authenticator app secret'
   | 'seal: second factor'

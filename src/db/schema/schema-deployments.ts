@@ -1,4 +1,4 @@
-/** The jobs of clients that install certificates, and what they last reported. */
+/** Where certificates are installed: jobs of clients with their last report, and targets of the vault. */
 import type { Generated } from 'kysely';
 
 export type StepResult = 'ok' | 'failed';
@@ -9,8 +9,10 @@ export type NotifiedState = 'failing' | 'outdated' | 'silent';
 export type DeploymentsTable = {
   id: Generated<number>;
   certificate_id: number;
-  /** The API key that reports. */
-  api_key_id: number;
+  /** The API key that reports; null if the vault itself installs. */
+  api_key_id: number | null;
+  /** The target that the vault installs on; null if a client reports. */
+  deploy_target_id: Generated<number | null>;
   /** The client's id for it, unique per certificate. */
   name: string;
   host: string;
@@ -36,4 +38,33 @@ export type DeploymentsTable = {
   silent_at: number;
   /** The state that was last notified; null for `current`. */
   notified_state: Generated<NotifiedState | null>;
+};
+
+/** Places that the vault brings certificates to. */
+export type DeployTargetsTable = {
+  id: Generated<number>;
+  name: string;
+  type: string;
+  /** For lists, without secrets. */
+  host: string;
+  /** With the credentials. */
+  sealed_settings: Buffer;
+  created_at: number;
+  changed_at: number;
+};
+
+/** The certificates of a target. What is installed there is in its row of `deployments`. */
+export type DeployTargetCertificatesTable = {
+  id: Generated<number>;
+  deploy_target_id: number;
+  certificate_id: number;
+  /** For lists, without secrets. */
+  destination: string;
+  /** How the target names what was installed, if it chose that itself. */
+  remote_id: Generated<string | null>;
+  /** Failed attempts in a row, and why the last of them failed. */
+  attempts: Generated<number>;
+  error: Generated<string | null>;
+  /** When to install next, or to check what is installed; null for never. */
+  due_at: number | null;
 };

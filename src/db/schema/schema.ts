@@ -19,7 +19,11 @@ import type {
 } from './schema-access.ts';
 import type { AcmeServerTables } from './schema-acme-server.ts';
 import type { AuditEventsTable, AuditKeysTable } from './schema-audit.ts';
-import type { DeploymentsTable } from './schema-deployments.ts';
+import type {
+  DeploymentsTable,
+  DeployTargetCertificatesTable,
+  DeployTargetsTable,
+} from './schema-deployments.ts';
 import type { EndpointsTable } from './schema-endpoints.ts';
 import type { EnrollmentsTable } from './schema-enrollments.ts';
 import type { DeletedCertificatesTable, DeletedVersionsTable, NextKeysTable } from './schema-kept-keys.ts';
@@ -223,6 +227,8 @@ export type Schema = AcmeServerTables &
     recovery_codes: RecoveryCodesTable;
     factor_uses: FactorUsesTable;
     object_labels: ObjectLabelsTable;
+    deploy_targets: DeployTargetsTable;
+    deploy_target_certificates: DeployTargetCertificatesTable;
     deployments: DeploymentsTable;
     endpoints: EndpointsTable;
     scans: ScansTable;

@@ -143,8 +143,18 @@ const shapes: Record<KeptTable, TableShape> = {
     text: 'name prefix scopes certificates certificate_labels allowed_networks labels created_by',
     bytes: 'hash tag',
   }),
+  deploy_targets: table('id', {
+    integer: 'id created_at changed_at',
+    text: 'name type host',
+    bytes: 'sealed_settings',
+  }),
+  deploy_target_certificates: table('id', {
+    integer: 'id deploy_target_id certificate_id attempts due_at',
+    text: 'destination remote_id error',
+  }),
   deployments: table('id', {
-    integer: 'id certificate_id api_key_id version next_run_at created_at changed_at last_seen_at silent_at',
+    integer:
+      'id certificate_id api_key_id deploy_target_id version next_run_at created_at changed_at last_seen_at silent_at',
     text: 'name host job destination fingerprint_sha256 reload reload_output verify verify_output error client_version notified_state',
   }),
   endpoints: table('id', {

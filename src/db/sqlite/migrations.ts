@@ -47,6 +47,7 @@ import { acmeOrderLimits } from './migrations/migration-0033-acme-order-limits.t
 import { enrollments } from './migrations/migration-0034-enrollments.ts';
 import { replacements } from './migrations/migration-0035-replacements.ts';
 import { scans } from './migrations/migration-0036-scans.ts';
+import { deployTargets } from './migrations/migration-0037-deploy-targets.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -92,6 +93,7 @@ export const migrations: Migrations = {
   '0034-enrollments': enrollments,
   '0035-replacements': replacements,
   '0036-scans': scans,
+  '0037-deploy-targets': deployTargets,
 };
 
 /** The name of the newest schema. */

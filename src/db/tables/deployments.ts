@@ -1,4 +1,4 @@
-/** The table `deployments`: jobs of clients with their last report. */
+/** The table `deployments`: where certificates are installed, with what was last reported about it. */
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type { DeploymentsTable, NotifiedState } from '../schema/schema-deployments.ts';
@@ -20,7 +20,7 @@ export async function findDeployment(
 ): Promise<OwnedDeploymentRow | undefined> {
   return reader
     .selectFrom('deployments')
-    .innerJoin('api_keys', 'api_keys.id', 'deployments.api_key_id')
+    .leftJoin('api_keys', 'api_keys.id', 'deployments.api_key_id')
     .selectAll('deployments')
     .select(['api_keys.revoked_at', 'api_keys.expires_at'])
     .where('deployments.certificate_id', '=', certificateId)
@@ -105,13 +105,14 @@ function text(value: string | null) {
   return sql`cast(${value} as text)`;
 }
 
-/** A deployment with its certificate, that one's current version, and its API key. */
+/** A deployment with its certificate, that one's current version, and its API key or its target. */
 export type ListedDeploymentRow = DeploymentRow & {
   readonly certificate: string;
   readonly current_version: number | null;
   /** When the vault got the current version. */
   readonly current_since: number | null;
-  readonly api_key: string;
+  readonly api_key: string | null;
+  readonly deploy_target: string | null;
 };
 
 export type DeploymentPage = {
@@ -143,7 +144,8 @@ export async function pageDeployments(
   let query = reader
     .selectFrom('deployments')
     .innerJoin('certificates', 'certificates.id', 'deployments.certificate_id')
-    .innerJoin('api_keys', 'api_keys.id', 'deployments.api_key_id')
+    .leftJoin('api_keys', 'api_keys.id', 'deployments.api_key_id')
+    .leftJoin('deploy_targets', 'deploy_targets.id', 'deployments.deploy_target_id')
     .leftJoin('certificate_versions', (join) =>
       join
         .onRef('certificate_versions.certificate_id', '=', 'certificates.id')
@@ -152,6 +154,7 @@ export async function pageDeployments(
     .selectAll('deployments')
     .select(['certificates.name as certificate', 'certificates.current_version'])
     .select(['certificate_versions.created_at as current_since', 'api_keys.name as api_key'])
+    .select('deploy_targets.name as deploy_target')
     .where('deployments.id', '>', after)
     .orderBy('deployments.id')
     .limit(limit);
@@ -180,6 +183,7 @@ export type DeploymentFacts = Pick<
   | 'current_version'
   | 'current_since'
   | 'notified_state'
+  | 'deploy_target_id'
 >;
 
 /**
@@ -203,6 +207,7 @@ export async function pageDeploymentFacts(
     .select(['deployments.id', 'deployments.last_seen_at', 'deployments.next_run_at', 'deployments.version'])
     .select(['deployments.reload', 'deployments.verify', 'deployments.error', 'deployments.notified_state'])
     .select(['certificates.current_version', 'certificate_versions.created_at as current_since'])
+    .select('deployments.deploy_target_id')
     .where('deployments.id', '>', after)
     .orderBy('deployments.id')
     .limit(limit);

@@ -83,6 +83,12 @@ export const sealedPlaces = {
     column: 'sealed_settings',
     record: "id || ''",
   },
+  'deploy_targets.sealed_settings': {
+    table: 'deploy_targets',
+    id: 'id',
+    column: 'sealed_settings',
+    record: "id || ''",
+  },
   'authenticator_apps.sealed_secret': {
     table: 'authenticator_apps',
     id: 'id',

@@ -9,15 +9,18 @@ import type { Database } from '../../db/database.ts';
 import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
 /**
- * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: a client reported another
- * version or result. `endpoints`: an endpoint was changed, or serves something else.
+ * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: another
+ * version or result was reported, or a deploy target changed. `endpoints`: an endpoint was changed, or serves something else.
  */
 export const changeKinds = ['vault', 'renewals', 'deployments', 'endpoints'] as const;
 
 export type ChangeKind = (typeof changeKinds)[number];
 
 /** Each report with news is recorded as one of these. */
-const deploymentNews = ['deployment.create', 'deployment.update', 'deployment.delete'] as const;
+const deploymentNews = [
+  ...(['deployment.create', 'deployment.update', 'deployment.delete'] as const),
+  ...(['deploy_target.create', 'deploy_target.update', 'deploy_target.delete'] as const),
+] as const;
 
 /** Each change of an endpoint, and each check with news. */
 const endpointNews = [

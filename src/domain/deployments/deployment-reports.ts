@@ -1,4 +1,4 @@
-/** Takes reports of clients: news are written and audited, everything else is written behind. */
+/** Takes reports: news are written and audited, everything else that clients report is written behind. */
 import { Problem } from '../../base/problem.ts';
 import {
   findDeployment,
@@ -23,7 +23,7 @@ export type ReportContext = TimedContext & {
 };
 
 /** What is news: a change of it is written immediately and recorded. */
-type News = Pick<OwnedDeploymentRow, 'version' | 'fingerprint_sha256' | 'reload' | 'verify'> & {
+export type News = Pick<OwnedDeploymentRow, 'version' | 'fingerprint_sha256' | 'reload' | 'verify'> & {
   readonly error: boolean;
 };
 
@@ -104,7 +104,8 @@ function rowOf(report: DeploymentReport, now: number) {
   };
 }
 
-function newsOf({
+/** What of a report is news. */
+export function newsOf({
   version,
   fingerprint_sha256,
   reload,
@@ -119,7 +120,7 @@ function isSame(one: News, other: News): boolean {
 }
 
 /** The values before the change of those that changed. */
-function changedOf(before: News, after: News): Partial<News> {
+export function changedOf(before: News, after: News): Partial<News> {
   return Object.fromEntries(
     Object.entries(before).filter(([key, value]) => after[key as keyof News] !== value),
   );

@@ -29,6 +29,8 @@ export type ReportedFacts = Schedule & {
   readonly reload: 'ok' | 'failed' | null;
   readonly verify: 'ok' | 'failed' | null;
   readonly error: string | null;
+  /** The target on which the vault itself installs; null for a client that reports. */
+  readonly deploy_target_id: number | null;
 };
 
 /** The current version of the certificate, and since when the vault has it. */
@@ -40,13 +42,13 @@ function periodOf({ last_seen_at, next_run_at }: Schedule): number {
   return Math.min(Math.max(next, shortestPeriod), longestPeriod);
 }
 
-/** When a deployment becomes silent: after two schedules without a report. UTC milliseconds. */
+/** When the deployment of a client becomes silent: after two schedules without a report. UTC milliseconds. */
 export function silentAt(schedule: Schedule): number {
   return schedule.last_seen_at + 2 * periodOf(schedule) + grace;
 }
 
 /**
- * `silent` after two schedules without a report: nothing else is known then. `failing` if the last run, its reload or
+ * `silent` after two schedules without a report of a client: nothing else is known then. `failing` if the last run, its reload or
  * its verification failed. `outdated` if an older version is installed although the client had its whole schedule to
  * install `current`. Otherwise `current`, as without a current version (null).
  */
@@ -55,7 +57,7 @@ export function deploymentState(
   current: CurrentVersion | null,
   now: number,
 ): DeploymentState {
-  if (now >= silentAt(facts)) return 'silent';
+  if (facts.deploy_target_id === null && now >= silentAt(facts)) return 'silent';
   if (facts.reload === 'failed' || facts.verify === 'failed' || facts.error !== null) return 'failing';
   if (current === null || (facts.version ?? 0) >= current.version) return 'current';
   return now >= current.created_at + periodOf(facts) + grace ? 'outdated' : 'current';

@@ -21,7 +21,7 @@ export type Deployment = ListedDeploymentRow & { readonly state: DeploymentState
 type StepView = { result: 'ok' | 'failed'; output: string | null };
 
 export type DeploymentView = {
-  /** The client's id for it, unique per certificate. */
+  /** The client's id for it, unique per certificate; that of a target begins with `deploy-target:`. */
   id: string;
   certificate: string;
   host: string;
@@ -38,8 +38,10 @@ export type DeploymentView = {
   error: string | null;
   next_run_at: string | null;
   client_version: string | null;
-  /** The API key that reports it. */
-  api_key: { id: number; name: string };
+  /** The API key that reports it; null if the vault installs. */
+  api_key: { id: number; name: string } | null;
+  /** The name of the target that the vault installs on; null if a client reports. */
+  deploy_target: string | null;
   created_at: string;
   /** When version, fingerprint or a result last changed. */
   changed_at: string;
@@ -131,7 +133,8 @@ export function deploymentView(row: Deployment): DeploymentView {
     error,
     next_run_at: formatTimestampOrNull(row.next_run_at),
     client_version: row.client_version,
-    api_key: { id: row.api_key_id, name: row.api_key },
+    api_key: row.api_key_id === null ? null : { id: row.api_key_id, name: row.api_key ?? '' },
+    deploy_target: row.deploy_target,
     created_at: formatTimestamp(row.created_at),
     changed_at: formatTimestamp(row.changed_at),
     last_seen_at: formatTimestamp(row.last_seen_at),

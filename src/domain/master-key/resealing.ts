@@ -34,6 +34,7 @@ const purposes: Record<SealedPlace, BlobOwner['purpose']> = {
   'acme_clients.sealed_hmac_key': 'seal: external account key',
   'dns_providers.sealed_secret': 'seal: dns provider secret',
   'notification_channels.sealed_settings': 'seal: notification channel settings',
+  'deploy_targets.sealed_settings': 'seal: deploy target settings',
   'authenticator_apps.sealed_secret': 'seal: authenticator app secret',
   'audit_keys.sealed_private_key': 'seal: audit key',
 };

@@ -1,10 +1,14 @@
-/** Reads the settings of a notification channel: YAML, JSON, or a single line with only the secret. */
+/** Reads the settings of channels and deploy targets: YAML, JSON, or a single line with only the secret. */
 
 import { OperatorError } from '../../base/operator-error.ts';
 import { Secret } from '../../base/secret.ts';
 import type { ChannelType } from '../../channels/channel.ts';
 import { DnsProviderError } from '../../dns/dns-provider.ts';
-import { readProviderConfig, readSecretMapping } from '../../dns/providers/provider-types.ts';
+import {
+  readProviderConfig,
+  readSecretMapping,
+  type SecretFileType,
+} from '../../dns/providers/provider-types.ts';
 
 /** Checked settings, and the secret if the vault generated it. */
 export type ReadSettings = { readonly config: unknown; readonly generated: Secret<string> | undefined };
@@ -24,6 +28,11 @@ export async function readChannelSettings(
     const whole = generated === undefined ? given : { ...given, secret: generated.expose() };
     return { config: await readProviderConfig(type, JSON.stringify(whole)), generated };
   });
+}
+
+/** Checks settings against the schema of their type. Throws OperatorError like `readChannelSettings`. */
+export async function readSettings(type: SecretFileType, settings: Secret): Promise<unknown> {
+  return forOperators(() => readProviderConfig(type, settings.expose().toString('utf8')));
 }
 
 /** The settings of a secret file, overridden by those given as options. Throws OperatorError. */

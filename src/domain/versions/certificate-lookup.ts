@@ -40,9 +40,17 @@ export async function requireCertificate(
 
 /** The ids of the certificates of an allowlist. Throws `invalid_request` for a name that does not exist. */
 export async function allowlistIds(reader: Reader, names: readonly string[]): Promise<number[]> {
+  return [...(await certificateIds(reader, names)).values()];
+}
+
+/** The ids of these certificates by name. Throws `invalid_request` for a name that does not exist. */
+export async function certificateIds(
+  reader: Reader,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
   const ids = await findCertificateIds(reader, names);
   const unknown = names.find((name) => !ids.has(name));
-  if (unknown === undefined) return [...ids.values()];
+  if (unknown === undefined) return ids;
   const message = `unknown certificate "${unknown}"`;
   throw new Problem('invalid_request', {
     detail: `certificates: ${message}.`,

@@ -20,6 +20,7 @@ import {
   type VersionSummaryRow,
 } from '../../db/tables/certificates/certificate-versions.ts';
 import { updateCertificate } from '../../db/tables/certificates/certificates.ts';
+import { deploySoon } from '../../db/tables/deploy-targets.ts';
 import { checkSoon } from '../../db/tables/endpoints.ts';
 import { together } from '../../db/together.ts';
 import type { DatabaseContext, KeyringContext, SealingContext } from '../contexts.ts';
@@ -114,6 +115,7 @@ export async function addVersion(
     updateCertificate(writer, certificate.id, changes),
     // The fastest clients have it in a minute.
     checkSoon(writer, certificate.id, { now, at: now + minute }),
+    deploySoon(writer, certificate.id, now),
   ]);
   return version;
 }

@@ -22,7 +22,7 @@ export const operationReach: Readonly<Record<string, Rule>> = {
       'listDnsProviders',
       'listDnsProviderTypes',
     ],
-    ...['listNotificationChannelTypes', 'getAbout', 'listen', 'previewImport'],
+    ...['listDeployTargetTypes', 'listNotificationChannelTypes', 'getAbout', 'listen', 'previewImport'],
     ...['getSession', 'signOut', 'changePassword', 'listSessions', 'endSession'],
     ...['getSecondFactors', 'beginAuthenticatorApp', 'confirmAuthenticatorApp', 'removeAuthenticatorApp'],
     ...['renewRecoveryCodes', 'beginPasskey', 'createPasskey', 'renamePasskey', 'removePasskey'],

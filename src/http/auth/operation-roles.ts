@@ -22,6 +22,7 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['listRenewals', 'getRenewalDetail', 'listRenewalsOfCertificate'],
     ...['listDeployments', 'listDeploymentsOfCertificate', 'getRollout'],
     ...['listEndpoints', 'getEndpoint'],
+    ...['listDeployTargets', 'getDeployTarget', 'listDeployTargetTypes'],
     ...['listReplacements', 'getReplacement', 'listReplacedCertificates', 'previewReplacement'],
     ...['listScans', 'getScan', 'listFindings', 'getFinding'],
     ...['listApiKeys', 'listEnrollments', 'getEnrollment', 'listAcmeClients', 'getAcmeClient'],
@@ -52,6 +53,8 @@ export const operationRoles: Readonly<Record<string, Role>> = {
     ...['addIssuer', 'changeIssuer', 'testIssuer', 'removeIssuer'],
     ...['addProfile', 'changeProfile', 'removeProfile'],
     ...['rotatePrivateCa', 'requestPrivateCa', 'importPrivateCa'],
+    // They bring private keys anywhere.
+    ...['addDeployTarget', 'changeDeployTarget', 'removeDeployTarget', 'deployCertificate'],
     ...['addDnsProvider', 'removeDnsProvider', 'testDnsProvider'],
     ...['deleteAcmeAccount', 'rolloverAcmeAccount', 'deactivateAcmeAccount'],
     ...['addNotificationChannel', 'changeNotificationChannel', 'removeNotificationChannel'],

@@ -13,7 +13,9 @@ const step = z
 
 export const deploymentSchema = z
   .strictObject({
-    id: z.string().describe("the client's id, unique per certificate"),
+    id: z
+      .string()
+      .describe("the client's id, unique per certificate; of a deploy target it begins with deploy-target:"),
     certificate: z.string(),
     host: z.string(),
     job: z.string(),
@@ -31,7 +33,14 @@ export const deploymentSchema = z
     error: z.string().nullable().describe('why the last run failed before the reload'),
     next_run_at: time.nullable(),
     client_version: z.string().nullable(),
-    api_key: z.strictObject({ id: z.int(), name: z.string() }).describe('the API key that reports it'),
+    api_key: z
+      .strictObject({ id: z.int(), name: z.string() })
+      .nullable()
+      .describe('the API key that reports it; null if the vault installs it'),
+    deploy_target: z
+      .string()
+      .nullable()
+      .describe('the target that the vault installs it on; null if a client reports it'),
     created_at: time.describe('when it was first reported'),
     changed_at: time.describe('when version, fingerprint or a result last changed'),
     last_seen_at: time.describe('when it was last reported'),

@@ -32,6 +32,7 @@ import { formatRoutes } from '../routes/certificates/format-routes.ts';
 import { renewalRoutes } from '../routes/certificates/renewal-routes.ts';
 import { replacementRoutes } from '../routes/certificates/replacement-routes.ts';
 import { crlRoutes, namedCaRoutes } from '../routes/crl-routes.ts';
+import { deployTargetRoutes } from '../routes/deploy-target-routes.ts';
 import { dnsProviderRoutes } from '../routes/dns-provider-routes.ts';
 import { endpointRoutes } from '../routes/endpoint-routes.ts';
 import { eventRoutes } from '../routes/event-routes.ts';
@@ -69,6 +70,7 @@ export function routesWith(scripts: ClientScripts): readonly Route[] {
     ...renewalRoutes,
     ...replacementRoutes,
     ...deploymentRoutes,
+    ...deployTargetRoutes,
     ...endpointRoutes,
     ...scanRoutes,
     ...apiKeyRoutes,

@@ -19,6 +19,7 @@ const frozen: Record<KeyPurpose, string> = {
   'seal: dns provider secret': '3d00e7185d2bd4f1f70b1bbe7edcadf80cbdbc5ee1b615c967f946da2820d538',
   'seal: audit key': '12e2f64fd3fc8b8041bff451e70889398187b6eed2f4c3ddf0f47f35e8b25fb0',
   'seal: notification channel settings': '1cafe3b3bb55a3c7cb6a69ea69bded2f8105eb2213d1df6af12a1c1a30bd8943',
+  'seal: deploy target settings': '85ed27e68a64108a1baa5b6efeea4a36976e71cbe77d34b39eca1c00f6ba83a6',
   'seal: oidc sign-in': '5ae57bfaa5ca5d258bb3d38037b0c261ef20be247f75111111af9dc6e9054043',
   'seal: authenticator app secret': 'fb92b1649a351d7c1b046c60d459c66d6896f68d75955ac8113d3213d7ef8706',
   'seal: second factor': '314b0b03aa9c6e74a64afc2f5b019dbca1969c7f1aee0e4a4294dd960bf76617',

@@ -21,6 +21,7 @@ const daily: ReportedFacts = {
   reload: 'ok',
   verify: 'ok',
   error: null,
+  deploy_target_id: null,
 };
 
 const second: CurrentVersion = { version: 2, created_at: seen - 10 * day };

@@ -29,6 +29,7 @@ import { acmeOrderLimits } from './migration-0033-acme-order-limits.ts';
 import { enrollments } from './migration-0034-enrollments.ts';
 import { replacements } from './migration-0035-replacements.ts';
 import { scans } from './migration-0036-scans.ts';
+import { deployTargets } from './migration-0037-deploy-targets.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -58,6 +59,7 @@ export const migrations: Migrations = {
   '0034-enrollments': enrollments,
   '0035-replacements': replacements,
   '0036-scans': scans,
+  '0037-deploy-targets': deployTargets,
 };
 
 /**

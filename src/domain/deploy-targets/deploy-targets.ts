@@ -1,0 +1,268 @@
+/** Adding, changing, viewing and removing deploy targets. */
+import { OperatorError } from '../../base/operator-error.ts';
+import { Problem } from '../../base/problem.ts';
+import { Secret } from '../../base/secret.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
+import type { Reader, Writer } from '../../db/database.ts';
+import {
+  countTargetCertificates,
+  type DeployTargetRow,
+  deleteDeployTargetRow,
+  deleteTargetCertificates,
+  findDeployTarget,
+  hasTargetCertificates,
+  insertDeployTarget,
+  insertTargetCertificates,
+  type ListedTargetCertificateRow,
+  listDeployTargets,
+  listTargetCertificates,
+  updateDeployTarget,
+} from '../../db/tables/deploy-targets.ts';
+import type { TargetType } from '../../targets/target.ts';
+import { targetTypes } from '../../targets/target-types.ts';
+import { type Actor, record } from '../audit/audit.ts';
+import { didYouMean } from '../closest-names.ts';
+import type {
+  DatabaseContext,
+  KeyringContext,
+  SealingContext,
+  SecretsContext,
+  TimedContext,
+} from '../contexts.ts';
+import { alikeName } from '../new-names.ts';
+import { readSettings } from '../notifications/channel-settings.ts';
+import { openFor, sealFor, targetSettingsOwner } from '../sealed-secrets.ts';
+import { certificateIds } from '../versions/certificate-lookup.ts';
+import type { CreateDeployTargetInput, UpdateDeployTargetInput } from './deploy-target-inputs.ts';
+
+/** The maximum number of targets of a vault, and of certificates on all of them together. */
+export const maxDeployTargets = 1000;
+export const maxDeployedCertificates = 10_000;
+
+export const targetCertificateStates = ['current', 'waiting', 'failing'] as const;
+
+export type TargetCertificateState = (typeof targetCertificateStates)[number];
+
+export type TargetCertificateView = {
+  certificate: string;
+  destination: string;
+  /** `waiting`: not installed yet, or not the current version. */
+  state: TargetCertificateState;
+  /** The version that is installed; null for none. */
+  version: number | null;
+  /** null before the first version. */
+  current_version: number | null;
+  /** Failed attempts in a row, and why the last of them failed. */
+  attempts: number;
+  error: string | null;
+  /** When the vault installs it, or checks what is installed; null if it has nothing to do. */
+  next_attempt_at: string | null;
+};
+
+export type DeployTargetSummary = {
+  name: string;
+  type: string;
+  /** The machine or service. */
+  host: string;
+  /** How many certificates are in which state. */
+  counts: Record<TargetCertificateState, number>;
+  created_at: string;
+  changed_at: string;
+};
+
+export type DeployTargetView = DeployTargetSummary & { certificates: TargetCertificateView[] };
+
+/** The target of this name. Throws `deploy_target_not_found` that suggests similar names. */
+export async function requireDeployTarget(reader: Reader, name: string): Promise<DeployTargetRow> {
+  const row = await findDeployTarget(reader, name);
+  if (row !== undefined) return row;
+  const known = (await listDeployTargets(reader)).map((target) => target.name);
+  throw new Problem('deploy_target_not_found', {
+    detail: `Unknown deploy target "${name}".`,
+    hint: didYouMean(name, known, 'Try: vault deploy-target list'),
+  });
+}
+
+/** The targets after the name `after`, by name, in portions of one. */
+export async function* viewDeployTargets(
+  { db }: DatabaseContext,
+  after = '',
+): AsyncGenerator<readonly DeployTargetSummary[]> {
+  for (const row of await listDeployTargets(db.reader)) {
+    if (row.name > after) yield [await summaryOf(db.reader, row)];
+  }
+}
+
+/** One target with its certificates. Throws `deploy_target_not_found`. */
+export async function viewDeployTarget({ db }: DatabaseContext, name: string): Promise<DeployTargetView> {
+  const row = await requireDeployTarget(db.reader, name);
+  const certificates = await listTargetCertificates(db.reader, row.id);
+  return { ...(await summaryOf(db.reader, row)), certificates: certificates.map(targetCertificateView) };
+}
+
+async function summaryOf(reader: Reader, row: DeployTargetRow): Promise<DeployTargetSummary> {
+  const { name, type, host } = row;
+  const { all, failing, waiting } = await countTargetCertificates(reader, row.id);
+  return {
+    ...{ name, type, host },
+    counts: { current: all - failing - waiting, waiting, failing },
+    created_at: formatTimestamp(row.created_at),
+    changed_at: formatTimestamp(row.changed_at),
+  };
+}
+
+/** A certificate of a target as the API and the commands show it. */
+export function targetCertificateView(row: ListedTargetCertificateRow): TargetCertificateView {
+  const { certificate, destination, version, current_version, attempts, error } = row;
+  return {
+    ...{ certificate, destination },
+    state: attempts > 0 ? 'failing' : version !== null && version === current_version ? 'current' : 'waiting',
+    ...{ version, current_version, attempts, error },
+    next_attempt_at: formatTimestampOrNull(row.due_at),
+  };
+}
+
+/**
+ * Adds a target; `settings` is YAML or JSON for its type, which is checked and sealed. Its certificates are due
+ * immediately. Throws OperatorError and Problem before anything is stored.
+ */
+export async function addDeployTarget(
+  vault: SecretsContext,
+  actor: Actor,
+  input: CreateDeployTargetInput,
+  settings: Secret,
+): Promise<void> {
+  const type = requireType(input.type);
+  const config = await readSettings(type, settings);
+  await vault.db.write(async (writer) => {
+    const existing = await listDeployTargets(writer);
+    const taken = alikeName(existing, input.name);
+    if (taken !== undefined) {
+      throw new Problem('deploy_target_exists', {
+        detail: `A deploy target named ${taken} already exists.`,
+        hint: `Choose another name, or change the existing one.\n  Try: vault deploy-target update --name ${taken}`,
+      });
+    }
+    if (existing.length >= maxDeployTargets) {
+      throw new Problem('too_many_deploy_targets', {
+        detail: `The vault has ${maxDeployTargets} deploy targets, the maximum.`,
+      });
+    }
+    const now = vault.world.now();
+    const host = type.host(config);
+    const { name, certificates } = input;
+    const row = { name, type: type.type, host, created_at: now, changed_at: now };
+    const id = await insertDeployTarget(writer, { ...row, sealed_settings: Buffer.alloc(0) });
+    await updateDeployTarget(writer, id, { sealed_settings: await sealed(vault, writer, id, config) });
+    await addCertificates(writer, { id, type, config }, certificates, now);
+    const detail = { type: type.type, host, certificates };
+    record(writer, { actor, action: 'deploy_target.create', ...resourceOf(name), detail }, now);
+  });
+}
+
+/**
+ * Changes a target. New settings replace all old ones, credentials included, and make all of its certificates due: they
+ * may go elsewhere. Throws OperatorError and Problem.
+ */
+export async function changeDeployTarget(
+  vault: SecretsContext,
+  actor: Actor,
+  name: string,
+  { certificates }: UpdateDeployTargetInput,
+  settings?: Secret,
+): Promise<void> {
+  const known = await requireDeployTarget(vault.db.reader, name);
+  const type = requireType(known.type);
+  const read = settings && { config: await readSettings(type, settings) };
+  await vault.db.write(async (writer) => {
+    const { id, ...before } = await requireDeployTarget(writer, name);
+    // Removed meanwhile, and added again.
+    if (id !== known.id) throw new Problem('deploy_target_not_found');
+    const now = vault.world.now();
+    const config = read === undefined ? openTargetSettings(vault, { id, ...before }) : read.config;
+    const held = await listTargetCertificates(writer, id);
+    const heldNames: readonly string[] = held.map((row) => row.certificate);
+    const wanted: readonly string[] = certificates ?? heldNames;
+    const added = wanted.filter((one) => !heldNames.includes(one));
+    const removed = heldNames.filter((one) => !wanted.includes(one));
+    if (added.length + removed.length === 0 && read === undefined) return;
+    // What is known of the old place says nothing about the new one.
+    const isLeft = (one: string) => read !== undefined || removed.includes(one);
+    const left = held.filter((row) => isLeft(row.certificate)).map((row) => row.certificate_id);
+    await deleteTargetCertificates(writer, id, left);
+    await addCertificates(writer, { id, type, config }, read === undefined ? added : wanted, now);
+    const host = type.host(config);
+    const sealed_settings = read && (await sealed(vault, writer, id, config));
+    await updateDeployTarget(writer, id, {
+      host,
+      changed_at: now,
+      ...(sealed_settings && { sealed_settings }),
+    });
+    const detail = {
+      ...(added.length > 0 && { added }),
+      ...(removed.length > 0 && { removed }),
+      ...(read && { host, settings: 'replaced' }),
+    };
+    record(writer, { actor, action: 'deploy_target.update', ...resourceOf(name), detail }, now);
+  });
+}
+
+/** Removes a target with its settings; what is installed stays where it is. Throws `deploy_target_not_found`. */
+export async function removeDeployTarget(
+  { db, world }: TimedContext,
+  actor: Actor,
+  name: string,
+): Promise<void> {
+  await db.write(async (writer) => {
+    const { id } = await requireDeployTarget(writer, name);
+    await deleteDeployTargetRow(writer, id);
+    record(writer, { actor, action: 'deploy_target.delete', ...resourceOf(name) }, world.now());
+  });
+}
+
+/** The settings of a target, as its type reads them. */
+export function openTargetSettings(
+  vault: KeyringContext,
+  { id, sealed_settings }: Pick<DeployTargetRow, 'id' | 'sealed_settings'>,
+): unknown {
+  return JSON.parse(openFor(vault, targetSettingsOwner(id), sealed_settings).expose().toString('utf8'));
+}
+
+/** The type of this name. Throws OperatorError that suggests similar ones. */
+export function requireType(type: string): TargetType {
+  const known = targetTypes.get(type);
+  if (known !== undefined) return known;
+  const types = [...targetTypes.keys()];
+  throw new OperatorError(`unknown deploy target type "${type}"`, {
+    hint: didYouMean(type, types, `Use one of: ${types.join(', ')}.`),
+  });
+}
+
+/** Throws `invalid_request` for a name that does not exist. */
+async function addCertificates(
+  writer: Writer,
+  { id, type, config }: { readonly id: number; readonly type: TargetType; readonly config: unknown },
+  names: readonly string[],
+  now: number,
+): Promise<void> {
+  const ids = await certificateIds(writer, names);
+  if (ids.size > 0 && (await hasTargetCertificates(writer, maxDeployedCertificates - ids.size + 1))) {
+    throw new Problem('too_many_deploy_targets', {
+      detail: `The deploy targets have ${maxDeployedCertificates} certificates together, the maximum.`,
+    });
+  }
+  const rows = [...ids].map(([name, certificateId]) => ({
+    ...{ deploy_target_id: id, certificate_id: certificateId, due_at: now },
+    destination: type.destination(config, name),
+  }));
+  await insertTargetCertificates(writer, rows);
+}
+
+function sealed(vault: SealingContext, writer: Writer, id: number, config: unknown): Promise<Buffer> {
+  const settings = new Secret(Buffer.from(JSON.stringify(config)));
+  return sealFor(vault, writer, targetSettingsOwner(id), settings);
+}
+
+function resourceOf(name: string): { readonly resource: string } {
+  return { resource: `deploy-target:${name}` };
+}

@@ -1,0 +1,72 @@
+/** Schemas of deploy targets: where the vault brings certificates. */
+import { z } from 'zod';
+import {
+  createDeployTargetInput,
+  updateDeployTargetInput,
+} from '../../domain/deploy-targets/deploy-target-inputs.ts';
+import {
+  type DeployTargetSummary,
+  type DeployTargetView,
+  type TargetCertificateView,
+  targetCertificateStates,
+} from '../../domain/deploy-targets/deploy-targets.ts';
+import { targetTypes } from '../../targets/target-types.ts';
+import { time } from './schemas.ts';
+
+const summary = z.strictObject({
+  name: z.string(),
+  type: z.string().describe(`one of ${[...targetTypes.keys()].join(', ')}`),
+  host: z.string().describe('the machine or service'),
+  counts: z
+    .strictObject({ current: z.int(), waiting: z.int(), failing: z.int() })
+    .describe('how many certificates are in which state'),
+  created_at: time,
+  changed_at: time.describe('when settings or certificates last changed'),
+});
+
+export const deployTargetSummarySchema = summary.meta({
+  id: 'DeployTargetSummary',
+}) satisfies z.ZodType<DeployTargetSummary>;
+
+export const targetCertificateSchema = z
+  .strictObject({
+    certificate: z.string(),
+    destination: z.string().describe('where it goes on the host'),
+    state: z
+      .enum(targetCertificateStates)
+      .describe('waiting: the current version is not installed yet; failing: the last attempt failed'),
+    version: z.int().nullable().describe('the version that is installed; null for none'),
+    current_version: z.int().nullable().describe('of the certificate; null before the first one'),
+    attempts: z.int().describe('failed ones in a row'),
+    error: z.string().nullable().describe('why the last attempt failed'),
+    next_attempt_at: time
+      .nullable()
+      .describe('when the vault installs it, or checks that it is still installed; null for neither'),
+  })
+  .meta({ id: 'TargetCertificate' }) satisfies z.ZodType<TargetCertificateView>;
+
+export const deployTargetSchema = z
+  .strictObject({ ...summary.shape, certificates: z.array(targetCertificateSchema) })
+  .meta({ id: 'DeployTarget' }) satisfies z.ZodType<DeployTargetView>;
+
+const settings = z
+  .record(z.string(), z.unknown())
+  .describe('settings and credentials; see the JSON Schema of the type');
+
+export const addDeployTargetBody = z.strictObject({ ...createDeployTargetInput.shape, settings });
+
+export const changeDeployTargetBody = z.strictObject({
+  ...updateDeployTargetInput.shape,
+  settings: settings.optional().describe('replaces all settings, including credentials; omit to keep them'),
+});
+
+export const deployTargetTypeSchema = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    settings: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
+    command_line_only: z
+      .boolean()
+      .describe('runs a local program; can only be added with "vault deploy-target add"'),
+  })
+  .meta({ id: 'DeployTargetType' });

@@ -1,0 +1,58 @@
+/**
+ * Installs certificates on deploy targets when they are due: after a renewal, after a failure, and once a day to check
+ * that they are still installed. One node does it for all.
+ */
+import { second } from '../base/duration.ts';
+import { Signal } from '../base/signal.ts';
+import { system } from '../domain/audit/audit.ts';
+import {
+  type DeployContext,
+  type DueDeploy,
+  deploy,
+  dueDeploys,
+} from '../domain/deploy-targets/deploying.ts';
+
+/** Installations at a time, of which a target has one: each waits for a network most of the time. */
+const deploysAtOnce = 16;
+
+/** More are looked at, because a target may have many that wait for each other. */
+const lookedAt = 1000;
+
+const lookEvery = 5 * second;
+
+/** Runs until `signal` is aborted and the last installation has ended. Logs errors and retries. */
+export async function runDeployer(vault: DeployContext, signal: AbortSignal): Promise<void> {
+  const { world, log } = vault;
+  const running = new Map<number, Promise<void>>();
+  const ended = new Signal(world);
+  let hasFailed = false;
+  const start = async ({ id, deploy_target_id: target }: DueDeploy) => {
+    try {
+      await deploy(vault, id, system, signal);
+    } catch (error) {
+      if (!signal.aborted) {
+        log.error({ err: error, target }, 'failed to deploy a certificate; retrying');
+        hasFailed = true;
+      }
+    } finally {
+      running.delete(target);
+      ended.notify();
+    }
+  };
+  while (!signal.aborted) {
+    hasFailed = false;
+    let isBehind = false;
+    try {
+      for (const due of await dueDeploys(vault, lookedAt)) {
+        const mayStart = running.size < deploysAtOnce && !running.has(due.deploy_target_id);
+        if (mayStart) running.set(due.deploy_target_id, start(due));
+        else isBehind = true;
+      }
+    } catch (error) {
+      log.error({ err: error }, 'failed to query due deployments; retrying');
+    }
+    if (isBehind) await ended.wait(lookEvery, signal);
+    if (!isBehind || hasFailed) await world.sleep(lookEvery, signal);
+  }
+  await Promise.all(running.values());
+}
