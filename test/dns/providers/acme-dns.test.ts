@@ -4,7 +4,8 @@ import type { TestContext } from 'node:test';
 import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { acmeDns } from '../../../src/dns/providers/acme-dns.ts';
-import { FakeProvider, type FakeReply, fakeContext } from '../../harness/dns/fake-provider.ts';
+import { FakeProvider, fakeContext } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply } from '../../harness/http/fake-server.ts';
 
 const never = new AbortController().signal;
 const fulldomain = 'd420c923.auth.test';

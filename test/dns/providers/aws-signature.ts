@@ -1,6 +1,7 @@
 /** AWS Signature Version 4, written a second time: what the vault signs with a library is checked by other code. */
 import { createHash, createHmac } from 'node:crypto';
 import type { OutboundRequest } from '../../../src/net/outbound-http.ts';
+import type { FakeRequest } from '../../harness/http/fake-server.ts';
 
 type AwsCredentials = {
   readonly accessKeyId: string;
@@ -58,6 +59,26 @@ export function awsSignature(
     Authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
   };
 }
+
+/** Whether the request has the signature of these credentials, and its host and session token are signed. */
+export function isAwsSigned(
+  { method, url, headers, body }: FakeRequest,
+  credentials: AwsCredentials,
+  scope: AwsScope,
+): boolean {
+  const authorization = headers.authorization ?? '';
+  const names = /SignedHeaders=([^,]*)/.exec(authorization)?.[1]?.split(';') ?? [];
+  const own = names.filter((name) => !added.includes(name));
+  const time = (headers['x-amz-date'] ?? '').replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5');
+  const signed = own.map((name) => [name, headers[name] ?? '']);
+  const request = { method: method as 'GET', url, body, headers: Object.fromEntries(signed) };
+  const expected = awsSignature(request, credentials, scope, Date.parse(time));
+  const hasToken = credentials.sessionToken === undefined || names.includes('x-amz-security-token');
+  return authorization === expected.Authorization && names.includes('host') && hasToken;
+}
+
+/** The headers that the signature itself adds. */
+const added = ['host', 'x-amz-date', 'x-amz-security-token'];
 
 function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();

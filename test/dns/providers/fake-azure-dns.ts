@@ -1,13 +1,8 @@
 /** A fake of Azure DNS, limited to TXT records, with the login of a tenant. */
 import { createHash } from 'node:crypto';
 import { azureDns } from '../../../src/dns/providers/azure-dns.ts';
-import {
-  type FakeApi,
-  type FakeProvider,
-  type FakeReply,
-  type FakeRequest,
-  wholeName,
-} from '../../harness/dns/fake-provider.ts';
+import { type FakeApi, type FakeProvider, wholeName } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply, FakeRequest } from '../../harness/http/fake-server.ts';
 
 const secret = 'azure~secret.4711/+';
 const tenant = '11111111-2222-3333-4444-555555555555';

@@ -1,7 +1,8 @@
 /** A fake of Cloudflare's API v4, limited to TXT records. Like the real API it returns contents in quotes. */
 import { cloudflare } from '../../../src/dns/providers/cloudflare.ts';
 import { unquoteTxt } from '../../../src/dns/resolver/txt-string.ts';
-import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from '../../harness/dns/fake-provider.ts';
+import type { FakeApi, FakeProvider } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply, FakeRequest } from '../../harness/http/fake-server.ts';
 
 const token = 'cf-token/with+signs-4711';
 

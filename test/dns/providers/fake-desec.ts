@@ -1,7 +1,8 @@
 /** A fake of deSEC's API v1, limited to TXT records. */
 import { desec } from '../../../src/dns/providers/desec.ts';
 import { quoteTxt, unquoteTxt } from '../../../src/dns/resolver/txt-string.ts';
-import { type FakeApi, type FakeReply, wholeName } from '../../harness/dns/fake-provider.ts';
+import { type FakeApi, wholeName } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply } from '../../harness/http/fake-server.ts';
 
 const token = 'desec-i-T3b1h_OI';
 

@@ -1,12 +1,7 @@
 /** A fake of DigitalOcean's API v2, limited to TXT records. Like the real API it allows duplicate records. */
 import { digitalocean } from '../../../src/dns/providers/digitalocean.ts';
-import {
-  type FakeApi,
-  type FakeProvider,
-  type FakeReply,
-  type FakeRequest,
-  wholeName,
-} from '../../harness/dns/fake-provider.ts';
+import { type FakeApi, type FakeProvider, wholeName } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply, FakeRequest } from '../../harness/http/fake-server.ts';
 
 const token = 'dop_v1_4711secret';
 

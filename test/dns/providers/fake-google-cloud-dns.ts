@@ -3,7 +3,8 @@ import { generateKeyPairSync, verify } from 'node:crypto';
 import { decodeProtectedHeader, importSPKI, type JWTPayload, jwtVerify } from 'jose';
 import { googleCloudDns } from '../../../src/dns/providers/google-cloud-dns.ts';
 import { quoteTxt, unquoteTxt } from '../../../src/dns/resolver/txt-string.ts';
-import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from '../../harness/dns/fake-provider.ts';
+import type { FakeApi, FakeProvider } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply, FakeRequest } from '../../harness/http/fake-server.ts';
 
 const encoding = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },

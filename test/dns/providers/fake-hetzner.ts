@@ -1,7 +1,8 @@
 /** A fake of Hetzner's DNS API, limited to TXT records. A change is an action that takes a while. */
 import { hetzner } from '../../../src/dns/providers/hetzner.ts';
 import { quoteTxt, unquoteTxt } from '../../../src/dns/resolver/txt-string.ts';
-import { type FakeApi, type FakeReply, wholeName } from '../../harness/dns/fake-provider.ts';
+import { type FakeApi, wholeName } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply } from '../../harness/http/fake-server.ts';
 
 const token = 'hcloud-LRK9DAWQ1ZAEFSrCNEEzLCUwhYX1U3g7';
 /** The number of a failed action. */

@@ -1,12 +1,8 @@
 /** A fake of OVH's API 1.0, limited to TXT records. Its clock is years off, and changes are visible after a refresh. */
 import { createHash } from 'node:crypto';
 import { ovh } from '../../../src/dns/providers/ovh.ts';
-import {
-  type FakeApi,
-  type FakeReply,
-  type FakeRequest,
-  wholeName,
-} from '../../harness/dns/fake-provider.ts';
+import { type FakeApi, wholeName } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply, FakeRequest } from '../../harness/http/fake-server.ts';
 
 const keys = { application: 'ovh-ak-4711', secret: 'ovh-as-0815', consumer: 'ovh-ck-1234' };
 /** Seconds since 1970. */

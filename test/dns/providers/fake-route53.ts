@@ -2,8 +2,9 @@
 import { route53 } from '../../../src/dns/providers/route53.ts';
 import { elementsOf, escapeXml, textOf } from '../../../src/dns/providers/route53-xml.ts';
 import { quoteTxt, unquoteTxt } from '../../../src/dns/resolver/txt-string.ts';
-import type { FakeApi, FakeProvider, FakeReply, FakeRequest } from '../../harness/dns/fake-provider.ts';
-import { awsSignature } from './aws-signature.ts';
+import type { FakeApi, FakeProvider } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply, FakeRequest } from '../../harness/http/fake-server.ts';
+import { isAwsSigned } from './aws-signature.ts';
 
 const keys = {
   accessKeyId: 'AKIDEXAMPLE',
@@ -58,7 +59,7 @@ export const fakeRoute53: FakeApi<Config> = {
     const pending = new Set<string>();
     const ttls: Ttls = new Map();
     return (request) => {
-      if (!isSigned(request)) {
+      if (!isAwsSigned(request, keys, { region: 'us-east-1', service: 'route53' })) {
         const canonical = `x-amz-security-token:${request.headers['x-amz-security-token']}`;
         return route53Error(403, `The signature does not match: ${canonical}`, 'SignatureDoesNotMatch');
       }
@@ -88,30 +89,6 @@ export const fakeRoute53: FakeApi<Config> = {
 
 function changeInfo(id: string, status: string): string {
   return `<ChangeInfo><Id>/change/${id}</Id><Status>${status}</Status><SubmittedAt>2026-11-21T12:00:00Z</SubmittedAt></ChangeInfo>`;
-}
-
-/** Signs the same request again, with code of its own. */
-function isSigned({ method, url, headers, body }: FakeRequest): boolean {
-  const authorization = headers.authorization ?? '';
-  const names = /SignedHeaders=([^,]*)/.exec(authorization)?.[1]?.split(';') ?? [];
-  const own = names.filter((name) => name !== 'host' && !name.startsWith('x-amz-'));
-  const time = (headers['x-amz-date'] ?? '').replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5');
-  const expected = awsSignature(
-    {
-      method: method as 'GET',
-      url,
-      body,
-      headers: Object.fromEntries(own.map((name) => [name, headers[name] ?? ''])),
-    },
-    keys,
-    { region: 'us-east-1', service: 'route53' },
-    Date.parse(time),
-  );
-  return (
-    authorization === expected.Authorization &&
-    names.includes('host') &&
-    names.includes('x-amz-security-token')
-  );
 }
 
 function zonesPage(fake: FakeProvider, { query }: FakeRequest): FakeReply {

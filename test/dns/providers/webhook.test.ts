@@ -4,7 +4,8 @@ import type { TestContext } from 'node:test';
 import { suite, test } from 'node:test';
 import { DnsProviderError } from '../../../src/dns/dns-provider.ts';
 import { webhook } from '../../../src/dns/providers/webhook.ts';
-import { FakeProvider, type FakeReply, fakeContext, JumpingWorld } from '../../harness/dns/fake-provider.ts';
+import { FakeProvider, fakeContext, JumpingWorld } from '../../harness/dns/fake-provider.ts';
+import type { FakeReply } from '../../harness/http/fake-server.ts';
 import { freePort } from '../../harness/processes/port.ts';
 
 const never = new AbortController().signal;

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { type DnsProvider, DnsProviderError, type TxtRecord } from '../../../src/dns/dns-provider.ts';
-import { type FakeApi, FakeProvider, type FakeReply, fakeContext, JumpingWorld } from './fake-provider.ts';
+import type { FakeReply } from '../http/fake-server.ts';
+import { type FakeApi, FakeProvider, fakeContext, JumpingWorld } from './fake-provider.ts';
 
 export const here = '_acme-challenge.www.example.com';
 export const record: TxtRecord = {

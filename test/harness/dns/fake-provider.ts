@@ -2,30 +2,11 @@
  * A DNS provider in the test process: an HTTP server on loopback with zones and TXT records that can simulate every
  * error between a vault and its provider.
  */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { realWorld, type World } from '../../../src/base/world.ts';
 import type { DnsContext, DnsProviderType } from '../../../src/dns/dns-provider.ts';
 import type { Outbound } from '../../../src/net/outbound-http.ts';
+import { type FakeHandler, type FakeReply, type FakeRequest, FakeServer } from '../http/fake-server.ts';
 import { loopbackGuard, loopbackOutbound } from '../loopback-guard.ts';
-
-export type FakeRequest = {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  /** The whole URL with host and query, which signatures cover. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-};
-
-export type FakeReply = {
-  readonly status: number;
-  readonly json?: unknown;
-  readonly text?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-};
 
 export type HeldRecord = { readonly id: string; readonly name: string; readonly value: string };
 
@@ -49,57 +30,18 @@ export type FakeApi<Config> = {
   readonly isLogin?: (request: FakeRequest) => boolean;
 };
 
-/** Returns undefined for an unknown method and path. */
-export type FakeHandler = (request: FakeRequest) => FakeReply | undefined;
-
-export class FakeProvider {
+export class FakeProvider extends FakeServer {
   /** Zones of the account, in the order in which they are listed. */
   readonly zones: { name: string; isPrivate: boolean }[] = [];
   records: HeldRecord[] = [];
-  readonly requests: FakeRequest[] = [];
-  /** Its URL for the vault: the address here, or the origin that it replaces. */
-  url = '';
-  #address = '';
   /** The page size of lists. */
   pageSize = 2;
   /** Incremented by every change. */
   version = 1;
   #visible: HeldRecord[] | undefined;
   #lag = 0;
-  readonly #interruptions: { readonly reply: FakeReply; readonly when: (request: FakeRequest) => boolean }[] =
-    [];
   readonly #beforeWrite: (() => void)[] = [];
   #nextId = 1;
-  readonly #server = createServer((request, response) => {
-    void this.#answer(request).then(({ status, json, text, headers }) => {
-      const body = text ?? (json === undefined ? '' : JSON.stringify(json));
-      const type = text === undefined ? 'application/json' : 'text/plain';
-      response.writeHead(status, { 'Content-Type': type, ...headers }).end(body);
-    });
-  });
-  handler: FakeHandler = () => undefined;
-
-  /** Starts listening. With an origin, `outbound` redirects requests for it to this server. */
-  async listen(origin?: string): Promise<void> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    this.#address = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-    this.url = origin ?? this.#address;
-  }
-
-  /** The real HTTP client, with the origin redirected to this server. */
-  readonly outbound: Outbound = (request) => {
-    const { origin, host } = new URL(request.url);
-    if (origin !== this.url) return loopbackOutbound(request);
-    const url = `${this.#address}${request.url.slice(origin.length)}`;
-    return loopbackOutbound({ ...request, url, headers: { ...request.headers, Host: host } });
-  };
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.close();
-    this.#server.closeAllConnections();
-    if (this.#server.listening) await once(this.#server, 'close');
-  }
 
   /** The actual records. */
   values(name: string): string[] {
@@ -141,16 +83,6 @@ export class FakeProvider {
     this.#lag = reads;
   }
 
-  /** Responds to the next matching request instead of the API, once. */
-  interrupt(reply: FakeReply, when: (request: FakeRequest) => boolean = () => true): void {
-    this.#interruptions.push({ reply, when });
-  }
-
-  /** Removes all interruptions. */
-  calm(): void {
-    this.#interruptions.length = 0;
-  }
-
   /** Runs a change by another client between the vault's read and its next change. */
   meanwhile(work: () => void): void {
     this.#beforeWrite.push(work);
@@ -185,26 +117,6 @@ export class FakeProvider {
     return this.seen()
       .filter((record) => record.name === name)
       .map(({ value }) => value);
-  }
-
-  async #answer(incoming: IncomingMessage): Promise<FakeReply> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
-    const url = new URL(incoming.url ?? '/', this.url);
-    const request: FakeRequest = {
-      method: incoming.method ?? '',
-      path: url.pathname,
-      query: url.searchParams,
-      url: `${this.url}${incoming.url}`,
-      headers: Object.fromEntries(
-        Object.entries(incoming.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]),
-      ),
-      body: Buffer.concat(chunks).toString(),
-    };
-    this.requests.push(request);
-    const index = this.#interruptions.findIndex(({ when }) => when(request));
-    const [interruption] = index === -1 ? [] : this.#interruptions.splice(index, 1);
-    return interruption?.reply ?? this.handler(request) ?? { status: 404, json: {} };
   }
 }
 
