@@ -42,7 +42,11 @@ export type ResponseHead = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-export type OutboundResponse = ResponseHead & { readonly body: Buffer };
+export type OutboundResponse = ResponseHead & {
+  readonly body: Buffer;
+  /** The reason phrase behind the status: what the server says in place of a body, or empty. */
+  readonly statusText?: string;
+};
 
 /** Sends one request. Throws OutboundError if there is no complete response; any status counts as a response. */
 export type Outbound = (request: OutboundRequest) => Promise<OutboundResponse>;
@@ -200,7 +204,7 @@ async function collect(
   response.once('end', resolve);
   response.once('close', () => reject(cutOff()));
   await promise;
-  return { ...head, body: Buffer.concat(chunks) };
+  return { ...head, body: Buffer.concat(chunks), statusText: response.statusMessage ?? '' };
 }
 
 function cutOff(): Error {

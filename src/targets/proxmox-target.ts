@@ -22,9 +22,9 @@ export type ProxmoxTargetConfig = z.output<typeof config>;
 
 /** The file of a certificate that was uploaded. */
 const custom = 'pveproxy-ssl.pem';
-const infoSchema = z.object({
-  data: z.array(z.object({ filename: z.string(), fingerprint: z.string().nullish() })),
-});
+const fileSchema = z.object({ filename: z.string(), fingerprint: z.string().nullish() });
+const uploadSchema = z.object({ data: fileSchema });
+const infoSchema = z.object({ data: z.array(fileSchema) });
 const errorSchema = z.object({
   message: z.string().optional(),
   errors: z.record(z.string(), z.string()).optional(),
@@ -51,19 +51,19 @@ async function upload(
 ): Promise<Installed> {
   const key = privateKey.expose();
   const form = new URLSearchParams({ certificates: fullchain, key, force: '1', restart: '1' });
-  await send(
+  const purpose = `upload the certificate to the node ${settings.node}`;
+  const response = await send(
     context,
     {
       method: 'POST',
       url: `${certificatesOf(settings)}/custom`,
       headers: { ...authorization(settings), 'Content-Type': 'application/x-www-form-urlencoded' },
       body: form.toString(),
-      ...{ ca: settings.ca, describeError },
-      purpose: `upload the certificate to the node ${settings.node}`,
-      secrets: [...secretsOf(settings), key],
+      ...{ ca: settings.ca, describeError, purpose, secrets: [...secretsOf(settings), key] },
     },
     signal,
   );
+  read(uploadSchema, response, purpose);
   return {};
 }
 
@@ -102,8 +102,9 @@ function authorization({ token }: ProxmoxTargetConfig): { readonly Authorization
   return { Authorization: `PVEAPIToken=${token}` };
 }
 
-function describeError(body: unknown): string | undefined {
-  const { message, errors = {} } = errorSchema.safeParse(body).data ?? {};
+/** Nodes say behind the status why they reject a token; there is no body then. */
+function describeError(body: unknown, statusText: string): string | undefined {
+  const { message = statusText, errors = {} } = errorSchema.safeParse(body).data ?? {};
   const details = Object.entries(errors).map(([field, problem]) => `${field}: ${problem}`);
-  return [message?.trim(), ...details].filter(Boolean).join('; ');
+  return [message.trim(), ...details].filter(Boolean).join('; ');
 }

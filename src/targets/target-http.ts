@@ -40,8 +40,10 @@ export type TargetRequest = Pick<OutboundRequest, 'method' | 'url' | 'headers' |
   readonly accept?: readonly number[];
   /** Never shown, even if the response contains it. */
   readonly secrets: readonly string[];
-  /** The error text in a JSON body of an error response. */
-  readonly describeError?: (body: unknown) => string | undefined;
+  /** Error responses that the caller handles in addition, by their JSON. */
+  readonly acceptError?: (body: unknown) => boolean;
+  /** The error text in an error response: in the JSON of its body, or behind its status. */
+  readonly describeError?: (body: unknown, statusText: string) => string | undefined;
 };
 
 export type TargetResponse = Pick<OutboundResponse, 'status' | 'headers'> & {
@@ -56,18 +58,19 @@ const maxSearched = 10 * maxWords;
 /** Sends a request. Throws TargetError without a response, and for a status other than 2xx that is not accepted. */
 export async function send(
   { outbound, world }: Pick<TargetContext, 'outbound' | 'world'>,
-  { purpose, accept = [], secrets, describeError, ...request }: TargetRequest,
+  { purpose, accept = [], acceptError, secrets, describeError, ...request }: TargetRequest,
   signal: AbortSignal,
 ): Promise<TargetResponse> {
   const response = await outbound({ ...request, signal }).catch((error: unknown) => {
     if (!(error instanceof OutboundError)) throw error;
     throw new TargetError(`failed to ${purpose}: ${error.message}`, { cause: error });
   });
-  const { status, headers, body } = response;
+  const { status, headers, body, statusText = '' } = response;
   const json = parsed(body);
-  if ((status >= 200 && status < 300) || accept.includes(status)) return { status, headers, json };
+  const isExpected = (status >= 200 && status < 300) || accept.includes(status) || acceptError?.(json);
+  if (isExpected === true) return { status, headers, json };
   const { host } = new URL(request.url);
-  const words = json === undefined ? undefined : shown(describeError?.(json) ?? '', secrets);
+  const words = shown(describeError?.(json, statusText) ?? '', secrets);
   const redirect = status >= 300 && status < 400 ? '; redirects are not followed' : '';
   const said = words ?? STATUS_CODES[status];
   throw new TargetError(
