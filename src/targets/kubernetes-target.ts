@@ -14,6 +14,13 @@ import {
 } from './target.ts';
 import { apiUrl, credential, namePattern, read, send } from './target-http.ts';
 
+/** What a vault outside the cluster needs. */
+const needed = {
+  server: 'the URL of the Kubernetes API, or in_cluster true',
+  token: 'a token of a service account',
+};
+const outside = Object.keys(needed) as (keyof typeof needed)[];
+
 const config = z
   .strictObject({
     server: apiUrl.optional(),
@@ -27,13 +34,11 @@ const config = z
     path: ['in_cluster'],
     message: 'takes server, token and ca from the service account of the pod; leave them out',
   })
-  .refine(({ in_cluster, server }) => in_cluster || server !== undefined, {
-    path: ['server'],
-    message: 'is missing; it must be the URL of the Kubernetes API, or in_cluster true',
-  })
-  .refine(({ in_cluster, token }) => in_cluster || token !== undefined, {
-    path: ['token'],
-    message: 'is missing; it must be a token of a service account',
+  .superRefine((settings, context) => {
+    for (const field of settings.in_cluster ? [] : outside) {
+      if (settings[field] !== undefined) continue;
+      context.addIssue({ code: 'custom', path: [field], message: `is missing; it must be ${needed[field]}` });
+    }
   });
 
 /** `ca` replaces the public CAs; `secret` and `namespace` may contain `{certificate}`. */
@@ -104,7 +109,8 @@ async function apply(
     type: 'kubernetes.io/tls',
     data: { 'tls.crt': base64(material.fullchain), 'tls.key': base64(privateKey) },
   });
-  await send(
+  const purpose = `apply the secret ${namespace}/${name}`;
+  const response = await send(
     context,
     {
       method: 'PATCH',
@@ -114,16 +120,15 @@ async function apply(
         'Content-Type': 'application/apply-patch+yaml',
         Accept: onlyMetadata,
       },
-      ...{ body, ca, describeError },
-      purpose: `apply the secret ${namespace}/${name}`,
-      secrets: [token, privateKey],
+      ...{ body, ca, describeError, purpose, secrets: [token, privateKey] },
     },
     signal,
   );
+  read(metadataSchema, response, purpose);
   return {};
 }
 
-/** Whether the secret has the annotation of this version, and nobody else wrote its data since. */
+/** Whether the secret has the annotation of this version, and no other client wrote its data since. */
 async function isApplied(
   settings: KubernetesTargetConfig,
   context: TargetContext,
@@ -161,10 +166,10 @@ async function accessOf({ in_cluster, server, token, ca }: KubernetesTargetConfi
   if (!in_cluster) return { server: server ?? '', token: token ?? '', ca };
   try {
     // Read each time: Kubernetes replaces the token every hour.
-    const [read, root] = await Promise.all(
+    const [bearer, root] = await Promise.all(
       ['token', 'ca.crt'].map((file) => readFile(`${account}/${file}`, 'utf8')),
     );
-    return { server: inCluster, token: (read ?? '').trim(), ca: root };
+    return { server: inCluster, token: (bearer ?? '').trim(), ca: root };
   } catch (error) {
     throw new TargetError(
       `failed to read the service account in ${account}: ${describeSystemError(error as NodeJS.ErrnoException)}`,
