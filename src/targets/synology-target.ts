@@ -39,7 +39,11 @@ const answerSchema = z.object({
   error: z.object({ code: z.number() }).optional(),
 });
 const sessionSchema = z.object({ sid: z.string(), synotoken: z.string().optional() });
-const listSchema = z.object({ certificates: z.array(z.object({ id: z.string(), desc: z.string() })) });
+const listSchema = z.object({
+  certificates: z.array(
+    z.object({ id: z.string(), desc: z.string(), is_default: z.boolean().default(false) }),
+  ),
+});
 
 /** Codes that say what to do, of SYNO.API.Auth and of all calls. */
 const meanings: Readonly<Record<number, string>> = {
@@ -88,15 +92,17 @@ async function install(
       },
       signal,
     );
-    const id = certificates.find((one) => one.desc === desc)?.id;
+    const old = certificates.find((one) => one.desc === desc);
+    // An import without the flag may take it from the default certificate.
+    const isDefault = settings.as_default || old?.is_default === true;
     const key = material.privateKey.expose();
     const parts: Part[] = [
       { name: 'key', file: 'privkey.pem', value: key },
       { name: 'cert', file: 'cert.pem', value: material.certificate },
       ...(material.chain === '' ? [] : [{ name: 'inter_cert', file: 'chain.pem', value: material.chain }]),
-      { name: 'id', value: id ?? '' },
+      { name: 'id', value: old?.id ?? '' },
       { name: 'desc', value: desc },
-      ...(settings.as_default ? [{ name: 'as_default', value: 'true' }] : []),
+      ...(isDefault ? [{ name: 'as_default', value: 'true' }] : []),
     ];
     await call(
       settings,
