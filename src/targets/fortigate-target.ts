@@ -1,4 +1,5 @@
 /** Target `fortigate`: a local certificate of FortiOS, and the services that present it. */
+import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { trustedCa } from '../net/trusted-ca.ts';
@@ -10,7 +11,7 @@ import {
   TargetError,
   type TargetType,
 } from './target.ts';
-import { apiUrl, credential, namePattern, send, type TargetResponse } from './target-http.ts';
+import { apiUrl, credential, namePattern, read, send, type TargetResponse } from './target-http.ts';
 
 const config = z.strictObject({
   url: apiUrl,
@@ -37,9 +38,13 @@ const uses = {
 
 /** "A duplicate entry already exists." */
 const duplicate = -5;
-/** "The entry is used by others." */
+/** "The entry is used by others", so that it can neither be deleted nor imported again. */
 const inUse = -23;
-const errorSchema = z.object({ error: z.number().optional(), http_status: z.number().optional() });
+const errorSchema = z.object({ error: z.number().optional() });
+const importSchema = z.object({ status: z.literal('success') });
+const certificateSchema = z.object({
+  results: z.array(z.object({ certificate: z.string().optional() })).min(1),
+});
 const settingSchema = z.object({ results: z.record(z.string(), z.unknown()) });
 
 export const fortigateTarget: TargetType<FortigateTargetConfig> = {
@@ -64,13 +69,14 @@ async function install(
 ): Promise<Installed> {
   const name = nameOf(settings, material);
   const key = material.privateKey.expose();
+  const purpose = `import the certificate ${name}`;
   const imported = await call(
     settings,
     context,
     {
       method: 'POST',
       path: 'monitor/vpn-certificate/local/import',
-      purpose: `import the certificate ${name}`,
+      purpose,
       json: {
         ...{ type: 'regular', certname: name, scope: settings.vdom === undefined ? 'global' : 'vdom' },
         file_content: Buffer.from(material.fullchain).toString('base64'),
@@ -81,17 +87,18 @@ async function install(
     },
     signal,
   );
-  if (imported.status === 500 && codeOf(imported) !== duplicate)
-    throw refused(`import the certificate ${name}`, imported);
+  if (imported.status !== 500) read(importSchema, imported, purpose);
+  else if (![duplicate, inUse].includes(codeOf(imported) ?? 0)) throw refused(purpose, imported);
+  else if (!(await isHeld(settings, context, material, signal))) {
+    throw new TargetError(
+      `failed to ${purpose}: another certificate has this name; delete it or change the setting name`,
+    );
+  }
   for (const use of settings.use_for) {
     const { path, setting } = uses[use];
-    const purpose = `present the certificate for ${use}`;
-    await call(
-      settings,
-      context,
-      { method: 'PUT', path: `cmdb/${path}`, purpose, json: { [setting]: name } },
-      signal,
-    );
+    const presenting = `present the certificate for ${use}`;
+    const json = { [setting]: name };
+    await call(settings, context, { method: 'PUT', path: `cmdb/${path}`, purpose: presenting, json }, signal);
   }
   if (remoteId !== null && remoteId !== name) await removeOld(settings, context, remoteId, signal);
   return { remoteId: name };
@@ -114,28 +121,47 @@ async function removeOld(
 async function isInUse(
   settings: FortigateTargetConfig,
   context: TargetContext,
-  material: Pick<Material, 'name' | 'version'>,
+  material: Pick<Material, 'name' | 'version' | 'fingerprint'>,
   remoteId: string | null,
   signal: AbortSignal,
 ): Promise<boolean> {
   const name = nameOf(settings, material);
-  if (remoteId !== name) return false;
-  const purpose = `read the certificate ${name}`;
-  const path = `cmdb/vpn.certificate/local/${encodeURIComponent(name)}?format=name`;
-  const found = await call(settings, context, { method: 'GET', path, purpose, accept: [404] }, signal);
-  if (found.status === 404) return false;
+  if (remoteId !== name || !(await isHeld(settings, context, material, signal))) return false;
   for (const use of settings.use_for) {
-    const { path: place, setting } = uses[use];
-    const reading = `read which certificate is presented for ${use}`;
-    const response = await call(
-      settings,
-      context,
-      { method: 'GET', path: `cmdb/${place}`, purpose: reading },
-      signal,
-    );
-    if (settingSchema.safeParse(response.json).data?.results[setting] !== name) return false;
+    const { path, setting } = uses[use];
+    const purpose = `read which certificate is presented for ${use}`;
+    const response = await call(settings, context, { method: 'GET', path: `cmdb/${path}`, purpose }, signal);
+    if (read(settingSchema, response, purpose).results[setting] !== name) return false;
   }
   return true;
+}
+
+/** Whether the certificate of this name is that of the material. Versions that do not show it are believed. */
+async function isHeld(
+  settings: FortigateTargetConfig,
+  context: TargetContext,
+  material: Pick<Material, 'name' | 'version' | 'fingerprint'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const name = nameOf(settings, material);
+  const purpose = `read the certificate ${name}`;
+  // Without the private key, which FortiOS otherwise shows in encrypted form.
+  const path = `cmdb/vpn.certificate/local/${encodeURIComponent(name)}?format=name|certificate`;
+  const found = await call(settings, context, { method: 'GET', path, purpose, accept: [404] }, signal);
+  if (found.status === 404) return false;
+  const [{ certificate = '' } = {}] = read(certificateSchema, found, purpose).results;
+  const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/.exec(certificate)?.[0];
+  return pem === undefined || fingerprintOf(pem) === material.fingerprint;
+}
+
+/** SHA-256 in lower case; undefined if the text is not a certificate. */
+function fingerprintOf(pem: string): string | undefined {
+  try {
+    return new X509Certificate(pem).fingerprint256.replaceAll(':', '').toLowerCase();
+  } catch {
+    // The reasons of OpenSSL add no useful information.
+    return undefined;
+  }
 }
 
 /** `web-v7`; a long name is cut in front of the version. */
