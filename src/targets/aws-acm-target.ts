@@ -6,7 +6,7 @@ import { readPemBlocks } from '../crypto/pem.ts';
 import { sigV4Headers } from '../net/aws-signature.ts';
 import { trustedCa } from '../net/trusted-ca.ts';
 import type { Installed, Material, TargetContext, TargetType } from './target.ts';
-import { apiUrl, credential, read, send, type TargetResponse } from './target-http.ts';
+import { apiUrl, credential, read, send, type TargetRequest, type TargetResponse } from './target-http.ts';
 
 const config = z.strictObject({
   access_key_id: credential('an AWS access key id'),
@@ -33,7 +33,12 @@ export type AwsAcmTargetConfig = z.output<typeof config>;
 
 const importSchema = z.object({ CertificateArn: z.string() });
 const certificateSchema = z.object({ Certificate: z.string() });
-const errorSchema = z.object({ __type: z.string().optional(), message: z.string().optional() });
+const errorSchema = z.object({
+  __type: z.string().optional(),
+  message: z.string().optional(),
+  // Missing permissions are spelled like this.
+  Message: z.string().optional(),
+});
 
 export const awsAcmTarget: TargetType<AwsAcmTargetConfig> = {
   type: 'aws-acm',
@@ -58,13 +63,20 @@ async function importOver(
   const arn = settings.certificate_arn ?? remoteId;
   const key = privateKey.expose();
   const purpose = 'import the certificate';
-  const json = {
+  const material = {
     ...{ Certificate: base64(certificate), PrivateKey: base64(key) },
     ...(chain !== '' && { CertificateChain: base64(chain) }),
-    // Tags can only be set with a new certificate.
-    ...(arn === null ? { Tags: [{ Key: 'certificate-vault', Value: name }] } : { CertificateArn: arn }),
   };
-  const response = await call(settings, context, { action: 'ImportCertificate', purpose, json, key }, signal);
+  const importing = (json: object, acceptError?: Call['acceptError']) =>
+    call(settings, context, { action: 'ImportCertificate', purpose, json, key, acceptError }, signal);
+  if (arn !== null) {
+    // An import that was deleted is imported again; a configured ARN must exist.
+    const acceptError = settings.certificate_arn === undefined ? isNotFound : undefined;
+    const response = await importing({ ...material, CertificateArn: arn }, acceptError);
+    if (!isNotFound(response.json)) return { remoteId: read(importSchema, response, purpose).CertificateArn };
+  }
+  // Tags can only be set with a new certificate.
+  const response = await importing({ ...material, Tags: [{ Key: 'certificate-vault', Value: name }] });
   return { remoteId: read(importSchema, response, purpose).CertificateArn };
 }
 
@@ -79,7 +91,9 @@ async function isImported(
   if (arn === null) return false;
   const purpose = 'read the certificate';
   const json = { CertificateArn: arn };
-  const response = await call(settings, context, { action: 'GetCertificate', purpose, json }, signal);
+  const get = { action: 'GetCertificate', purpose, json, acceptError: isNotFound } as const;
+  const response = await call(settings, context, get, signal);
+  if (isNotFound(response.json)) return false;
   const [found] = readPemBlocks(read(certificateSchema, response, purpose).Certificate);
   return found !== undefined && createHash('sha256').update(found.der).digest('hex') === fingerprint;
 }
@@ -90,12 +104,13 @@ type Call = {
   readonly json: unknown;
   /** The private key in the request. */
   readonly key?: string;
+  readonly acceptError?: TargetRequest['acceptError'] | undefined;
 };
 
 async function call(
   settings: AwsAcmTargetConfig,
   context: TargetContext,
-  { action, purpose, json, key }: Call,
+  { action, purpose, json, key, acceptError }: Call,
   signal: AbortSignal,
 ): Promise<TargetResponse> {
   const { access_key_id, secret_access_key, session_token, region, ca } = settings;
@@ -111,18 +126,28 @@ async function call(
   const signed = await sigV4Headers(request, credentials, { region, service: 'acm' }, context.world.now());
   const headers = { ...request.headers, ...signed };
   const secrets = [secret_access_key, session_token, key].filter((one) => one !== undefined);
-  return send(context, { ...request, headers, ca, purpose, secrets, describeError }, signal);
+  const errors = { describeError, ...(acceptError !== undefined && { acceptError }) };
+  return send(context, { ...request, headers, ca, purpose, secrets, ...errors }, signal);
 }
 
 function urlOf({ base_url, region }: AwsAcmTargetConfig): string {
-  return base_url ?? `https://acm.${region}.amazonaws.com`;
+  return base_url ?? `https://acm.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 }
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
+function isNotFound(body: unknown): boolean {
+  return typeOf(body) === 'ResourceNotFoundException';
+}
+
+/** The type of an error, without the namespace that some services put in front. */
+function typeOf(body: unknown): string | undefined {
+  return errorSchema.safeParse(body).data?.__type?.replace(/^.*#/, '');
+}
+
 function describeError(body: unknown): string | undefined {
-  const { __type, message } = errorSchema.safeParse(body).data ?? {};
-  return [__type, message].filter(Boolean).join(': ');
+  const { message, Message = message } = errorSchema.safeParse(body).data ?? {};
+  return [typeOf(body), Message].filter(Boolean).join(': ');
 }
