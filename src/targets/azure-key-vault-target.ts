@@ -16,11 +16,10 @@ const config = z.strictObject({
   ca: trustedCa,
 });
 
-/** `url`: `https://NAME.vault.azure.net`. `login_url` and `ca` are for other clouds and servers with this API. */
+/** `url`: `https://NAME.vault.azure.net`; `login_url` and `ca` are for other clouds, and servers with this API. */
 export type AzureKeyVaultTargetConfig = z.output<typeof config>;
 
 const apiVersion = '7.4';
-const scope = 'https://vault.azure.net/.default';
 const tokenSchema = z.object({ access_token: z.string() });
 const certificateSchema = z.object({ cer: z.string() });
 const errorSchema = z.object({
@@ -54,18 +53,19 @@ async function importTo(
     value: key + fullchain,
     policy: { secret_props: { contentType: 'application/x-pem-file' } },
   });
-  await send(
+  const purpose = `import the certificate ${name}`;
+  const response = await send(
     context,
     {
       method: 'POST',
       url: `${settings.url}/certificates/${name}/import?api-version=${apiVersion}`,
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      ...{ body, ca: settings.ca, describeError },
-      purpose: `import the certificate ${name}`,
-      secrets: [token, key],
+      ...{ body, ca: settings.ca, describeError, purpose },
+      secrets: [settings.client_secret, token, key],
     },
     signal,
   );
+  read(certificateSchema, response, purpose);
   return {};
 }
 
@@ -84,7 +84,8 @@ async function isImported(
       method: 'GET',
       url: `${settings.url}/certificates/${name}?api-version=${apiVersion}`,
       headers: { Authorization: `Bearer ${token}` },
-      ...{ ca: settings.ca, describeError, purpose, secrets: [token], accept: [404] },
+      ...{ ca: settings.ca, describeError, purpose, accept: [404] },
+      secrets: [settings.client_secret, token],
     },
     signal,
   );
@@ -94,24 +95,30 @@ async function isImported(
 }
 
 async function tokenFor(
-  { tenant_id, client_id, client_secret, login_url, ca }: AzureKeyVaultTargetConfig,
+  { url, tenant_id, client_id, client_secret, login_url, ca }: AzureKeyVaultTargetConfig,
   context: TargetContext,
   signal: AbortSignal,
 ): Promise<string> {
   const purpose = 'get an access token';
-  const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope });
+  const credentials = { grant_type: 'client_credentials', client_id, client_secret, scope: scopeOf(url) };
   const response = await send(
     context,
     {
       method: 'POST',
       url: `${login_url ?? 'https://login.microsoftonline.com'}/${encodeURIComponent(tenant_id)}/oauth2/v2.0/token`,
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      body: form.toString(),
+      body: new URLSearchParams(credentials).toString(),
       ...{ ca, purpose, secrets: [client_secret], describeError: describeLoginError },
     },
     signal,
   );
   return read(tokenSchema, response, purpose).access_token;
+}
+
+/** Each cloud has a scope of its own: the domain of its vaults. */
+function scopeOf(url: string): string {
+  const domain = /^[^.]+\.(vault\..+)$/.exec(new URL(url).hostname)?.[1] ?? 'vault.azure.net';
+  return `https://${domain}/.default`;
 }
 
 /** Key Vault takes letters, digits and dashes only. */
