@@ -1,4 +1,4 @@
-/** Target `exec`: a local program that gets the private key and the chain on standard input. Never run through a shell. */
+/** Target `exec`: a local program that gets the private key and the chain on standard input, never through a shell. */
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { second } from '../base/duration.ts';

@@ -1,4 +1,4 @@
-/** Target `webhook`: a POST request with the certificate and the private key as JSON, signed as in Standard Webhooks. */
+/** Target `webhook`: a POST request with certificate and private key as JSON, signed as in Standard Webhooks. */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { Secret } from '../base/secret.ts';
