@@ -56,7 +56,7 @@ export const fortigateTarget: TargetType<FortigateTargetConfig> = {
   patience: () => 60 * second,
   create: (settings, context) => ({
     install: (material, remoteId, signal) => install(settings, context, material, remoteId, signal),
-    isInstalled: (material, remoteId, signal) => isInUse(settings, context, material, remoteId, signal),
+    isInstalled: (material, _remoteId, signal) => isInUse(settings, context, material, signal),
   }),
 };
 
@@ -122,11 +122,10 @@ async function isInUse(
   settings: FortigateTargetConfig,
   context: TargetContext,
   material: Pick<Material, 'name' | 'version' | 'fingerprint'>,
-  remoteId: string | null,
   signal: AbortSignal,
 ): Promise<boolean> {
   const name = nameOf(settings, material);
-  if (remoteId !== name || !(await isHeld(settings, context, material, signal))) return false;
+  if (!(await isHeld(settings, context, material, signal))) return false;
   for (const use of settings.use_for) {
     const { path, setting } = uses[use];
     const purpose = `read which certificate is presented for ${use}`;
