@@ -224,6 +224,46 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'reads the settings of a notification channel, to use them',
   },
   { file: 'src/net/webhook-signature.ts', calls: 1, why: 'signs webhooks' },
+  {
+    file: 'src/targets/webhook-target.ts',
+    calls: 1,
+    why: 'the private key for the receiver, signed, over HTTPS',
+  },
+  {
+    file: 'src/targets/kubernetes-target.ts',
+    calls: 1,
+    why: 'the private key for a secret of the cluster, over HTTPS',
+  },
+  {
+    file: 'src/targets/exec-target.ts',
+    calls: 1,
+    why: 'the private key for a program of the administrator, on its standard input',
+  },
+  {
+    file: 'src/targets/proxmox-target.ts',
+    calls: 1,
+    why: 'the private key for the node, over HTTPS',
+  },
+  {
+    file: 'src/targets/synology-target.ts',
+    calls: 1,
+    why: 'the private key for the NAS, over HTTPS',
+  },
+  {
+    file: 'src/targets/fortigate-target.ts',
+    calls: 1,
+    why: 'the private key for the firewall, over HTTPS',
+  },
+  {
+    file: 'src/targets/aws-acm-target.ts',
+    calls: 1,
+    why: 'the private key for AWS, over HTTPS',
+  },
+  {
+    file: 'src/targets/azure-key-vault-target.ts',
+    calls: 1,
+    why: 'the private key for the Azure vault, over HTTPS',
+  },
   { file: 'src/cli/commands/dns-provider.ts', calls: 1, why: 'adds the options to the secret file' },
   {
     file: 'src/domain/dns-providers/dns-providers.ts',
