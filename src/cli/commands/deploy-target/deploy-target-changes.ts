@@ -10,6 +10,7 @@ import {
   addDeployTarget,
   changeDeployTarget,
   type DeployTargetView,
+  requireType,
   viewDeployTarget,
 } from '../../../domain/deploy-targets/deploy-targets.ts';
 import { parseInput } from '../../../domain/inputs.ts';
@@ -57,6 +58,7 @@ export const add = command({
   run: async (args, terminal) => {
     const { name, type, certificate: certificates, 'secret-file': file } = args;
     const input = parseInput(createDeployTargetInput, { name, type, certificates });
+    requireType(type);
     const settings = await settingsFrom(type, file, terminal);
     await onVault(
       args,

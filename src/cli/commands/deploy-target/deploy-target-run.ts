@@ -5,11 +5,10 @@ import { localCli } from '../../../domain/audit/audit.ts';
 import {
   type DeployTargetView,
   type TargetCertificateView,
-  targetCertificateView,
   viewDeployTarget,
 } from '../../../domain/deploy-targets/deploy-targets.ts';
 import { deployNow } from '../../../domain/deploy-targets/deploying.ts';
-import { inPath } from '../../remote/remote-vault.ts';
+import { inPath, slowRequest } from '../../remote/remote-vault.ts';
 import { command } from '../../runtime/command.ts';
 import { stopSignal } from '../../runtime/stop-signal.ts';
 import { onVault } from '../../runtime/with-vault.ts';
@@ -38,24 +37,10 @@ export const run = command({
   },
   run: async (args, terminal) => {
     const { name, certificate: only } = args;
-    const failures: string[] = [];
     const chosen = ({ certificates }: DeployTargetView) => {
       const found = certificates.filter((one) => only === undefined || one.certificate === only);
       if (only !== undefined && found.length === 0) throw notThere(name, only);
       return found;
-    };
-    const all = async (
-      certificates: readonly TargetCertificateView[],
-      deploy: (certificate: string) => Promise<TargetCertificateView>,
-    ) => {
-      for (const { certificate } of certificates) {
-        try {
-          await deploy(certificate);
-        } catch (error) {
-          if (!(error instanceof Problem) || error.code !== 'deploy_failed') throw error;
-          failures.push(`${certificate}: ${error.message}`);
-        }
-      }
     };
     const after = await onVault(
       args,
@@ -63,9 +48,10 @@ export const run = command({
       'refuse',
       async (vault) => {
         const stop = stopSignal();
-        await all(chosen(await viewDeployTarget(vault, name)), async (certificate) =>
-          targetCertificateView(await deployNow(vault, localCli, { target: name, certificate }, stop)),
-        );
+        await deployAll(chosen(await viewDeployTarget(vault, name)), async (certificate) => {
+          await deployNow(vault, localCli, { target: name, certificate }, stop);
+          if (stop.aborted) throw new OperatorError('interrupted');
+        });
         return chosen(await viewDeployTarget(vault, name));
       },
       async (remote) => {
@@ -76,13 +62,41 @@ export const run = command({
           );
         }
         const path = targetPath(name);
-        await all(chosen(await remote.get<DeployTargetView>(path)), (certificate) =>
-          remote.send<TargetCertificateView>('POST', `${path}/certificates/${inPath(certificate)}/deploy`),
+        await deployAll(chosen(await remote.get<DeployTargetView>(path)), (certificate) =>
+          remote.send<void>(
+            ...([
+              'POST',
+              `${path}/certificates/${inPath(certificate)}/deploy`,
+              undefined,
+              slowRequest,
+            ] as const),
+          ),
         );
         return chosen(await remote.get<DeployTargetView>(path));
       },
     );
     printCertificates(terminal, args, after);
-    if (failures.length > 0) throw new OperatorError(`failed on ${name}: ${failures.join('; ')}`);
+    // A command that failed after the installation is an error, too.
+    const failed = after.filter(({ error }) => error !== null);
+    if (failed.length === 0) return;
+    const count = failed.length === 1 ? '1 certificate' : `${failed.length} certificates`;
+    throw new OperatorError(`failed to install ${count} on ${name}`, {
+      hint: failed.map(({ certificate, error }) => `${certificate}: ${error}`).join('\n'),
+    });
   },
 });
+
+/** Deploys the certificates in sequence; one that fails does not stop the others. */
+async function deployAll(
+  certificates: readonly TargetCertificateView[],
+  deploy: (certificate: string) => Promise<unknown>,
+): Promise<void> {
+  for (const { certificate } of certificates) {
+    try {
+      await deploy(certificate);
+    } catch (error) {
+      // The target has the reason.
+      if (!(error instanceof Problem) || error.code !== 'deploy_failed') throw error;
+    }
+  }
+}
