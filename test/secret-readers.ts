@@ -112,6 +112,11 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
     why: 'a signing secret that is shown once; the settings of a channel, to a server',
   },
   {
+    file: 'src/cli/commands/deploy-target/deploy-target-changes.ts',
+    calls: 1,
+    why: 'the settings of a deploy target, to a server',
+  },
+  {
     file: 'src/cli/commands/certificate/certificates-there.ts',
     calls: 2,
     why: 'the passwords of a PKCS#12 file to import and of a keystore to export, to a server',

@@ -24,6 +24,7 @@ import { needs, type Skip } from '../harness/processes/missing-program.ts';
 import { freePort } from '../harness/processes/port.ts';
 import { serve } from '../harness/processes/vault-process.ts';
 import { inTurn } from '../harness/slice.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 import {
   assertAsDocumented,
   type DocumentedCommand,
@@ -35,6 +36,7 @@ import {
   sandbox,
 } from './documented-commands.ts';
 import { machine, needsNamespaces } from './documented-machine.ts';
+import { needsSshd, sshServer } from './documented-ssh-server.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -584,6 +586,26 @@ const scenes: readonly Scene[] = [
       }
       await done(box, 'vault notification add webhook --channel ops --url https://hooks.example.com/vault');
       return {};
+    },
+  },
+  {
+    page: 'docs/how-to/deploy-targets.md',
+    needs: needsSshd,
+    prepare: async (t, box) => {
+      await web(box);
+      const { port, user, hostKey, privateKey } = await sshServer(t);
+      const shownKey = ['-----BEGIN OPENSSH PRIVATE KEY-----', '…', '-----END OPENSSH PRIVATE KEY-----'];
+      const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}\n`).join('');
+      return {
+        standIns: [
+          ['host: web1.example.com', `host: 127.0.0.1\nport: ${port}`],
+          ['user: deploy', `user: ${user}`],
+          ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKx…', hostKey],
+          [indented(shownKey), indented(privateKey.trim().split('\n'))],
+          ['/etc/nginx/tls', tempDir(t)],
+          ['sudo systemctl reload nginx', 'echo reloaded'],
+        ],
+      };
     },
   },
   {

@@ -77,6 +77,7 @@ const elsewhere = [
   /^vault dns-provider test/,
   /^vault fleet forget/,
   /^vault endpoint (list|check|scan|adopt|remove-scan)/,
+  /^vault deploy-target run/,
   /^vault replace/,
   /^vault admin (create|reset-password) --name \w+$/,
   /^vault (notification|oidc) test/,
@@ -132,6 +133,7 @@ test('the examples in the help run as written, in sequence, on a new vault', nee
   mkdirSync(bin);
   symlinkSync(fromExecutable[0], join(bin, 'vault'));
   const { leaf, fullchainPem } = makeChain(dir);
+  const hostKey = `ssh-ed25519 ${Buffer.from('\0\0\0\x0bssh-ed25519made-up-for-this-test').toString('base64')}`;
   const files = {
     'fullchain.pem': fullchainPem,
     'privkey.pem': leaf.keyPem,
@@ -139,6 +141,8 @@ test('the examples in the help run as written, in sequence, on a new vault', nee
     'passphrase.txt': 'five words nobody ever wrote\n',
     'smtp-password.txt': 'made-up-for-this-test\n',
     'gandi.yaml': 'environment:\n  LEXICON_GANDI_AUTH_TOKEN: made-up-for-this-test\n',
+    'web1.yaml': `host: web1.example.test\nuser: deploy\nhost_key: ${hostKey}\npassword: made-up-for-this-test\nfiles: { combined: /tls.pem }\n`,
+    'cluster.yaml': 'server: https://cluster.example.test\ntoken: made-up-for-this-test\n',
     'cloudflare.yaml': 'api_token: made-up-for-this-test-0123456789abcdef\n',
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);

@@ -1,7 +1,11 @@
-/** ACME clients, enrollments and notification channels: the same commands on this machine and at a server. */
+/** ACME clients, enrollments, notification channels and deploy targets: the same commands on this machine and at a server. */
 import { test } from 'node:test';
+import { makeChain } from '../../harness/ca/openssl-chain.ts';
+import { webhookReceiver } from '../../harness/http/webhook-receiver.ts';
 import { fakeChatApi } from '../../harness/notifications/fake-chat-api.ts';
 import { bothWays } from '../../harness/processes/both-ways.ts';
+import { needs } from '../../harness/processes/missing-program.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
 
 const clients = [
   'acme-client list',
@@ -103,6 +107,48 @@ test('each command about notifications prints the same', async (t) => {
       'notification log --failed',
       'notification remove --channel ntfy',
       'notification remove --channel ntfy',
+    ],
+    files,
+  );
+});
+
+test('each command about deploy targets prints the same', needs('openssl'), async (t) => {
+  const { leaf } = makeChain(tempDir(t));
+  const { url } = await webhookReceiver(t);
+  const secret = `whsec_${'k3y'.padEnd(32, '0')}`;
+  const files = {
+    'leaf.pem': `${leaf.certificatePem}${leaf.keyPem}`,
+    'shop.json': JSON.stringify({ url, secret }),
+    'closed.json': JSON.stringify({ url: 'http://127.0.0.1:1/', secret }),
+    'wrong.json': JSON.stringify({ url, secrat: 's3cret' }),
+  };
+  const add = 'deploy-target add --type webhook --secret-file';
+  // Both servers install by themselves, too: no list comes before a run.
+  await bothWays(
+    t,
+    [
+      'deploy-target list',
+      'certificate import --name web --fullchain leaf.pem',
+      'certificate import --name api --fullchain leaf.pem',
+      `${add} wrong.json --name shop --certificate web`,
+      `${add} shop.json --name shop --certificate wbe`,
+      `${add} shop.json --name shop --certificate web`,
+      `${add} shop.json --name shop`,
+      'deploy-target run --name shop',
+      'deploy-target run --name shop --certificate api',
+      'deploy-target update --name shop --add-certificate wbe',
+      'deploy-target update --name shop --remove-certificate api',
+      'deploy-target update --name shop --add-certificate api',
+      'deploy-target run --name shop --certificate api --json',
+      'deploy-target show --name shop',
+      'deploy-target show --name shup',
+      'deploy-target list',
+      'deploy-target list --json',
+      'deploy-target update --name shop --secret-file wrong.json',
+      'deploy-target update --name shop --remove-certificate web --secret-file closed.json',
+      'deploy-target run --name shop',
+      'deploy-target remove --name shop',
+      'deploy-target remove --name shop',
     ],
     files,
   );

@@ -394,6 +394,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'acme-client update': ['--rate=none'],
   'fleet forget': ['--host=www1'],
   'endpoint update': ['--interval=1h'],
+  'deploy-target update': ['--add-certificate=web'],
   'replace start': ['--key-compromised=web', '--yes'],
   'ca export-root-key': ['--passphrase-file=-'],
   'ca import-root-key': ['--passphrase-file=-'],
@@ -415,6 +416,9 @@ const values: Readonly<Record<string, string>> = {
   'ca import-root-key file': import.meta.filename,
   'ca import chain': import.meta.filename,
   'enrollment create expires-at': '1d',
+  'deploy-target add type': 'exec',
+  // Any mapping.
+  'deploy-target add secret-file': join(import.meta.dirname, '..', '..', '..', 'package.json'),
   id: '1',
   reason: 'superseded',
   role: 'viewer',
@@ -431,7 +435,7 @@ const values: Readonly<Record<string, string>> = {
  */
 const withoutVault = [
   ...['systemd-unit', 'licenses', 'version', 'completion', 'man', 'doctor'],
-  ...['demo', 'inspect', 'dns-provider types', 'login', 'logout'],
+  ...['demo', 'inspect', 'dns-provider types', 'deploy-target types', 'login', 'logout'],
 ];
 
 /** The words of a command with all that it demands. */

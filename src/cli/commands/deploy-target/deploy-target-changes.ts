@@ -28,7 +28,7 @@ export const add = command({
   examples: [
     {
       does: 'Install two certificates on a server by SSH',
-      line: 'vault deploy-target add --name web1 --type ssh --certificate web --certificate api --secret-file web1.yaml',
+      line: 'vault deploy-target add --name web1 --type ssh --certificate web --certificate mail --secret-file web1.yaml',
     },
     {
       does: 'Keep a TLS secret of Kubernetes current',
@@ -77,7 +77,7 @@ export const update = command({
   examples: [
     {
       does: 'Install another certificate there, too',
-      line: 'vault deploy-target update --name web1 --add-certificate mail',
+      line: 'vault deploy-target update --name web1 --add-certificate intranet',
     },
     { does: 'Replace all settings', line: 'vault deploy-target update --name web1 --secret-file web1.yaml' },
   ],
