@@ -70,6 +70,7 @@ async function changeTo(vault: SecretsContext, input: NewCertificate): Promise<C
     dns_providers: new Map(),
     certificates: new Map([[String(input.name), input]]),
     imported_certificates: new Map(),
+    deploy_targets: new Map(),
     api_keys: new Map(),
     acme_clients: new Map(),
   };

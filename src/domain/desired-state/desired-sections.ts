@@ -10,6 +10,7 @@ export const sections = [
   'dns_providers',
   'certificates',
   'imported_certificates',
+  'deploy_targets',
   'api_keys',
   'acme_clients',
 ] as const;

@@ -11,7 +11,9 @@ import { keyTypes } from '../../base/key-type.ts';
 import { usages } from '../../base/leaf-names.ts';
 import { scopes } from '../../base/scope.ts';
 import { dnsProviderTypes } from '../../dns/providers/provider-types.ts';
+import { targetTypes } from '../../targets/target-types.ts';
 import { createAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
+import { createDeployTargetInput } from '../deploy-targets/deploy-target-inputs.ts';
 import { certName } from '../input-strings.ts';
 import {
   anyAllowlist,
@@ -22,25 +24,7 @@ import {
 } from '../inputs.ts';
 import { createPrivateCaInput, issuerTypeError as typeError } from '../private-ca/private-ca-inputs.ts';
 import { documentVersion } from './desired-sections.ts';
-
-const path = z.string().min(1, 'a file name is required');
-
-/** Where a secret is; never the secret. */
-const secretReference = z
-  .union(
-    [
-      z.literal('keep'),
-      z.strictObject({ file: path.describe('the file, relative to the document') }),
-      z.strictObject({ env: path.describe('the name of an environment variable') }),
-    ],
-    {
-      error:
-        'secrets do not belong in this file: write {file: NAME}, {env: NAME}, or keep for the stored secret',
-    },
-  )
-  .describe('{file: NAME}, {env: NAME}, or keep for the stored secret');
-
-export type SecretReference = z.output<typeof secretReference>;
+import { path, secretReference } from './secret-reference.ts';
 
 const { name: issuerName, directory_url, ...caShape } = createIssuerInput.shape;
 
@@ -135,6 +119,16 @@ const imported = z
   })
   .describe('a certificate issued elsewhere; without files, the stored one stays');
 
+const { name: targetName, ...targetShape } = createDeployTargetInput.shape;
+
+const deployTarget = z
+  .strictObject({
+    type: z.enum([...targetTypes.keys()], { error: `write one of: ${[...targetTypes.keys()].join(', ')}` }),
+    certificates: targetShape.certificates,
+    secret: secretReference.optional().describe('the file with its settings and credentials'),
+  })
+  .describe('a place on which the vault installs certificates');
+
 const { name: keyName, ...keyShape } = createApiKeyInput.shape;
 
 const apiKey = z
@@ -193,6 +187,7 @@ const desiredState = z.strictObject({
   dns_providers: section(providerName, dnsProvider),
   certificates: section(certName, namedCertificate),
   imported_certificates: section(certName, imported),
+  deploy_targets: section(targetName, deployTarget),
   api_keys: section(keyName, apiKey),
   acme_clients: section(clientName, acmeClient),
 });
@@ -208,6 +203,7 @@ export function desiredStateSchema(): unknown {
       dns_providers: z.record(providerName, dnsProvider).nullish(),
       certificates: z.record(certName, namedCertificate).nullish(),
       imported_certificates: z.record(certName, imported).nullish(),
+      deploy_targets: z.record(targetName, deployTarget).nullish(),
       api_keys: z.record(keyName, apiKey).nullish(),
       acme_clients: z.record(clientName, acmeClient).nullish(),
     })

@@ -20,6 +20,7 @@ import { storeImport } from '../certificates/certificate-import.ts';
 import { storeCertificateChange } from '../certificates/certificate-update.ts';
 import { eraseCertificate, storeCertificate } from '../certificates/certificates.ts';
 import type { SealingContext, SecretsContext, WorldContext } from '../contexts.ts';
+import { eraseDeployTarget } from '../deploy-targets/deploy-targets.ts';
 import { storeDnsProviderChange } from '../dns-providers/dns-provider-change.ts';
 import { eraseDnsProvider, storeDnsProvider } from '../dns-providers/dns-providers.ts';
 import { certName } from '../input-strings.ts';
@@ -30,6 +31,7 @@ import { changeLabels } from '../labels/certificate-labelling.ts';
 import type { QueueContext } from '../renewals/renewal-queue.ts';
 import { requireCertificate } from '../versions/certificate-lookup.ts';
 import { changedSettings } from './certificate-state.ts';
+import { applyDeployTarget } from './deploy-target-application.ts';
 import { type Change, planSame } from './state-plan.ts';
 import { type PreparedChange, prepareChanges, wantedOf } from './state-preparation.ts';
 import { readVaultState } from './vault-state.ts';
@@ -196,6 +198,9 @@ async function applyChange(
         await changeLabels(vault, writer, actor, await requireCertificate(writer, name), labels);
       return undefined;
     }
+    case 'deploy_targets':
+      await applyDeployTarget(vault, writer, actor, wantedOf(wanted.deploy_targets, name), change);
+      return undefined;
     case 'acme_clients':
       await applyAcmeClient(vault, writer, actor, wantedOf(wanted.acme_clients, name));
       return undefined;
@@ -216,6 +221,7 @@ async function eraseObject(
 ): Promise<void> {
   if (section === 'issuers') await eraseIssuer(vault, writer, actor, name);
   else if (section === 'dns_providers') await eraseDnsProvider(vault, writer, actor, name);
+  else if (section === 'deploy_targets') await eraseDeployTarget(vault, writer, actor, name);
   else if (section === 'acme_clients') await removeAcmeClient(vault, writer, actor, name);
   else if (section === 'api_keys') await storeRevocation(vault, writer, actor, id ?? 0);
   // Active keys were checked before: those that still name it are revoked or expired.

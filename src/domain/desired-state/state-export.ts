@@ -43,5 +43,6 @@ function told(definition: Definition): Record<string, FieldValue> {
 
 function secretOf(section: Section, { definition, secret }: Held): Record<string, string> {
   if (section === 'issuers') return secret?.() === undefined ? {} : { eab_hmac_key: 'keep' };
+  if (section === 'deploy_targets') return { secret: 'keep' };
   return section === 'dns_providers' && definition.type !== typeByHand ? { secret: 'keep' } : {};
 }

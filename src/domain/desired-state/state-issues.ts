@@ -15,6 +15,7 @@ import {
 import { unknownProfile } from '../private-ca/profile-settings.ts';
 import { acmeClientIssues } from './acme-client-issues.ts';
 import { apiKeyIssues } from './api-key-issues.ts';
+import { deployTargetIssues } from './deploy-target-definition.ts';
 import type { StateIssue } from './desired-state.ts';
 import { defaultKeyTypeOf, isPrivateCa, permittedBy, profilesOf } from './issuer-settings.ts';
 import type { PlanOptions } from './state-plan.ts';
@@ -38,6 +39,7 @@ export function stateIssues(
     ...certificateIssues(state, wanted, options),
     ...constraintIssues(state, wanted, options),
     ...importIssues(state, wanted),
+    ...deployTargetIssues(state, wanted, options),
     ...apiKeyIssues(state, wanted, options, now),
     ...acmeClientIssues(state, wanted, options, now),
     ...alikeIssues(state, wanted),
@@ -105,16 +107,18 @@ function nameIssues(state: VaultState, wanted: WantedState): StateIssue[] {
  * refused.
  */
 function alikeIssues(state: VaultState, wanted: WantedState): StateIssue[] {
-  return (['issuers', 'dns_providers', 'acme_clients', 'api_keys'] as const).flatMap((section) => {
-    const taken = new Map([...state[section].keys()].map((name) => [comparableLabel(name), name]));
-    const added = [...wanted[section].keys()].filter((name) => !state[section].has(name));
-    return added.flatMap((name) => {
-      const other = taken.get(comparableLabel(name));
-      taken.set(comparableLabel(name), name);
-      const message = `reads like ${JSON.stringify(other)}; use that name, or rename or remove that one first`;
-      return other === undefined ? [] : [{ path: [section, name], message }];
-    });
-  });
+  return (['issuers', 'dns_providers', 'deploy_targets', 'acme_clients', 'api_keys'] as const).flatMap(
+    (section) => {
+      const taken = new Map([...state[section].keys()].map((name) => [comparableLabel(name), name]));
+      const added = [...wanted[section].keys()].filter((name) => !state[section].has(name));
+      return added.flatMap((name) => {
+        const other = taken.get(comparableLabel(name));
+        taken.set(comparableLabel(name), name);
+        const message = `reads like ${JSON.stringify(other)}; use that name, or rename or remove that one first`;
+        return other === undefined ? [] : [{ path: [section, name], message }];
+      });
+    },
+  );
 }
 
 function certificateIssues(state: VaultState, wanted: WantedState, options: PlanOptions): StateIssue[] {

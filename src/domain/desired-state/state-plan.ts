@@ -167,11 +167,11 @@ function secretChange(
   name: string,
   held: Held | undefined,
 ): FieldChange[] {
-  if (section !== 'issuers' && section !== 'dns_providers') return [];
+  if (section !== 'issuers' && section !== 'dns_providers' && section !== 'deploy_targets') return [];
   const field = section === 'issuers' ? 'eab_hmac_key' : 'secret';
   const issuer = wanted.issuers.get(name);
   const eabKey = issuer !== undefined && 'secrets' in issuer ? issuer.secrets.eabKey : undefined;
-  const secret = section === 'issuers' ? eabKey : wanted.dns_providers.get(name)?.secret;
+  const secret = section === 'issuers' ? eabKey : wanted[section].get(name)?.secret;
   if (secret === undefined) return [];
   const kept = held?.secret?.();
   if (kept === undefined) return [{ field, to: '(secret)' }];

@@ -28,6 +28,7 @@ import { profileIn } from '../private-ca/profile-settings.ts';
 import { externalAccountKeyOwner, openFor } from '../sealed-secrets.ts';
 import { acmeClientsOf } from './acme-client-definition.ts';
 import { type Definition, privateCaDefinition } from './definition.ts';
+import { deployTargetsOf } from './deploy-target-definition.ts';
 import type { Section } from './desired-sections.ts';
 
 /** An object that the vault has. */
@@ -100,6 +101,7 @@ export async function readVaultState(
           { definition: { labels: labelList(row.labels) }, material: () => materialOf(reader, row) },
         ]),
     ),
+    deploy_targets: await deployTargetsOf(vault, reader, only?.names),
     api_keys: await keysOf(reader, vault.world.now(), only),
     acme_clients: await acmeClientsOf(reader, vault.world.now(), publicIssuers, only?.names),
   };

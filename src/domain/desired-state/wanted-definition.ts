@@ -4,6 +4,7 @@ import { formatTimestamp } from '../../base/timestamp.ts';
 import { completeCertificate } from '../certificates/client-keys.ts';
 import { wantedAcmeClient } from './acme-client-definition.ts';
 import { type Definition, wantedPrivateCa } from './definition.ts';
+import { wantedDeployTarget } from './deploy-target-definition.ts';
 import type { Section } from './desired-sections.ts';
 import { defaultKeyTypeOf } from './issuer-settings.ts';
 import type { Held, VaultState } from './vault-state.ts';
@@ -50,6 +51,8 @@ export function wantedDefinition(
   }
   const imported = section === 'imported_certificates' ? wanted.imported_certificates.get(name) : undefined;
   if (imported !== undefined) return { labels: unlessEmpty(imported.labels) };
+  const target = section === 'deploy_targets' ? wanted.deploy_targets.get(name) : undefined;
+  if (target !== undefined) return wantedDeployTarget(target);
   const client = section === 'acme_clients' ? wanted.acme_clients.get(name) : undefined;
   if (client !== undefined) return wantedAcmeClient({ state, wanted }, client);
   const key = section === 'api_keys' ? wanted.api_keys.get(name) : undefined;

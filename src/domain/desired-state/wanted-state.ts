@@ -2,6 +2,7 @@
 import type { Secret } from '../../base/secret.ts';
 import type { CertificateBundle } from '../../crypto/bundles/certificate-bundle.ts';
 import type { CreateAcmeClientInput } from '../acme-server/clients/acme-client-inputs.ts';
+import type { CreateDeployTargetInput } from '../deploy-targets/deploy-target-inputs.ts';
 import type {
   CreateApiKeyInput,
   CreateDnsProviderInput,
@@ -17,6 +18,7 @@ export type WantedState = {
   readonly dns_providers: ReadonlyMap<string, WantedDnsProvider>;
   readonly certificates: ReadonlyMap<string, NewCertificate>;
   readonly imported_certificates: ReadonlyMap<string, WantedImport>;
+  readonly deploy_targets: ReadonlyMap<string, WantedDeployTarget>;
   readonly api_keys: ReadonlyMap<string, CreateApiKeyInput>;
   readonly acme_clients: ReadonlyMap<string, CreateAcmeClientInput>;
 };
@@ -32,5 +34,10 @@ export type WantedIssuer =
 export type WantedDnsProvider = {
   readonly input: CreateDnsProviderInput;
   /** Undefined for the one that the vault has. */
+  readonly secret: Secret | undefined;
+};
+export type WantedDeployTarget = {
+  readonly input: CreateDeployTargetInput;
+  /** JSON of its checked settings; undefined for those that the vault has. */
   readonly secret: Secret | undefined;
 };

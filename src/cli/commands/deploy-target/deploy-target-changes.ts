@@ -32,7 +32,7 @@ export const add = command({
     },
     {
       does: 'Keep a TLS secret of Kubernetes current',
-      line: 'vault deploy-target add --name cluster --type kubernetes --certificate web --secret-file cluster.yaml',
+      line: 'vault deploy-target add --name cluster --type kubernetes --certificate intranet --secret-file cluster.yaml',
     },
   ],
   options: {

@@ -12,6 +12,7 @@ const kinds: Readonly<Record<Section, string>> = {
   dns_providers: 'dns-provider',
   certificates: 'certificate',
   imported_certificates: 'imported certificate',
+  deploy_targets: 'deploy-target',
   api_keys: 'api-key',
   acme_clients: 'acme-client',
 };

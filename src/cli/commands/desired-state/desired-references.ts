@@ -3,12 +3,11 @@ import { basename, resolve } from 'node:path';
 import { Problem } from '../../../base/problem.ts';
 import { Secret } from '../../../base/secret.ts';
 import { describeFileError } from '../../../base/system-error.ts';
+import { checkedTargetSettings } from '../../../domain/deploy-targets/deploy-targets.ts';
+import type { DesiredState, StateIssue } from '../../../domain/desired-state/desired-state.ts';
+import type { SecretReference } from '../../../domain/desired-state/secret-reference.ts';
 import type {
-  DesiredState,
-  SecretReference,
-  StateIssue,
-} from '../../../domain/desired-state/desired-state.ts';
-import type {
+  WantedDeployTarget,
   WantedDnsProvider,
   WantedImport,
   WantedIssuer,
@@ -73,12 +72,21 @@ export async function resolveReferences(state: DesiredState, around: Around): Pr
     const bundle = await attempt(['imported_certificates', name], () => bundleOf(files, around));
     imports.set(name, { bundle, labels });
   }
+  const targets = new Map<string, WantedDeployTarget>();
+  for (const [name, { secret: reference, ...rest }] of state.deploy_targets) {
+    const secret = await attempt(['deploy_targets', name, 'secret'], async () => {
+      const text = await secretOf(reference, around);
+      return text && (await checkedTargetSettings(rest.type, text));
+    });
+    targets.set(name, { input: { name, ...rest }, secret });
+  }
   const keys = [...state.api_keys];
   const wanted: WantedState = {
     issuers,
     dns_providers: providers,
     certificates: new Map([...state.certificates].map(([name, rest]) => [name, { ...rest, name } as never])),
     imported_certificates: imports,
+    deploy_targets: targets,
     acme_clients: new Map([...state.acme_clients].map(([name, rest]) => [name, { name, ...rest }])),
     api_keys: new Map(keys.map(([name, { secret_file: _, ...rest }]) => [name, { name, ...rest }])),
   };
