@@ -125,7 +125,7 @@ const deployTarget = z
   .strictObject({
     type: z.enum([...targetTypes.keys()], { error: `write one of: ${[...targetTypes.keys()].join(', ')}` }),
     certificates: targetShape.certificates,
-    secret: secretReference.optional().describe('the file with its settings and credentials'),
+    secret: secretReference.optional().describe('{file: NAME} with its settings, {env: NAME}, or keep'),
   })
   .describe('a place on which the vault installs certificates');
 

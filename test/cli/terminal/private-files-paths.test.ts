@@ -282,6 +282,24 @@ suite('a hook', () => {
     assert.doesNotMatch((await doctor()).stdout, /the program/);
   });
 
+  test('of a deploy target does not run if other users can change it, and doctor reports it', async (t) => {
+    const { directory, script, run, done, root, file, data } = await place(t);
+    const program = script(join(directory('hooks', 0o777), 'install'), `cat >${join(root, 'ran')}`);
+    const settings = file(JSON.stringify({ command: [program] }));
+    const add = ['--name=local', '--type=exec', `--secret-file=${settings}`];
+    await done('deploy-target', 'add', ...add);
+    const doctor = await vault(['doctor', '--offline', '--data-dir', data]);
+    assert.match(
+      doctor.stdout,
+      /^FAILED +permissions +the program \S+\/install can be changed by other users/m,
+    );
+    await done('deploy-target', 'update', '--name=local', '--add-certificate=web');
+    const { code, stderr } = await run('deploy-target', 'run', '--name=local');
+    assert.equal(code, 1);
+    assert.match(stderr, /web: the program \S+\/install can be changed by other users/);
+    assert.equal(fs.existsSync(join(root, 'ran')), false);
+  });
+
   test('of acme.sh does not run if other users can change the script', async (t) => {
     const { directory, script, run, done, root, file, data } = await place(t);
     const acme = script(join(directory('acme', 0o755), 'acme.sh'), '');
