@@ -4,14 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { realWorld } from '../../../../src/base/world.ts';
 import { hookScript } from '../../../harness/dns/hook-script.ts';
 import { isSignedWith, status, webhookReceiver } from '../../../harness/http/webhook-receiver.ts';
 import { type CommandLine, commandLine, commandWords } from '../../../harness/processes/command-line.ts';
-import { fromExecutable, vault } from '../../../harness/processes/vault-process.ts';
+import { fromExecutable, serve, vault } from '../../../harness/processes/vault-process.ts';
 import { tempDir } from '../../../harness/temp-dir.ts';
 
 const secret = `whsec_${Buffer.from('a key of thirty-two bytes, or so').toString('base64')}`;
@@ -277,6 +277,28 @@ test('unknown names, types and settings are reported with a hint, and without se
       assert.doesNotMatch(outcome.stderr, /hunter2|whsec_[A-Za-z0-9+/]/);
     }
   }
+});
+
+test('at a server, programs and --allow-outbound are left to its own machine', async (t) => {
+  const { done, data, file, settings } = await withWebhook(t, 'web');
+  await done(...target(`add shop --type webhook --certificate web --secret-file ${settings}`));
+  const key = await done(...commandWords('api-key create --name remote --role admin'));
+  const tokenFile = file(key.stdout);
+  chmodSync(tokenFile, 0o600);
+  const { url } = await serve(t, data);
+  const environment = { CERTVAULT_SERVER: url, CERTVAULT_TOKEN_FILE: tokenFile };
+  const program = file(JSON.stringify({ command: ['/bin/true'] }));
+  const exec = await vault(target(`add local --type exec --secret-file ${program}`), { environment });
+  assert.deepEqual(exec, {
+    ...{ code: 1, stdout: '' },
+    stderr:
+      "vault: targets of type exec run local programs and can only be added on the vault's host\n" +
+      '  Run "vault deploy-target add" there.\n',
+  });
+  assert.deepEqual(await vault(target('run shop --allow-outbound 127.0.0.1'), { environment }), {
+    ...{ code: 2, stdout: '' },
+    stderr: 'vault: --allow-outbound and --server exclude each other\n  The server has its own settings.\n',
+  });
 });
 
 test('types lists each type with the place that it reaches', async () => {
