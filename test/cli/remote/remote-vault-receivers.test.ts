@@ -1,4 +1,7 @@
-/** ACME clients, enrollments, notification channels and deploy targets: the same commands on this machine and at a server. */
+/**
+ * ACME clients, enrollments, notification channels and deploy targets: the same commands on this machine and at a
+ * server.
+ */
 import { test } from 'node:test';
 import { makeChain } from '../../harness/ca/openssl-chain.ts';
 import { webhookReceiver } from '../../harness/http/webhook-receiver.ts';

@@ -24,6 +24,8 @@ const lists = [
   { command: 'dns-provider list', title: 'NAME', whole: domains.join(' ') },
   { command: 'notification list', title: 'CHANNEL', whole: domains.join(' ') },
   { command: 'notification log', title: 'QUEUED', whole: 'connection refused' },
+  { command: 'deploy-target list', title: 'TARGET', whole: `shop-${'x'.repeat(50)}` },
+  { command: `deploy-target show shop-${'x'.repeat(50)}`, title: 'CERTIFICATE', whole: 'connection refused' },
   { command: 'admin list', title: 'NAME', whole: `alice-${'x'.repeat(50)}` },
   { command: 'audit list --limit 1000', title: 'ID', whole: domains.slice(0, 3).join('","') },
 ] as const;
@@ -54,6 +56,11 @@ suite('lists', () => {
     const url = file('url: http://127.0.0.1:9/\n');
     await done('notification', 'add', 'webhook', '--channel', 'ops', '--secret-file', url, ...only);
     await run(...commandWords('notification test --channel ops'));
+    const shop = `shop-${'x'.repeat(50)}`;
+    const settings = file(`url: http://127.0.0.1:9/\nsecret: whsec_${'k3y'.padEnd(32, '0')}\n`);
+    const installed = ['--certificate', 'wide', '--certificate', longName];
+    await done('deploy-target', 'add', shop, '--type=webhook', '--secret-file', settings, ...installed);
+    assert.equal((await run('deploy-target', 'run', shop)).code, 1);
     const admin = commandWords(`admin create --password-stdin --name alice-${'x'.repeat(50)}`);
     const input = 'correct horse battery staple';
     assert.equal((await vault([...admin, '--data-dir', made.data], { input })).code, 0);
