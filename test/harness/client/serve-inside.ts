@@ -4,7 +4,7 @@
  */
 import type { TestContext } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
-import { realWorld } from '../../../src/base/world.ts';
+import { realWorld, type World } from '../../../src/base/world.ts';
 import { openVault } from '../../../src/cli/runtime/open-vault.ts';
 import { runServer } from '../../../src/cli/serving/run-server.ts';
 import { readSettings } from '../../../src/cli/settings/settings.ts';
@@ -15,14 +15,15 @@ import { keptLog } from '../test-vault.ts';
 export async function serveInside(
   t: Pick<TestContext, 'after'>,
   dataDir: string,
-  options: { readonly 'public-url'?: string } = {},
+  options: Readonly<Record<string, string>> = {},
+  world: World = realWorld,
 ): Promise<{ readonly url: string; readonly end: () => Promise<void> }> {
   const environment = { VAULT_ALLOW_OUTBOUND: loopbackSetting };
   const settings = await readSettings(
     { 'data-dir': dataDir, listen: '127.0.0.1:0', ...options },
     environment,
   );
-  const { vault, close } = await openVault(settings, realWorld, 'create', keptLog());
+  const { vault, close } = await openVault(settings, world, 'create', keptLog());
   const stop = new AbortController();
   const { version } = manifest;
   const instance = realWorld.randomBytes(8).toString('hex');

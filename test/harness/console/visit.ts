@@ -86,8 +86,8 @@ export async function visit(t: TestContext, options: VisitOptions = {}): Promise
   const url = options.url?.(server) ?? server.url;
   const watch = startWatch(url);
   stopWatching = watch.stop;
-  // Registered last, because hooks after one that throws do not run.
-  t.after(() => assert.deepEqual(watch.complaints(), [], 'errors in the browser'));
+  // Last, behind all hooks of the test, because hooks after one that throws do not run.
+  t.after(() => t.after(() => assert.deepEqual(watch.complaints(), [], 'errors in the browser')));
   const visitor = async (contextOptions: BrowserContextOptions = {}) => {
     const started = await sharedBrowser();
     const context = await started.newContext({ baseURL: url, locale: 'en-GB', ...contextOptions });

@@ -13,7 +13,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import './child-processes.ts';
 import manifest from '../../../package.json' with { type: 'json' };
-import { realWorld } from '../../../src/base/world.ts';
+import { realWorld, type World } from '../../../src/base/world.ts';
 import type { Terminal } from '../../../src/cli/terminal/terminal.ts';
 import { loopbackSetting } from '../loopback-guard.ts';
 
@@ -62,7 +62,11 @@ function needsProcess(
 /** Runs a command in this process, through the entry point of the executable. */
 export async function runInside(
   args: readonly string[],
-  { input, environment }: Pick<Launch, 'input' | 'environment'> = {},
+  {
+    input,
+    environment,
+    world = realWorld,
+  }: Pick<Launch, 'input' | 'environment'> & { readonly world?: World } = {},
 ): Promise<Outcome> {
   // Most tests that start a server run no command in their process.
   const { run } = await import('../../../src/cli/commands/run.ts');
@@ -82,7 +86,7 @@ export async function runInside(
   };
   const terminal = {
     ...streams,
-    world: realWorld,
+    world,
     environment: variables(environment),
     version: manifest.version,
     executable: fromExecutable[0],
