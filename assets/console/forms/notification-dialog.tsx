@@ -15,6 +15,8 @@ const events = [
   ['backup.overdue', 'A scheduled backup is overdue'],
   ['disk.low', 'Disk space is low'],
   ['deployment.unhealthy', 'A deployment is failing, outdated or silent'],
+  ['endpoint.unhealthy', 'An endpoint does not serve what it should'],
+  ['scan.found', 'A scheduled scan found an unknown certificate'],
   ['pending_change.created', 'A change needs an approval'],
   ['certificate.issued', 'A new version is issued'],
 ] as const;

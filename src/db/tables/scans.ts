@@ -195,6 +195,24 @@ export async function storeFinding(
     .execute();
 }
 
+/**
+ * The addresses that a scan saw for the first time since `since`, without those that are endpoints and those that serve a
+ * certificate of the vault: the first `limit`.
+ */
+export function newFindings(
+  reader: Reader,
+  { scanId, since, limit }: { readonly scanId: number; readonly since: number; readonly limit: number },
+): Promise<ListedFindingRow[]> {
+  return findings(reader)
+    .where('scan_findings.scan_id', '=', scanId)
+    .where('scan_findings.first_seen_at', '>=', since)
+    .where('scan_findings.certificate_id', 'is', null)
+    .where((build) => endpointThere(build), '=', 0)
+    .orderBy('scan_findings.id')
+    .limit(limit)
+    .execute();
+}
+
 /** Deletes what a scan found before its latest run began, and not since. */
 export async function deleteFindingsBefore(writer: Writer, scanId: number, startedAt: number): Promise<void> {
   await writer

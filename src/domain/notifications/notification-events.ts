@@ -17,6 +17,7 @@ export const usualEvents = [
   ...alarmEvents,
   'deployment.unhealthy',
   'endpoint.unhealthy',
+  'scan.found',
   'pending_change.created',
 ] as const;
 

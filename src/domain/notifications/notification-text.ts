@@ -4,6 +4,7 @@ import { healthyWords, unhealthyWords } from './notification-deployment-text.ts'
 import type { Digest } from './notification-digest.ts';
 import { endpointHealthyWords, endpointUnhealthyWords } from './notification-endpoint-text.ts';
 import { expiryText, privateCaRenewedWords, privateCaWords, timeUntil } from './notification-expiry-text.ts';
+import { foundWords } from './notification-scans.ts';
 import {
   type Data,
   fact,
@@ -130,6 +131,7 @@ const texts: Readonly<Record<string, (data: Data, at: number) => Words>> = {
   'deployment.recovered': healthyWords,
   'endpoint.unhealthy': endpointUnhealthyWords,
   'endpoint.recovered': endpointHealthyWords,
+  'scan.found': foundWords,
   'backup.recovered': (data) => ({
     subject: 'backups work again',
     lines: [`The last backup is from ${data.last_backup_at}.`, `Backups were overdue since ${data.since}.`],

@@ -24,6 +24,7 @@ import { record, system } from '../audit/audit.ts';
 import type { TimedContext } from '../contexts.ts';
 import { storedFacts } from '../endpoints/endpoint-checking.ts';
 import { usualProtocol } from '../endpoints/endpoint-inputs.ts';
+import { notifyFound } from '../notifications/notification-scans.ts';
 import { maxRate } from './scan-inputs.ts';
 import { claimDuration, foreignNetwork, networksOf, type ScanRules } from './scans.ts';
 
@@ -146,6 +147,7 @@ async function workOnPortion(
       const found = (await findScan(writer, row.id))?.found ?? 0;
       const detail = { networks: parseJson(row.networks), connections: row.total, found };
       record(writer, { actor: system, action: 'scan.finish', resource: `scan:${row.id}`, detail }, now);
+      if (row.run_every !== null) await notifyFound(vault, writer, row);
     }
     return { ...row, ...changes };
   });

@@ -52,6 +52,7 @@ suite('a channel', () => {
         'disk.low',
         'deployment.unhealthy',
         'endpoint.unhealthy',
+        'scan.found',
         'pending_change.created',
       ],
       certificates: ['web*'],

@@ -32,6 +32,21 @@ test('every notice has a subject that says what happened', () => {
       },
       'approval needed: Delete the certificate web',
     ],
+    [
+      'scan.found',
+      {
+        scan: 3,
+        networks: ['10.0.0.0/24'],
+        count: 1,
+        servers: [{ address: '10.0.0.9:443', issuer: 'CN=Old', names: [], not_after: web.expires_at }],
+      },
+      'scan 3 found 10.0.0.9:443 with a certificate of CN=Old',
+    ],
+    [
+      'scan.found',
+      { scan: 3, networks: ['10.0.0.0/24'], count: 7000, servers: [] },
+      'scan 3 found 7000 servers with certificates that the vault does not have',
+    ],
     ['certificate.expiring', { ...web, urgency: 'emergency', renews_itself: true }, 'web expires in 10 days'],
     ['certificate.expiring', { ...web, issuer: null, urgency: 'over' }, 'web has expired'],
     ['certificate.recovered', { ...web, version: 2 }, 'web: renewed before it expired'],

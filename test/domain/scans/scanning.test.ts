@@ -18,8 +18,10 @@ import {
 } from '../../../src/domain/scans/scans.ts';
 import { runScanner } from '../../../src/jobs/scanner.ts';
 import { refuse } from '../../harness/database/outside-database.ts';
+import { endpointAt, identityIn } from '../../harness/endpoints/vault-endpoints.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { eventsOf, makeBundle } from '../../harness/http/fixtures.ts';
+import { eventsOf, makeBundle, makeCertificate } from '../../harness/http/fixtures.ts';
+import { addWebhook } from '../../harness/notifications/fixtures.ts';
 import { freePort } from '../../harness/processes/port.ts';
 import { testVault } from '../../harness/test-vault.ts';
 import { serverAt } from '../../harness/tls-servers.ts';
@@ -92,6 +94,41 @@ test('a server that is gone is forgotten after the next run, and a regular scan 
   await vault.db.write((writer) => writer.updateTable('scans').set({ due_at: 1 }).execute());
   await workOnScan(vault, id, never);
   assert.deepEqual(await found(), [`127.0.8.0:${port}`]);
+});
+
+test('a regular scan notifies of unknown certificates at addresses that it sees for the first time', async (t) => {
+  const { vault, port, bundle, create } = await scene(t);
+  await addWebhook(vault, 'http://127.0.0.1:1/');
+  await makeCertificate(vault, 'web', ['www.example.test']);
+  const own = await identityIn(vault, 'web');
+  await serverAt(t, { host: '127.0.14.0', port }, bundle);
+  await serverAt(t, { host: '127.0.14.1', port }, own.cert + own.key);
+  await serverAt(t, { host: '127.0.14.2', port }, bundle);
+  await endpointAt(vault, port, { address: `127.0.14.2:${port}` });
+  const told = async () => {
+    const rows = await vault.db.reader.selectFrom('notifications').select(['event', 'data']).execute();
+    return rows.map(({ event, data }) => {
+      const { count, servers } = JSON.parse(data) as { count: number; servers: { address: string }[] };
+      return [event, count, ...servers.map((one) => one.address)];
+    });
+  };
+  await workOnScan(vault, await create({ networks: ['127.0.14.0/30'] }), never);
+  assert.deepEqual(await told(), [], 'the scan that runs once is looked at');
+  await vault.db.write((writer) => writer.deleteFrom('scan_findings').execute());
+  const id = await create({ networks: ['127.0.14.0/30'], interval: '1h' });
+  const again = async () => {
+    await vault.db.write((writer) =>
+      writer.updateTable('scans').set({ due_at: 1 }).where('id', '=', id).execute(),
+    );
+    await workOnScan(vault, id, never);
+  };
+  await workOnScan(vault, id, never);
+  await again();
+  const first = ['scan.found', 1, `127.0.14.0:${port}`];
+  assert.deepEqual(await told(), [first]);
+  await serverAt(t, { host: '127.0.14.3', port }, bundle);
+  await again();
+  assert.deepEqual(await told(), [first, ['scan.found', 1, `127.0.14.3:${port}`]]);
 });
 
 test('a scan that is deleted while it runs ends, and nothing of it remains', async (t) => {
