@@ -9,14 +9,11 @@ import {
   type DeployContext,
   type DueDeploy,
   deploy,
-  dueDeploys,
+  nextDueDeploy,
 } from '../domain/deploy-targets/deploying.ts';
 
 /** Installations at a time, of which a target has one: each waits for a network most of the time. */
 const deploysAtOnce = 16;
-
-/** More are looked at, because a target may have many that wait for each other. */
-const lookedAt = 1000;
 
 const lookEvery = 5 * second;
 
@@ -41,18 +38,18 @@ export async function runDeployer(vault: DeployContext, signal: AbortSignal): Pr
   };
   while (!signal.aborted) {
     hasFailed = false;
-    let isBehind = false;
     try {
-      for (const due of await dueDeploys(vault, lookedAt)) {
-        const mayStart = running.size < deploysAtOnce && !running.has(due.deploy_target_id);
-        if (mayStart) running.set(due.deploy_target_id, start(due));
-        else isBehind = true;
+      while (running.size < deploysAtOnce && !signal.aborted) {
+        // A target may have many that are due.
+        const due = await nextDueDeploy(vault, [...running.keys()]);
+        if (due === undefined) break;
+        running.set(due.deploy_target_id, start(due));
       }
     } catch (error) {
       log.error({ err: error }, 'failed to query due deployments; retrying');
     }
-    if (isBehind) await ended.wait(lookEvery, signal);
-    if (!isBehind || hasFailed) await world.sleep(lookEvery, signal);
+    await ended.wait(lookEvery, signal);
+    if (hasFailed) await world.sleep(lookEvery, signal);
   }
   await Promise.all(running.values());
 }

@@ -1,4 +1,4 @@
-/** The tables `deploy_targets` and `deploy_target_certificates`: where the vault brings which certificates. */
+/** The tables `deploy_targets` and `deploy_target_certificates`: where the vault installs which certificates. */
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Reader, Writer } from '../database.ts';
 import type {
@@ -159,19 +159,20 @@ export async function deleteTargetCertificates(
     .execute();
 }
 
-/** What is due at `now`, the longest overdue first. */
-export async function dueTargetCertificates(
+/** The longest overdue row at `now` of a target other than those with the ids `except`. */
+export async function nextDueTargetCertificate(
   reader: Reader,
   now: number,
-  limit: number,
-): Promise<Pick<TargetCertificateRow, 'id' | 'deploy_target_id' | 'due_at'>[]> {
-  return reader
+  except: readonly number[],
+): Promise<Pick<TargetCertificateRow, 'id' | 'deploy_target_id'> | undefined> {
+  let query = reader
     .selectFrom('deploy_target_certificates')
-    .select(['id', 'deploy_target_id', 'due_at'])
+    .select(['id', 'deploy_target_id'])
     .where('due_at', '<=', now)
     .orderBy('due_at')
-    .limit(limit)
-    .execute();
+    .limit(1);
+  if (except.length > 0) query = query.where('deploy_target_id', 'not in', except);
+  return query.executeTakeFirst();
 }
 
 /** The names of the first targets of a certificate. */

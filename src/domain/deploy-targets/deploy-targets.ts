@@ -1,11 +1,9 @@
-/** Adding, changing, viewing and removing deploy targets. */
+/** Adding, changing and removing deploy targets. */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../base/timestamp.ts';
 import type { Reader, Writer } from '../../db/database.ts';
 import {
-  countTargetCertificates,
   type DeployTargetRow,
   deleteDeployTargetRow,
   deleteTargetCertificates,
@@ -13,7 +11,6 @@ import {
   hasTargetCertificates,
   insertDeployTarget,
   insertTargetCertificates,
-  type ListedTargetCertificateRow,
   listDeployTargets,
   listTargetCertificates,
   updateDeployTarget,
@@ -23,7 +20,6 @@ import { targetTypes } from '../../targets/target-types.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import { didYouMean } from '../closest-names.ts';
 import type {
-  DatabaseContext,
   KeyringContext,
   SealingContext,
   SecretsContext,
@@ -40,39 +36,6 @@ import type { CreateDeployTargetInput, UpdateDeployTargetInput } from './deploy-
 export const maxDeployTargets = 1000;
 export const maxDeployedCertificates = 10_000;
 
-export const targetCertificateStates = ['current', 'waiting', 'failing'] as const;
-
-export type TargetCertificateState = (typeof targetCertificateStates)[number];
-
-export type TargetCertificateView = {
-  certificate: string;
-  destination: string;
-  /** `waiting`: not installed yet, or not the current version. */
-  state: TargetCertificateState;
-  /** The version that is installed; null for none. */
-  version: number | null;
-  /** null before the first version. */
-  current_version: number | null;
-  /** Failed attempts in a row, and why the last of them failed. */
-  attempts: number;
-  error: string | null;
-  /** When the vault installs it, or checks what is installed; null if it has nothing to do. */
-  next_attempt_at: string | null;
-};
-
-export type DeployTargetSummary = {
-  name: string;
-  type: string;
-  /** The machine or service. */
-  host: string;
-  /** How many certificates are in which state. */
-  counts: Record<TargetCertificateState, number>;
-  created_at: string;
-  changed_at: string;
-};
-
-export type DeployTargetView = DeployTargetSummary & { certificates: TargetCertificateView[] };
-
 /** The target of this name. Throws `deploy_target_not_found` that suggests similar names. */
 export async function requireDeployTarget(reader: Reader, name: string): Promise<DeployTargetRow> {
   const row = await findDeployTarget(reader, name);
@@ -82,45 +45,6 @@ export async function requireDeployTarget(reader: Reader, name: string): Promise
     detail: `Unknown deploy target "${name}".`,
     hint: didYouMean(name, known, 'Try: vault deploy-target list'),
   });
-}
-
-/** The targets after the name `after`, by name, in portions of one. */
-export async function* viewDeployTargets(
-  { db }: DatabaseContext,
-  after = '',
-): AsyncGenerator<readonly DeployTargetSummary[]> {
-  for (const row of await listDeployTargets(db.reader)) {
-    if (row.name > after) yield [await summaryOf(db.reader, row)];
-  }
-}
-
-/** One target with its certificates. Throws `deploy_target_not_found`. */
-export async function viewDeployTarget({ db }: DatabaseContext, name: string): Promise<DeployTargetView> {
-  const row = await requireDeployTarget(db.reader, name);
-  const certificates = await listTargetCertificates(db.reader, row.id);
-  return { ...(await summaryOf(db.reader, row)), certificates: certificates.map(targetCertificateView) };
-}
-
-async function summaryOf(reader: Reader, row: DeployTargetRow): Promise<DeployTargetSummary> {
-  const { name, type, host } = row;
-  const { all, failing, waiting } = await countTargetCertificates(reader, row.id);
-  return {
-    ...{ name, type, host },
-    counts: { current: all - failing - waiting, waiting, failing },
-    created_at: formatTimestamp(row.created_at),
-    changed_at: formatTimestamp(row.changed_at),
-  };
-}
-
-/** A certificate of a target as the API and the commands show it. */
-export function targetCertificateView(row: ListedTargetCertificateRow): TargetCertificateView {
-  const { certificate, destination, version, current_version, attempts, error } = row;
-  return {
-    ...{ certificate, destination },
-    state: attempts > 0 ? 'failing' : version !== null && version === current_version ? 'current' : 'waiting',
-    ...{ version, current_version, attempts, error },
-    next_attempt_at: formatTimestampOrNull(row.due_at),
-  };
 }
 
 /**

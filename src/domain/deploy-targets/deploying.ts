@@ -1,59 +1,42 @@
 /** Installs certificates on deploy targets: what is due, with retries, and what became of it. */
 import { withDeadline } from '../../base/deadline.ts';
-import { day, hour, minute, second } from '../../base/duration.ts';
+import { second } from '../../base/duration.ts';
 import { parseJson } from '../../base/json.ts';
-import { shortened } from '../../base/printable-text.ts';
+import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
-import { formatTimestamp, latestTimestamp } from '../../base/timestamp.ts';
-import type { Writer } from '../../db/database.ts';
+import { formatTimestamp } from '../../base/timestamp.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
 import {
   type DeployTargetRow,
-  dueTargetCertificates,
   findTargetCertificate,
-  findTargetDeployment,
   getDeployTarget,
   type ListedTargetCertificateRow,
   listTargetCertificates,
-  updateTargetCertificate,
+  nextDueTargetCertificate,
 } from '../../db/tables/deploy-targets.ts';
-import { insertDeployment, updateDeployment } from '../../db/tables/deployments.ts';
 import type { OutboundGuard } from '../../net/outbound-guard.ts';
 import type { Outbound } from '../../net/outbound-http.ts';
-import { type Installed, type Material, type Target, TargetError } from '../../targets/target.ts';
+import { type Material, type Target, TargetError } from '../../targets/target.ts';
 import { type Actor, record } from '../audit/audit.ts';
 import type { LogContext, SecretsContext, TimedContext } from '../contexts.ts';
-import { longestText } from '../deployments/deployment-inputs.ts';
-import { changedOf, newsOf } from '../deployments/deployment-reports.ts';
 import { openVersionKey } from '../versions/versions.ts';
+import { type Outcome, storeOutcome, storeUnlessDueAgain } from './deploy-outcomes.ts';
 import { openTargetSettings, requireDeployTarget, requireType } from './deploy-targets.ts';
 
 export type DeployContext = SecretsContext &
   LogContext & { readonly outbound: Outbound; readonly guard: OutboundGuard };
 
-/** Something that is due, and since when. */
-export type DueDeploy = Awaited<ReturnType<typeof dueTargetCertificates>>[number];
+/** A certificate of a target. */
+export type DueDeploy = NonNullable<Awaited<ReturnType<typeof nextDueTargetCertificate>>>;
 
-/** Delays after each failed attempt; the last one repeats. */
-const retryDelays = [30 * second, 5 * minute, 30 * minute, 2 * hour, 6 * hour];
-
-/** How often the vault checks that a certificate is still installed. */
-const checkEvery = day;
-
-/** One failure may pass by itself: the deployment is failing from the second one on. */
-const failuresBeforeFailing = 2;
-
-/** At most `limit` installations that are due, the longest overdue first. */
-export function dueDeploys({ db, world }: TimedContext, limit: number): Promise<DueDeploy[]> {
-  return dueTargetCertificates(db.reader, world.now(), limit);
+/** The longest overdue installation on another target than those with the ids `except`. */
+export function nextDueDeploy(
+  { db, world }: TimedContext,
+  except: readonly number[],
+): Promise<DueDeploy | undefined> {
+  return nextDueTargetCertificate(db.reader, world.now(), except);
 }
-
-/** What an attempt came to; `same` if the current version was still installed. */
-type Outcome =
-  | { readonly kind: 'same' }
-  | { readonly kind: 'installed'; readonly installed: Installed }
-  | { readonly kind: 'failed'; readonly error: TargetError };
 
 /**
  * Installs the current version of a certificate on a target, unless it is still installed there, and stores what became
@@ -87,11 +70,8 @@ export async function deploy(
   let outcome: Outcome;
   let canAsk = false;
   try {
-    const type = requireType(row.type);
-    const config = openTargetSettings(vault, row);
-    const target = type.create(config, vault);
+    const { target, patience } = prepared(vault, row);
     canAsk = target.isInstalled !== undefined;
-    const patience = type.patience(config);
     outcome = await withDeadline(world, patience, signal, async (deadline) => {
       const openKey = () => openVersionKey(vault, version);
       try {
@@ -104,11 +84,11 @@ export async function deploy(
   } catch (error) {
     if (signal.aborted) return undefined;
     outcome = { kind: 'failed', error: asTargetError(error) };
-    if (!(error instanceof TargetError))
+    if (outcome.error.cause === error)
       log.error({ err: error, target: row.name }, 'failed to deploy a certificate');
   }
   const after = { target: row, link, version, outcome, canAsk };
-  await db.write((writer) => store(vault, writer, after, actor));
+  await db.write((writer) => storeOutcome(vault, writer, after, actor));
   const fields = { target: row.name, certificate: link.certificate, version: version.version };
   if (outcome.kind === 'failed') {
     log.warn({ ...fields, reason: outcome.error.message }, 'failed to deploy a certificate');
@@ -124,7 +104,7 @@ const deploysAtOnce = 16;
 let running = 0;
 
 /**
- * Deploys one certificate of a target now, for somebody who waits. Throws `deploy_target_not_found`,
+ * Deploys one certificate of a target now, for a person who waits. Throws `deploy_target_not_found`,
  * `certificate_not_found`, `deploy_failed`, and `rate_limited` if too many run.
  */
 export async function deployNow(
@@ -185,134 +165,23 @@ async function attempt(
   };
 }
 
+/** Throws TargetError if the settings cannot be read or do not fit, and OperatorError for an unknown type. */
+function prepared(
+  vault: DeployContext,
+  row: DeployTargetRow,
+): { readonly target: Target; readonly patience: number } {
+  const type = requireType(row.type);
+  try {
+    const config = openTargetSettings(vault, row);
+    return { target: type.create(config, vault), patience: type.patience(config) };
+  } catch (error) {
+    throw new TargetError('the settings of the deploy target cannot be read; replace them', { cause: error });
+  }
+}
+
 function asTargetError(error: unknown): TargetError {
   if (error instanceof TargetError) return error;
-  if (error instanceof Problem) return new TargetError(error.message.replace(/\.$/, ''), { cause: error });
+  if (error instanceof OperatorError) return new TargetError(error.message);
+  if (error instanceof Problem) return new TargetError(error.message.replace(/\.$/, ''));
   return new TargetError('internal error; see the log of the vault', { cause: error });
-}
-
-type After = {
-  readonly target: DeployTargetRow;
-  readonly link: ListedTargetCertificateRow;
-  readonly version: { readonly version: number; readonly fingerprint_sha256: string };
-  readonly outcome: Outcome;
-  /** Whether the target can be asked what is installed. */
-  readonly canAsk: boolean;
-};
-
-async function store(
-  { world }: DeployContext,
-  writer: Writer,
-  { target, link, version, outcome, canAsk }: After,
-  actor: Actor,
-): Promise<void> {
-  const now = world.now();
-  const reload = outcome.kind === 'installed' ? outcome.installed.reload : undefined;
-  const failure =
-    outcome.kind === 'failed'
-      ? outcome.error.message
-      : reload?.result === 'failed'
-        ? `command failed${reload.output === null ? '' : `: ${reload.output}`}`
-        : undefined;
-  const attempts = failure === undefined ? 0 : link.attempts + 1;
-  const retryAfterMs = outcome.kind === 'failed' ? (outcome.error.retryAfterMs ?? 0) : 0;
-  const wait = failure === undefined ? checkEvery : retryDelay(attempts, retryAfterMs);
-  const isStill = await storeUnlessDueAgain(writer, link, {
-    attempts,
-    error: failure === undefined ? null : shortened(failure, longestText),
-    due_at: failure === undefined && !canAsk ? null : now + withJitter(world.randomBytes(2), wait),
-    ...(outcome.kind === 'installed' && { remote_id: outcome.installed.remoteId ?? null }),
-  });
-  if (!isStill) return;
-  if (outcome.kind === 'failed' && attempts < failuresBeforeFailing && link.version === null) return;
-  await storeDeployment(
-    writer,
-    { target, link, version, outcome, canAsk },
-    { attempts, failure, now, actor },
-  );
-}
-
-/** Updates the row; what made it due again meanwhile stays. Returns whether there is still a row. */
-async function storeUnlessDueAgain(
-  writer: Writer,
-  { id, due_at, current_version }: ListedTargetCertificateRow,
-  changes: Parameters<typeof updateTargetCertificate>[2],
-): Promise<boolean> {
-  const current = await findTargetCertificate(writer, id);
-  if (current === undefined) return false;
-  const { due_at: next, attempts, ...others } = changes;
-  const isSame = current.due_at === due_at && current.current_version === current_version;
-  await updateTargetCertificate(writer, id, { ...others, ...(isSame && { due_at: next, attempts }) });
-  return true;
-}
-
-/** Stores what is installed in the row of the deployment, and records what is news. */
-async function storeDeployment(
-  writer: Writer,
-  { target, link, version, outcome }: After,
-  {
-    attempts,
-    failure,
-    now,
-    actor,
-  }: {
-    readonly attempts: number;
-    readonly failure: string | undefined;
-    readonly now: number;
-    readonly actor: Actor;
-  },
-): Promise<void> {
-  const old = await findTargetDeployment(writer, target.id, link.certificate_id);
-  const reload = outcome.kind === 'installed' ? outcome.installed.reload : undefined;
-  const isFailing = outcome.kind === 'failed' && attempts >= failuresBeforeFailing;
-  const row = {
-    ...{ host: target.host, job: target.name, destination: shortened(link.destination, longestText) },
-    ...(outcome.kind === 'failed'
-      ? {
-          ...{ version: old?.version ?? null, fingerprint_sha256: old?.fingerprint_sha256 ?? null },
-          ...{ reload: old?.reload ?? null, reload_output: old?.reload_output ?? null },
-          error: isFailing ? shortened(failure ?? '', longestText) : (old?.error ?? null),
-        }
-      : {
-          ...{ version: version.version, fingerprint_sha256: version.fingerprint_sha256, error: null },
-          ...(outcome.kind === 'installed'
-            ? { reload: reload?.result ?? null, reload_output: reload?.output ?? null }
-            : { reload: old?.reload ?? null, reload_output: old?.reload_output ?? null }),
-        }),
-    ...{ verify: null, verify_output: null, next_run_at: null, client_version: null },
-    ...{ last_seen_at: now, silent_at: latestTimestamp },
-  };
-  const resource = `certificate:${link.certificate}`;
-  const news = newsOf(row);
-  const detail = { deployment: deploymentName(target.name), host: row.host, ...news };
-  if (old === undefined) {
-    const owned = { certificate_id: link.certificate_id, api_key_id: null, deploy_target_id: target.id };
-    await insertDeployment(writer, {
-      ...{ ...owned, ...row, name: deploymentName(target.name), created_at: now, changed_at: now },
-    });
-    record(writer, { actor, action: 'deployment.create', resource, detail }, now);
-    return;
-  }
-  const previous = changedOf(newsOf(old), news);
-  const isNews = Object.keys(previous).length > 0;
-  await updateDeployment(writer, old.id, { ...row, ...(isNews && { changed_at: now }) });
-  if (isNews) {
-    record(writer, { actor, action: 'deployment.update', resource, detail: { ...detail, previous } }, now);
-  }
-}
-
-/** Clients cannot choose an id with a colon. */
-function deploymentName(target: string): string {
-  return `deploy-target:${target}`;
-}
-
-/** Milliseconds until the next attempt after this many failed ones; a longer Retry-After of the target is obeyed. */
-export function retryDelay(attempts: number, retryAfterMs = 0): number {
-  const delay = retryDelays[Math.min(attempts, retryDelays.length) - 1] ?? minute;
-  return Math.max(delay, Math.min(retryAfterMs, day));
-}
-
-/** Up to a tenth less or more, so that targets that failed together spread. */
-function withJitter(random: Buffer, wait: number): number {
-  return Math.round(wait * (0.9 + (0.2 * random.readUInt16BE()) / 65_536));
 }

@@ -9,7 +9,7 @@ import {
   type DeployTargetView,
   type TargetCertificateView,
   targetCertificateStates,
-} from '../../domain/deploy-targets/deploy-targets.ts';
+} from '../../domain/deploy-targets/deploy-target-views.ts';
 import { targetTypes } from '../../targets/target-types.ts';
 import { time } from './schemas.ts';
 

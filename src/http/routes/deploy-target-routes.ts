@@ -3,13 +3,15 @@ import { z } from 'zod';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
 import {
+  targetCertificateView,
+  viewDeployTarget,
+  viewDeployTargets,
+} from '../../domain/deploy-targets/deploy-target-views.ts';
+import {
   addDeployTarget,
   changeDeployTarget,
   removeDeployTarget,
   requireDeployTarget,
-  targetCertificateView,
-  viewDeployTarget,
-  viewDeployTargets,
 } from '../../domain/deploy-targets/deploy-targets.ts';
 import { deployNow } from '../../domain/deploy-targets/deploying.ts';
 import { targetTypes } from '../../targets/target-types.ts';

@@ -1,6 +1,6 @@
 /** The options, path and certificate table that the commands about one deploy target share. */
 import { OperatorError } from '../../../base/operator-error.ts';
-import type { TargetCertificateView } from '../../../domain/deploy-targets/deploy-targets.ts';
+import type { TargetCertificateView } from '../../../domain/deploy-targets/deploy-target-views.ts';
 import { inPath } from '../../remote/remote-vault.ts';
 import { printList } from '../../terminal/table.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

@@ -7,11 +7,13 @@ import {
   updateDeployTargetInput,
 } from '../../../domain/deploy-targets/deploy-target-inputs.ts';
 import {
+  type DeployTargetView,
+  viewDeployTarget,
+} from '../../../domain/deploy-targets/deploy-target-views.ts';
+import {
   addDeployTarget,
   changeDeployTarget,
-  type DeployTargetView,
   requireType,
-  viewDeployTarget,
 } from '../../../domain/deploy-targets/deploy-targets.ts';
 import { parseInput } from '../../../domain/inputs.ts';
 import { targetTypes } from '../../../targets/target-types.ts';

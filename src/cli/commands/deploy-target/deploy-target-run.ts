@@ -6,7 +6,7 @@ import {
   type DeployTargetView,
   type TargetCertificateView,
   viewDeployTarget,
-} from '../../../domain/deploy-targets/deploy-targets.ts';
+} from '../../../domain/deploy-targets/deploy-target-views.ts';
 import { deployNow } from '../../../domain/deploy-targets/deploying.ts';
 import { inPath, slowRequest } from '../../remote/remote-vault.ts';
 import { command } from '../../runtime/command.ts';

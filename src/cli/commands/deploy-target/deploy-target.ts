@@ -3,10 +3,10 @@ import { localCli } from '../../../domain/audit/audit.ts';
 import {
   type DeployTargetSummary,
   type DeployTargetView,
-  removeDeployTarget,
   viewDeployTarget,
   viewDeployTargets,
-} from '../../../domain/deploy-targets/deploy-targets.ts';
+} from '../../../domain/deploy-targets/deploy-target-views.ts';
+import { removeDeployTarget } from '../../../domain/deploy-targets/deploy-targets.ts';
 import { targetTypes } from '../../../targets/target-types.ts';
 import { command, commandGroup, commandWithoutVault } from '../../runtime/command.ts';
 import { onVault } from '../../runtime/with-vault.ts';
