@@ -20,6 +20,9 @@ import { changedOf, newsOf } from '../deployments/deployment-reports.ts';
 /** Delays after each failed attempt; the last one repeats. */
 const retryDelays = [30 * second, 5 * minute, 30 * minute, 2 * hour, 6 * hour];
 
+/** A longer Retry-After of a target is obeyed up to this. */
+const longestRetryAfter = day;
+
 /** How often the vault checks that a certificate is still installed. */
 const checkEvery = day;
 
@@ -62,11 +65,12 @@ export async function storeOutcome(
         : undefined;
   const attempts = failure === undefined ? 0 : link.attempts + 1;
   const retryAfterMs = outcome.kind === 'failed' ? (outcome.error.retryAfterMs ?? 0) : 0;
-  const wait = failure === undefined ? checkEvery : retryDelay(attempts, retryAfterMs);
+  const spread = withJitter(world.randomBytes(2), failure === undefined ? checkEvery : retryDelay(attempts));
+  const wait = Math.max(spread, Math.min(retryAfterMs, longestRetryAfter));
   const isStill = await storeUnlessDueAgain(writer, link, {
     attempts,
     error: failure === undefined ? null : shortened(failure, longestText),
-    due_at: failure === undefined && !canAsk ? null : now + withJitter(world.randomBytes(2), wait),
+    due_at: failure === undefined && !canAsk ? null : now + wait,
     ...(outcome.kind === 'installed' && { remote_id: outcome.installed.remoteId ?? null }),
   });
   if (!isStill) return;
@@ -152,10 +156,9 @@ function deploymentName(target: string): string {
   return `deploy-target:${target}`;
 }
 
-/** Milliseconds until the next attempt after this many failed ones; a longer Retry-After of the target is obeyed. */
-function retryDelay(attempts: number, retryAfterMs = 0): number {
-  const delay = retryDelays[Math.min(attempts, retryDelays.length) - 1] ?? minute;
-  return Math.max(delay, Math.min(retryAfterMs, day));
+/** Milliseconds until the next attempt after this many failed ones. */
+function retryDelay(attempts: number): number {
+  return retryDelays[Math.min(attempts, retryDelays.length) - 1] ?? minute;
 }
 
 /** Up to a tenth less or more, so that targets that failed together spread. */
