@@ -3,6 +3,38 @@
 /** Who may call `expose()` on a secret, how often, and what for. */
 export const exposers: readonly { readonly file: string; readonly calls: number; readonly why: string }[] = [
   {
+    file: 'src/cli/commands/deploy-target/deploy-target.ts',
+    calls: 1,
+    why: 'the settings of a deploy target, to a server',
+  },
+  {
+    file: 'src/domain/deploy-targets/deploy-targets.ts',
+    calls: 1,
+    why: 'the settings of a deploy target, to its type',
+  },
+  {
+    file: 'src/domain/deploy-targets/deploying.ts',
+    calls: 1,
+    why: 'the private key of a version as text, to the target that installs it',
+  },
+  ...(
+    [
+      ['aws-acm', 'the request that imports it'],
+      ['azure-key-vault', 'the request that imports it'],
+      ['exec', 'the standard input of the program'],
+      ['fortigate', 'the request that imports it'],
+      ['kubernetes', 'the secret that is applied'],
+      ['proxmox', 'the request that uploads it'],
+      ['ssh', 'the files that are uploaded'],
+      ['synology', 'the request that imports it'],
+      ['webhook', 'the request that delivers it'],
+    ] as const
+  ).map(([type, where]) => ({
+    file: `src/targets/${type}-target.ts`,
+    calls: 1,
+    why: `the private key of the certificate, into ${where}`,
+  })),
+  {
     file: 'src/db/postgres/password-file.ts',
     calls: 1,
     why: 'the password of the database, for the connection that the server asks for it',
@@ -220,7 +252,7 @@ export const exposers: readonly { readonly file: string; readonly calls: number;
   { file: 'src/domain/backup/backup.ts', calls: 1, why: 'looks whether a passphrase is long enough' },
   {
     file: 'src/domain/notifications/channel-settings.ts',
-    calls: 2,
+    calls: 3,
     why: 'reads the settings of a notification channel, and puts in the key that was made for it',
   },
   {

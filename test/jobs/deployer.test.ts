@@ -268,8 +268,8 @@ suite('the private key', () => {
   });
 });
 
-suite('a slow target', () => {
-  test('gets one certificate at a time and does not delay others', async (t) => {
+suite('an installation that takes long', () => {
+  test('delays only further certificates of the same target', async (t) => {
     const { vault, world, received, url, start, until, hold } = await scene(t);
     await makeCertificate(vault, 'api');
     await addWebhookTarget(vault, url, { certificates: ['web', 'api'] });
@@ -298,7 +298,7 @@ suite('a slow target', () => {
     held[0]?.destroy();
   });
 
-  test('whose installation is interrupted by a stop is due as before, and nothing is recorded as failed', async (t) => {
+  test('is due as before if a stop interrupts it, and is not recorded as failed', async (t) => {
     const { vault, url, stop, start, until, hold, deployments } = await scene(t);
     await addWebhookTarget(vault, url);
     const before = await onTarget(vault, 'hook');
@@ -312,7 +312,7 @@ suite('a slow target', () => {
     held[0]?.destroy();
   });
 
-  test('that is removed during an installation leaves nothing', async (t) => {
+  test('leaves nothing if its target is removed meanwhile', async (t) => {
     const { vault, dataDir, log, url, start, until, hold, deployments } = await scene(t);
     await addWebhookTarget(vault, url);
     const held = hold(1);
@@ -325,7 +325,7 @@ suite('a slow target', () => {
     assert.deepEqual(eventsOf(dataDir, 'deployment.create'), []);
   });
 
-  test('gets the newest version after a renewal during its installation', async (t) => {
+  test('is followed by one of the newest version after a renewal meanwhile', async (t) => {
     const { vault, received, url, start, until, requested, hold, stored } = await scene(t);
     await addWebhookTarget(vault, url);
     const held = hold(1);

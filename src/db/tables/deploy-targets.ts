@@ -54,6 +54,7 @@ export async function hasTargetCertificates(reader: Reader, count: number): Prom
   const last = await reader
     .selectFrom('deploy_target_certificates')
     .select('id')
+    .where('id', '>', 0)
     .orderBy('id')
     .offset(count - 1)
     .limit(1)

@@ -9,8 +9,8 @@ import type { Database } from '../../db/database.ts';
 import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
 /**
- * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: another
- * version or result was reported, or a deploy target changed. `endpoints`: an endpoint was changed, or serves something else.
+ * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: another version or result was
+ * reported, or a deploy target changed. `endpoints`: an endpoint was changed, or serves something else.
  */
 export const changeKinds = ['vault', 'renewals', 'deployments', 'endpoints'] as const;
 

@@ -194,8 +194,8 @@ async function refuseExisting(reader: Reader, name: CertName): Promise<void> {
 /**
  * Deletes a certificate; it is kept apart until it is restored or purged (deleted-certificates.ts). Throws
  * `certificate_not_found`, and `certificate_in_use` if the running server serves HTTPS with it, or if an unrevoked API
- * key has it in its allowlist or as its client certificate, or if the vault installs it on a deploy target; with `force`,
- * it is deleted all the same and removed from all allowlists and targets, and keys stay bound to it.
+ * key has it in its allowlist or as its client certificate, or if the vault installs it on a deploy target. With
+ * `force`, it is deleted all the same and removed from all allowlists and targets, and keys stay bound to it.
  */
 export async function deleteCertificate(
   vault: TimedContext,

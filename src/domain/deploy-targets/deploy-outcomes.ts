@@ -46,8 +46,8 @@ export type Attempted = {
 };
 
 /**
- * Stores what an attempt came to: when the next one is due, and, unless it is a first failure, the row of the deployment.
- * Stores nothing if the certificate was removed from the target.
+ * Stores what an attempt came to: when the next one is due, and, unless it is a first failure, the row of the
+ * deployment. Stores nothing if the certificate was removed from the target.
  */
 export async function storeOutcome(
   { world }: WorldContext,

@@ -48,9 +48,9 @@ export function silentAt(schedule: Schedule): number {
 }
 
 /**
- * `silent` after two schedules without a report of a client: nothing else is known then. `failing` if the last run, its reload or
- * its verification failed. `outdated` if an older version is installed although the client had its whole schedule to
- * install `current`. Otherwise `current`, as without a current version (null).
+ * `silent` after two schedules without a report of a client: nothing else is known then. `failing` if the last run, its
+ * reload or its verification failed. `outdated` if an older version is installed although the client had its whole
+ * schedule to install `current`. Otherwise `current`, as without a current version (null).
  */
 export function deploymentState(
   facts: ReportedFacts,

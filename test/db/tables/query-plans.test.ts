@@ -78,6 +78,19 @@ import {
   nextMoment,
 } from '../../../src/db/tables/certificates/certificates.ts';
 import {
+  countTargetCertificates,
+  deleteTargetCertificates,
+  deploySoon,
+  findDeployTarget,
+  findTargetCertificate,
+  findTargetDeployment,
+  getDeployTarget,
+  hasTargetCertificates,
+  listTargetCertificates,
+  nextDueTargetCertificate,
+  targetsWith,
+} from '../../../src/db/tables/deploy-targets.ts';
+import {
   deleteSilent,
   findDeployment,
   firstSilence,
@@ -411,6 +424,52 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   'silent deployments that are due to be pruned': [
     (db) => deleteSilent(db as Writer, 1, 10),
     /SEARCH deployments USING COVERING INDEX deployments_by_silence \(silent_at<\?\)/,
+  ],
+  'a deploy target by its name': [
+    (db) => findDeployTarget(db, 'a'),
+    /SEARCH deploy_targets USING INDEX .*\(name=\?\)/,
+  ],
+  'a deploy target by its id': [
+    (db) => getDeployTarget(db, 1),
+    /SEARCH deploy_targets USING INTEGER PRIMARY KEY \(rowid=\?\)/,
+  ],
+  'the certificates of a deploy target': [
+    (db) => listTargetCertificates(db, 1),
+    /SEARCH deploy_target_certificates USING INDEX deploy_target_certificates_by_target \(deploy_target_id=\?\)/,
+    'sorts',
+  ],
+  'the number of certificates of a deploy target': [
+    (db) => countTargetCertificates(db, 1),
+    /SEARCH deploy_target_certificates USING INDEX deploy_target_certificates_by_target \(deploy_target_id=\?\)/,
+  ],
+  'a certificate of a deploy target': [
+    (db) => findTargetCertificate(db, 1),
+    /SEARCH deploy_target_certificates USING INTEGER PRIMARY KEY \(rowid=\?\)/,
+  ],
+  'the maximum number of certificates of deploy targets': [
+    (db) => hasTargetCertificates(db, 10),
+    /SEARCH deploy_target_certificates USING .*\(rowid>\?\)/,
+  ],
+  'the certificate of a deploy target that is due': [
+    (db) => nextDueTargetCertificate(db, 1, [2, 3]),
+    /SEARCH deploy_target_certificates USING INDEX deploy_target_certificates_by_due \(due_at<\?\)/,
+  ],
+  'the deploy targets of a certificate': [
+    (db) => targetsWith(db, 1, 5),
+    /SEARCH deploy_target_certificates USING INDEX deploy_target_certificates_by_certificate \(certificate_id=\?\)/,
+    'sorts',
+  ],
+  'the deploy targets of a renewed certificate': [
+    (db) => deploySoon(db as Writer, 1, 1),
+    /SEARCH deploy_target_certificates USING INDEX deploy_target_certificates_by_certificate \(certificate_id=\?\)/,
+  ],
+  'the certificates that are removed from a deploy target': [
+    (db) => deleteTargetCertificates(db as Writer, 1, [1]),
+    /SEARCH deploy_target_certificates USING .*INDEX deploy_target_certificates_by_target \(deploy_target_id=\? AND certificate_id=\?\)/,
+  ],
+  'the deployment of a certificate on a deploy target': [
+    (db) => findTargetDeployment(db, 1, 1),
+    /SEARCH deployments USING INDEX deployments_by_deploy_target \(deploy_target_id=\?\)/,
   ],
   'an endpoint by its id': [
     (db) => findEndpoint(db, 1),

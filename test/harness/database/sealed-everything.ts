@@ -32,10 +32,12 @@ import {
   renewalKeyOwner,
   requestedAuthorityKeyOwner,
   sealFor,
+  targetSettingsOwner,
   versionKeyOwner,
 } from '../../../src/domain/sealed-secrets.ts';
 import type { Vault } from '../../../src/domain/vault.ts';
 import { addWebhook } from '../notifications/fixtures.ts';
+import { addWebhookTarget } from '../targets/deployed.ts';
 
 const text = (words: string) => new Secret(Buffer.from(words));
 
@@ -54,6 +56,7 @@ export async function sealEverything(vault: Vault): Promise<void> {
     secret,
   );
   await addWebhook(vault, 'https://hooks.a.test/');
+  await addWebhookTarget(vault, 'https://hooks.a.test/');
   await replaceCheckpointKey(vault, localCli);
   await db.write(async (writer) => {
     const now = world.now();
@@ -186,11 +189,13 @@ export async function openEverything(vault: Vault): Promise<{ secrets: string[];
     take(`audit key ${row.id}`, auditKeyOwner(row.public_key), row.sealed_private_key);
   for (const row of await reader.selectFrom('notification_channels').selectAll().execute())
     take(`channel ${row.id}`, channelSettingsOwner(row.id), row.sealed_settings);
+  for (const row of await reader.selectFrom('deploy_targets').selectAll().execute())
+    take(`target ${row.id}`, targetSettingsOwner(row.id), row.sealed_settings);
   const account = await findAcmeAccount(reader, 1);
   take('account', accountKeyOwner(1), account?.sealed_private_key ?? null);
   take('next account', nextAccountKeyOwner(1), account?.sealed_next_private_key ?? null);
   const places = new Set(sealedPlaceNames.map((name) => sealedPlaces[name].table));
-  assert.equal(places.size, 13, 'a sealed column is missing here');
+  assert.equal(places.size, 14, 'a sealed column is missing here');
   const keys = new Set(blobs.map((blob) => blob.subarray(1, 9).toString('hex')));
   return { secrets: secrets.sort(), keys: [...keys].sort() };
 }
