@@ -1,4 +1,4 @@
-/** Certificates on deploy targets as deployments: their states, notices and counts, and what keeps them from deletion. */
+/** Certificates on deploy targets as deployments: states, notices and counts, and what keeps them from deletion. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { day, minute } from '../../../src/base/duration.ts';
