@@ -11,6 +11,7 @@ import { generatePrivateKey } from '../../src/crypto/key-pair.ts';
 import { sessionTokenCreator } from '../../src/crypto/secrets/session-token.ts';
 import { findAdministrator } from '../../src/db/tables/access/administrators.ts';
 import { findCertificate } from '../../src/db/tables/certificates/certificates.ts';
+import { findDeployTarget } from '../../src/db/tables/deploy-targets.ts';
 import { hasEndpoints } from '../../src/db/tables/endpoints.ts';
 import { updateAcmeAccount } from '../../src/db/tables/issuance/acme-accounts.ts';
 import { findDnsProvider } from '../../src/db/tables/issuance/dns-providers.ts';
@@ -36,6 +37,7 @@ import {
   renewCertificate,
 } from '../harness/http/fixtures.ts';
 import { makeAdministrator } from '../harness/http/sign-in-fixtures.ts';
+import { addWebhookTarget, webhookSecret } from '../harness/targets/deployed.ts';
 import { TestWorld } from '../harness/test-world.ts';
 
 /** A clock that only the test moves; sleeps return at once. */
@@ -155,6 +157,10 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
       secrets.set(`the token of enrollment ${id}`, token.split('.')[1] ?? '');
     }
     if (!(await hasEndpoints(reader, 1))) await endpointAt(vault, 9, { certificate: 'www' });
+    if ((await findDeployTarget(reader, 'a-target')) === undefined) {
+      await addWebhookTarget(vault, `http://${nowhere}/`, { name: 'a-target', certificates: ['www'] });
+      secrets.set('the key of a deploy target', webhookSecret);
+    }
     learnSecrets();
   }
 
