@@ -1,7 +1,10 @@
-/** A connection by SSH to a server whose public key is known, with the operations on files that an installation needs. */
+/** A connection by SSH to a server whose public key is known. Its errors never reach the process, and its promises settle. */
 import type { Socket } from 'node:net';
-import type { Client, ClientChannel, SFTPWrapper, Stats } from 'ssh2';
+import type { AnyAuthMethod, Client, ClientChannel, SFTPWrapper } from 'ssh2';
+import { shortened } from '../base/printable-text.ts';
+import { describeSystemError } from '../base/system-error.ts';
 import { type HostKey, hostKeyText, signatureAlgorithms } from './ssh-host-key.ts';
+import { readUserKey } from './ssh-user-key.ts';
 
 export type SshAccess = {
   readonly user: string;
@@ -10,93 +13,70 @@ export type SshAccess = {
   readonly password: string | undefined;
 };
 
-/** What the server, or the settings, made impossible. The message is for people and contains no secrets. */
+/** Why the server, or the settings, made it impossible. The message is for people and contains no secrets. */
 export class SshFailure extends Error {
   constructor(message: string, cause?: unknown) {
-    super(message, { cause });
+    super(shortened(message, 1000), { cause });
     this.name = 'SshFailure';
   }
 }
 
-/** SFTP (draft-ietf-secsh-filexfer-02 §7). */
-const noSuchFile = 2;
-/** The end of the output of a command. */
+/** How a command ended: with an exit code, or by a signal such as SIGKILL. The output is the end of all of it. */
+export type CommandResult = {
+  readonly code: number | undefined;
+  readonly signal: string | undefined;
+  readonly output: string;
+};
+
+/** The end of the output of a command, in bytes. */
 const keptOutput = 4096;
+/** Before the user is authenticated, in bytes: the library reads a banner again with each part of it. */
+const mostBeforeReady = 256 * 1024;
+/** Responses that the server does not read, in bytes; files of a certificate are smaller. */
+const mostUnread = 4 * 1024 * 1024;
 
 export class SshConnection {
   readonly #client: Client;
+  readonly #socket: Socket;
   readonly #signal: AbortSignal;
-  readonly #abort: () => void;
+  /** `Client.destroy()` does nothing after `end()` or an error: the server could keep the socket open. */
+  readonly #abort = (): void => void this.#socket.destroy();
   #sftp: Promise<SFTPWrapper> | undefined;
+  #isReady = false;
   #failed: Error | undefined;
 
-  private constructor(client: Client, signal: AbortSignal) {
+  private constructor(client: Client, socket: Socket, signal: AbortSignal) {
     this.#client = client;
+    this.#socket = socket;
     this.#signal = signal;
-    this.#abort = () => client.destroy();
     signal.addEventListener('abort', this.#abort, { once: true });
     // Without a listener, an error between two operations would end the process.
-    client.on('error', (error) => {
-      this.#failed ??= error;
-    });
+    client.on('error', (error) => this.#fail(error));
+    // The library writes a packet in parts; the second would wait 40 ms for the server to acknowledge the first.
+    socket.setNoDelay();
   }
 
   /**
-   * Authenticates over a connected socket. Throws SshFailure if the server has another public key or rejects the user,
-   * and the error of the connection.
+   * Connects and authenticates. Throws SshFailure if the private key is unreadable, if the server has another public key
+   * or if it rejects the user, and the error of the connection.
    */
   static async open(
-    socket: Socket,
-    { user, privateKey, passphrase, password }: SshAccess,
+    connect: () => Promise<Socket>,
+    access: SshAccess,
     hostKey: HostKey | undefined,
     signal: AbortSignal,
   ): Promise<SshConnection> {
     // Loaded with the first target: it would cost every start.
     const { default: ssh2 } = await import('ssh2');
-    if (privateKey !== undefined) {
-      const parsed = ssh2.utils.parseKey(privateKey, passphrase);
-      if (parsed instanceof Error) {
-        socket.destroy();
-        throw new SshFailure(`cannot read private_key: ${parsed.message}`);
-      }
-    }
-    const client = new ssh2.Client();
-    const connection = new SshConnection(client, signal);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    let other: Buffer | undefined;
-    client.once('ready', resolve);
-    client.once('close', () => reject(new SshFailure('the server closed the connection')));
-    client.once('error', (error: Error & { level?: string }) => {
-      if (other !== undefined)
-        reject(new SshFailure(`the server has another public key than host_key: ${hostKeyText(other)}`));
-      else if (error.level === 'client-authentication') {
-        reject(
-          new SshFailure(
-            `the server rejected the user ${user} and its ${password === undefined ? 'private key' : 'password'}`,
-            error,
-          ),
-        );
-      } else if (error.level === undefined || error.level === 'client-socket') reject(error);
-      else reject(new SshFailure(`SSH: ${error.message}`, error));
-    });
-    client.connect({
-      sock: socket,
-      username: user,
-      ...(privateKey !== undefined && { privateKey }),
-      ...(passphrase !== undefined && { passphrase }),
-      ...(password !== undefined && { password }),
-      // The deadline of the caller ends it.
-      readyTimeout: 0,
-      algorithms: { serverHostKey: signatureAlgorithms(hostKey) },
-      hostVerifier: (key: Buffer) => {
-        // biome-ignore lint/plugin/compared-secrets: public keys.
-        const isPinned = hostKey?.blob.equals(key) === true;
-        if (!isPinned) other = key;
-        return isPinned;
-      },
-    });
+    const key = readUserKey(ssh2.utils, access);
+    if (typeof key === 'string') throw new SshFailure(key);
+    const { user: username, password = '' } = access;
+    // Nothing waits between these lines: an error of a socket without listeners would end the process.
+    const connection = new SshConnection(new ssh2.Client(), await connect(), signal);
     try {
-      await promise;
+      const method: AnyAuthMethod =
+        key === undefined ? { type: 'password', username, password } : { type: 'publickey', username, key };
+      await connection.#authenticate(access, hostKey, method);
       return connection;
     } catch (error) {
       connection.end();
@@ -104,160 +84,151 @@ export class SshConnection {
     }
   }
 
-  /** Writes a new file with the permissions and, where the server allows it, the owner of the file `like`, or `mode`. */
-  async upload(
-    path: string,
-    content: string,
-    { like, mode }: { readonly like: string; readonly mode: number },
+  async #authenticate(
+    { user, password }: SshAccess,
+    hostKey: HostKey | undefined,
+    method: AnyAuthMethod,
   ): Promise<void> {
-    const old = await this.#stat(like);
-    // What an upload before this one left may belong to somebody else, and have other permissions.
-    await this.#remove(path);
-    const permissions = old === undefined ? mode : old.mode & 0o777;
-    await this.#call<void>(`write ${path}`, (sftp, done) =>
-      sftp.writeFile(path, content, { mode: permissions, flag: 'wx' }, done),
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let other: Buffer | undefined;
+    this.#client.once('ready', resolve);
+    this.#client.once('close', () =>
+      reject(this.#failed ?? new SshFailure('the server closed the connection')),
     );
-    // The umask of the server may have taken some away.
-    await this.#call<void>(`set the permissions of ${path}`, (sftp, done) =>
-      sftp.chmod(path, permissions, done),
-    );
-    if (old === undefined) return;
-    // Only root may give files away; for others the owner stays the user.
-    await this.#call<void>(`set the owner of ${path}`, (sftp, done) =>
-      sftp.chown(path, old.uid, old.gid, done),
-    ).catch((error: unknown) => this.#unlessLost(error));
-  }
-
-  /** Renames a file over another one. */
-  async rename(from: string, to: string): Promise<void> {
-    const purpose = `rename ${from} to ${to}`;
-    try {
-      await this.#call<void>(purpose, (sftp, done) => sftp.ext_openssh_rename(from, to, done));
-    } catch (error) {
-      if (
-        !(error instanceof SshFailure) ||
-        !(error.cause instanceof Error) ||
-        !/extended|unsupported/i.test(error.cause.message)
-      )
-        throw error;
-      // Not OpenSSH: its rename does not replace a file.
-      await this.#remove(to);
-      await this.#call<void>(purpose, (sftp, done) => sftp.rename(from, to, done));
-    }
-  }
-
-  /** Removes files that may not exist; a failure does not matter. */
-  async removeAll(paths: readonly string[]): Promise<void> {
-    for (const path of paths) await this.#remove(path).catch(() => undefined);
-  }
-
-  /** The content of a file; undefined without one, or if it is larger than `most` bytes. */
-  async read(path: string, most: number): Promise<string | undefined> {
-    const stats = await this.#stat(path);
-    if (stats === undefined || stats.size > most) return undefined;
-    const content = await this.#call<Buffer>(`read ${path}`, (sftp, done) => sftp.readFile(path, done));
-    return content.toString('utf8');
-  }
-
-  /** Runs a command in the shell of the user. Returns its exit code, undefined if a signal ended it, and its output. */
-  async run(command: string): Promise<{ readonly code: number | undefined; readonly output: string }> {
-    const { promise, resolve, reject } = this.#pending<ClientChannel>();
-    this.#client.exec(command, (error, channel) => {
-      if (error === undefined) resolve(channel);
-      else reject(new SshFailure(`failed to run the command: ${error.message}`, error));
+    this.#client.once('error', (error: Error & { level?: string }) => {
+      if (other !== undefined)
+        reject(new SshFailure(`the server has another public key than host_key: ${hostKeyText(other)}`));
+      else if (error.level === 'client-authentication') {
+        const secret = password === undefined ? 'private key' : 'password';
+        reject(new SshFailure(`the server rejected the user ${user} and its ${secret}`, error));
+      } else if (/no matching host key/.test(error.message))
+        reject(
+          new SshFailure(`the server has no public key of the type of host_key, ${hostKey?.type}`, error),
+        );
+      else if (error.level === 'client-socket') reject(error);
+      else reject(new SshFailure(`SSH: ${error.message}`, error));
     });
-    const channel = await promise;
-    let output = '';
+    this.#client.connect({
+      sock: this.#socket,
+      username: user,
+      authHandler: [method],
+      // The deadline of the caller ends it.
+      readyTimeout: 0,
+      // Without compression: a small packet could become a large one.
+      algorithms: { serverHostKey: signatureAlgorithms(hostKey), compress: ['none'] },
+      hostVerifier: (key: Buffer) => {
+        const isPinned = hostKey?.blob.equals(key) === true;
+        if (!isPinned) other = key;
+        return isPinned;
+      },
+    });
+    // After the listener of the client, which pauses the socket until then.
+    this.#socket.on('data', () => this.#limit());
+    if (this.#signal.aborted) this.#abort();
+    await promise;
+    this.#isReady = true;
+  }
+
+  /** Runs a command in the shell of the user. */
+  async run(command: string): Promise<CommandResult> {
+    const channel = await this.#opened<ClientChannel>('failed to run the command', (done) =>
+      this.#client.exec(command, done),
+    );
+    let output: Buffer = Buffer.alloc(0);
     const take = (chunk: Buffer) => {
-      output = (output + chunk.toString('utf8')).slice(-keptOutput);
+      output = Buffer.concat([output, chunk]).subarray(-keptOutput);
     };
     channel.on('data', take);
     channel.stderr.on('data', take);
-    const ended = this.#pending<number | undefined>();
-    let exit: { readonly code: number | null } | undefined;
-    channel.once('exit', (code: number | null) => {
-      exit = { code };
+    const ended = this.pending<Omit<CommandResult, 'output'>>();
+    let exit: Omit<CommandResult, 'output'> | undefined;
+    channel.once('exit', (code: number | null, signal?: string) => {
+      exit = { code: code ?? undefined, signal };
     });
     channel.once('close', () => {
-      if (exit === undefined) {
+      if (exit === undefined)
         ended.reject(new SshFailure('the server closed the connection while the command ran'));
-      } else ended.resolve(exit.code ?? undefined);
+      else ended.resolve(exit);
     });
     channel.end();
-    return { code: await ended.promise, output };
+    const result = await ended.promise;
+    return { ...result, output: output.toString('utf8') };
+  }
+
+  /** The session for operations on files; opened again if the server closed it. Throws SshFailure if the server has none. */
+  async sftp(): Promise<SFTPWrapper> {
+    this.#sftp ??= this.#openSftp();
+    return this.#sftp;
+  }
+
+  async #openSftp(): Promise<SFTPWrapper> {
+    const sftp = await this.#opened<SFTPWrapper>('the server offers no SFTP', (done) =>
+      this.#client.sftp(done),
+    );
+    sftp.on('error', (error: Error) => this.#fail(error));
+    // Requests in a closed session get no response.
+    sftp.once('end', () => {
+      this.#sftp = undefined;
+    });
+    return sftp;
+  }
+
+  async #opened<T>(
+    purpose: string,
+    open: (done: (error: Error | undefined, channel: T) => void) => void,
+  ): Promise<T> {
+    const { promise, resolve, reject } = this.pending<T>();
+    if (!this.#socket.destroyed) {
+      try {
+        open((error, channel) => {
+          if (error === undefined) resolve(channel);
+          else reject(new SshFailure(`${purpose}: ${error.message}`, error));
+        });
+      } catch (error) {
+        // The library throws if the connection is closing.
+        reject(this.#lost(error));
+      }
+    }
+    return promise;
+  }
+
+  /** A promise that is rejected when the connection ends. */
+  pending<T>(): PromiseWithResolvers<T> {
+    const pending = Promise.withResolvers<T>();
+    const lose = () => pending.reject(this.#lost());
+    const remove = () => this.#client.off('close', lose);
+    this.#client.once('close', lose);
+    pending.promise.then(remove, remove);
+    if (this.#socket.destroyed) lose();
+    return pending;
   }
 
   /** Closes the connection. */
   end(): void {
     this.#signal.removeEventListener('abort', this.#abort);
     this.#client.end();
-    this.#client.destroy();
+    this.#socket.destroy();
   }
 
-  async #stat(path: string): Promise<Stats | undefined> {
-    try {
-      return await this.#call<Stats>(`read the attributes of ${path}`, (sftp, done) => sftp.stat(path, done));
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+  #lost(cause: unknown = this.#failed): SshFailure {
+    if (cause === undefined) return new SshFailure('the server closed the connection');
+    return new SshFailure(`lost the connection: ${reasonOf(cause as Error)}`, cause);
   }
 
-  async #remove(path: string): Promise<void> {
-    try {
-      await this.#call<void>(`remove ${path}`, (sftp, done) => sftp.unlink(path, done));
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+  #fail(error: Error): void {
+    this.#failed ??= error;
+    this.#socket.destroy();
   }
 
-  /** Runs an operation on files. Throws SshFailure with its purpose. */
-  async #call<T>(
-    purpose: string,
-    operation: (sftp: SFTPWrapper, done: (error?: Error | null, result?: T) => void) => void,
-  ): Promise<T> {
-    this.#sftp ??= this.#openFiles();
-    const sftp = await this.#sftp;
-    const { promise, resolve, reject } = this.#pending<T>();
-    const fail = (error: Error) => reject(new SshFailure(`failed to ${purpose}: ${error.message}`, error));
-    try {
-      operation(sftp, (error, result) => {
-        if (error === undefined || error === null) resolve(result as T);
-        else fail(error);
-      });
-    } catch (error) {
-      // What the server does not support is thrown.
-      fail(error as Error);
-    }
-    return promise;
-  }
-
-  async #openFiles(): Promise<SFTPWrapper> {
-    const { promise, resolve, reject } = this.#pending<SFTPWrapper>();
-    this.#client.sftp((error, sftp) => {
-      if (error === undefined) resolve(sftp);
-      else reject(new SshFailure(`the server offers no SFTP: ${error.message}`, error));
-    });
-    return promise;
-  }
-
-  /** A promise that is rejected when the connection ends. */
-  #pending<T>(): PromiseWithResolvers<T> {
-    const pending = Promise.withResolvers<T>();
-    const lost = () => pending.reject(this.#failed ?? new SshFailure('the server closed the connection'));
-    this.#client.once('close', lost);
-    if (this.#signal.aborted) lost();
-    const remove = () => this.#client.off('close', lost);
-    pending.promise.then(remove, remove);
-    return pending;
-  }
-
-  /** Ignores a failed operation, but not a lost connection. */
-  #unlessLost(error: unknown): void {
-    if (!(error instanceof SshFailure) || error.cause === undefined) throw error;
+  /** Ends the connection to a server that sends too much. */
+  #limit(): void {
+    if (!this.#isReady && this.#socket.bytesRead > mostBeforeReady)
+      this.#fail(new SshFailure('the server sent too much before the authentication'));
+    if (this.#socket.writableLength > mostUnread)
+      this.#fail(new SshFailure('the server does not read the responses to its requests'));
   }
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof SshFailure && (error.cause as { code?: unknown } | undefined)?.code === noSuchFile;
+function reasonOf(error: Error & { readonly level?: string }): string {
+  return error.level === 'client-socket' ? describeSystemError(error) : error.message;
 }

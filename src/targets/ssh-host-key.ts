@@ -1,4 +1,5 @@
 /** The public keys of SSH servers, by which they are known. */
+import { createHash } from 'node:crypto';
 import type { ServerHostKeyAlgorithm } from 'ssh2';
 
 /** A public key of a server: its type, such as `ssh-ed25519`, and its bytes (RFC 4253 §6.6). */
@@ -38,8 +39,10 @@ export function signatureAlgorithms(key: HostKey | undefined): ServerHostKeyAlgo
   return [...(algorithms[key?.type ?? ''] ?? [])];
 }
 
-/** A key as ssh-keyscan prints it, from its bytes. */
+/** A key from its bytes, as ssh-keyscan prints it, or the fingerprint of one that is too long to show. */
 export function hostKeyText(blob: Buffer): string {
-  const type = blob.subarray(4, 4 + blob.readUInt32BE(0)).toString('latin1');
-  return `${type} ${blob.toString('base64')}`;
+  const length = blob.length < 4 ? 0 : blob.readUInt32BE(0);
+  const type = blob.subarray(4, 4 + Math.min(length, 50)).toString('latin1');
+  if (blob.length <= 300) return `${type} ${blob.toString('base64')}`;
+  return `${type} SHA256:${createHash('sha256').update(blob).digest('base64').replaceAll('=', '')}`;
 }

@@ -9,6 +9,7 @@ import { describeSystemError } from '../base/system-error.ts';
 import { OutboundRefusal } from '../net/outbound-guard.ts';
 import { outboundSocket } from '../net/outbound-socket.ts';
 import { type SshAccess, SshConnection, SshFailure } from './ssh-connection.ts';
+import { SshFiles } from './ssh-files.ts';
 import { hostKeyOf } from './ssh-host-key.ts';
 import {
   type Installed,
@@ -61,7 +62,10 @@ const config = z
         { private_key: path, combined: path, chain: path, certificate: path, fullchain: path },
         { error: 'is missing; it must be a mapping of fullchain, private_key and others to paths' },
       )
-      .refine((files) => Object.keys(files).length > 0, { error: 'must name at least one file' }),
+      .refine((files) => Object.keys(files).length > 0, { error: 'must name at least one file' })
+      .refine((files) => new Set(Object.values(files)).size === Object.keys(files).length, {
+        error: 'must not contain the same path twice',
+      }),
     private_key_mode: mode.default('0600'),
     command: z
       .string()
@@ -82,9 +86,6 @@ const config = z
  * of the user; `timeout` in seconds, for all of it.
  */
 export type SshTargetConfig = z.output<typeof config>;
-
-/** More is no certificate of the vault. */
-const largestFile = 1024 * 1024;
 
 type RemoteFile = { readonly path: string; readonly content: string; readonly isSecret: boolean };
 
@@ -108,47 +109,46 @@ export const sshTarget: TargetType<SshTargetConfig> = {
 };
 
 async function install(
-  { files, private_key_mode, command }: SshTargetConfig,
+  { files: places, private_key_mode, command }: SshTargetConfig,
   connection: SshConnection,
   material: Material,
 ): Promise<Installed> {
-  const privateKey = material.privateKey.expose();
-  const wanted = filesOf(files, material, privateKey);
+  const files = new SshFiles(connection);
   const staged: { readonly from: string; readonly to: string }[] = [];
   try {
-    for (const { path: to, content, isSecret } of wanted) {
+    for (const { path: to, content, isSecret } of filesOf(places, material, material.privateKey.expose())) {
       const from = `${to}.vault-new`;
       staged.push({ from, to });
-      await connection.upload(from, content, {
-        like: to,
-        mode: isSecret ? Number.parseInt(private_key_mode, 8) : 0o644,
-      });
+      const mode = isSecret ? Number.parseInt(private_key_mode, 8) : 0o644;
+      await files.upload(from, content, { like: to, mode });
     }
+    for (const { from, to } of staged) await files.rename(from, to);
   } catch (error) {
-    await connection.removeAll(staged.map(({ from }) => from));
+    await files.removeAll(staged.map(({ from }) => from));
     throw error;
   }
-  for (const { from, to } of staged) await connection.rename(from, to);
   if (command === undefined) return {};
-  const { code, output } = await connection.run(command);
+  const { code, signal, output } = await connection.run(command);
+  const isDone = code === 0;
+  const end = code === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${code}`;
   return {
-    reload: {
-      result: code === 0 ? 'ok' : 'failed',
-      output: lastLine(output) ?? (code === 0 ? null : `exit code ${code}`),
-    },
+    reload: { result: isDone ? 'ok' : 'failed', output: lastLine(output) ?? (isDone ? null : end) },
   };
 }
 
-/** Compares what is public. */
+/** Compares what is public, at the end of a combined file; the private key stays on the server. */
 async function isInPlace(
-  { files }: SshTargetConfig,
+  { files: places }: SshTargetConfig,
   connection: SshConnection,
   material: Omit<Material, 'privateKey'>,
 ): Promise<boolean> {
-  for (const { path: place, content, isSecret } of filesOf(files, material, '')) {
-    const found = await connection.read(place, largestFile);
-    if (found === undefined) return false;
-    if (isSecret ? !found.endsWith(content) : found !== content) return false;
+  const files = new SshFiles(connection);
+  for (const { path: place, content, isSecret } of filesOf(places, material, '')) {
+    const wanted = Buffer.from(content);
+    const size = await files.size(place);
+    if (size === undefined || (isSecret ? size <= wanted.length : size !== wanted.length)) return false;
+    const found = await files.read(place, size - wanted.length, wanted.length);
+    if (!found.equals(wanted)) return false;
   }
   return true;
 }
@@ -176,26 +176,22 @@ async function connected<T>(
 ): Promise<T> {
   const { host, port, user, private_key, passphrase, password } = settings;
   try {
-    const socket = await outboundSocket(guard, { host, port }, signal);
+    const connect = () => outboundSocket(guard, { host, port }, signal);
     const access: SshAccess = { user, privateKey: private_key, passphrase, password };
-    const connection = await SshConnection.open(socket, access, hostKeyOf(settings.host_key), signal);
+    const connection = await SshConnection.open(connect, access, hostKeyOf(settings.host_key), signal);
     try {
       return await work(connection);
     } finally {
       connection.end();
     }
   } catch (error) {
-    if (error instanceof TargetError) throw error;
+    // The end of the connection that an abort caused has other reasons.
+    if (signal.aborted) throw new TargetError(`${host} did not answer in time`, { cause: error });
     if (error instanceof SshFailure || error instanceof OutboundRefusal) {
       throw new TargetError(error.message, { cause: error });
     }
-    if (signal.aborted) throw new TargetError(`${host} did not answer in time`, { cause: error });
-    throw new TargetError(
-      `failed to connect to ${host}:${port}: ${describeSystemError(error as NodeJS.ErrnoException)}`,
-      {
-        cause: error,
-      },
-    );
+    const reason = describeSystemError(error as NodeJS.ErrnoException);
+    throw new TargetError(`failed to connect to ${host}:${port}: ${reason}`, { cause: error });
   }
 }
 
