@@ -30,10 +30,9 @@ export type CommandResult = {
 
 /** The end of the output of a command, in bytes. */
 const keptOutput = 4096;
-/** Before the user is authenticated, in bytes: the library reads a banner again with each part of it. */
+/** Of a server, in bytes: before the user is authenticated, and in all. The library keeps what it has to respond to. */
 const mostBeforeReady = 256 * 1024;
-/** Responses that the server does not read, in bytes; files of a certificate are smaller. */
-const mostUnread = 4 * 1024 * 1024;
+const most = 64 * 1024 * 1024;
 
 export class SshConnection {
   readonly #client: Client;
@@ -222,10 +221,8 @@ export class SshConnection {
 
   /** Ends the connection to a server that sends too much. */
   #limit(): void {
-    if (!this.#isReady && this.#socket.bytesRead > mostBeforeReady)
-      this.#fail(new SshFailure('the server sent too much before the authentication'));
-    if (this.#socket.writableLength > mostUnread)
-      this.#fail(new SshFailure('the server does not read the responses to its requests'));
+    if (this.#socket.bytesRead > (this.#isReady ? most : mostBeforeReady))
+      this.#fail(new SshFailure('the server sends too much'));
   }
 }
 

@@ -129,6 +129,11 @@ export class SshFiles {
     const sftp = await this.#connection.sftp();
     const { promise, resolve, reject } = this.#connection.pending<T>();
     const fail = (error: Error) => reject(new SshFailure(`failed to ${purpose}: ${reasonOf(error)}`, error));
+    // The library may wait for a response to a request that it sends in a closed session.
+    const lose = () => fail(new Error('the server closed the session'));
+    const remove = () => sftp.off('end', lose);
+    sftp.once('end', lose);
+    promise.then(remove, remove);
     try {
       operation(sftp, (error, result) => {
         if (error === undefined || error === null) resolve(result as T);

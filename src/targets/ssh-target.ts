@@ -60,7 +60,12 @@ const config = z
     files: z
       .strictObject(
         { private_key: path, combined: path, chain: path, certificate: path, fullchain: path },
-        { error: 'is missing; it must be a mapping of fullchain, private_key and others to paths' },
+        {
+          error: ({ code }) =>
+            code === 'invalid_type'
+              ? 'is missing; it must be a mapping of fullchain, private_key and others to paths'
+              : undefined,
+        },
       )
       .refine((files) => Object.keys(files).length > 0, { error: 'must name at least one file' })
       .refine((files) => new Set(Object.values(files)).size === Object.keys(files).length, {
