@@ -54,6 +54,7 @@ const acceptable = [
   'ISC',
   'MIT',
   'MIT-0',
+  'Unlicense',
 ];
 
 const licenseFile = /^(licen[cs]e|copying|notice|unlicense)\b/i;
@@ -85,9 +86,10 @@ function npmPart(root: string, folder: string, lock: Lock, all: ReadonlySet<stri
   const locked = lock.packages[folder];
   const name = packageName(folder);
   if (locked?.version === undefined) throw new Error(`${folder} is not in package-lock.json`);
-  if (locked.license === undefined) throw new Error(`${name} names no license, and must not be bundled`);
-  if (!acceptable.includes(locked.license)) {
-    throw new Error(`${name} is under ${locked.license}, which is not among ${acceptable.join(', ')}`);
+  const license = locked.license ?? olderLicense(join(root, folder));
+  if (license === undefined) throw new Error(`${name} names no license, and must not be bundled`);
+  if (!acceptable.includes(license)) {
+    throw new Error(`${name} is under ${license}, which is not among ${acceptable.join(', ')}`);
   }
   const text = licenseFiles(join(root, folder));
   if (text === '') throw new Error(`${name} comes without the text of its license, and must not be bundled`);
@@ -101,11 +103,19 @@ function npmPart(root: string, folder: string, lock: Lock, all: ReadonlySet<stri
     version: locked.version,
     type: 'library',
     purl: npmPurl(name, locked.version),
-    license: locked.license,
+    license,
     text,
     ...(locked.integrity !== undefined && { integrity: locked.integrity }),
     needs: name === 'better-sqlite3' ? [...needs, sqlitePurl(root)] : needs,
   };
+}
+
+/** The only license in `licenses` of a package.json, which npm before version 2 wrote and package-lock.json leaves out. */
+function olderLicense(folder: string): string | undefined {
+  const path = join(folder, 'package.json');
+  if (!existsSync(path)) return undefined;
+  const { licenses = [] }: { licenses?: { type?: string }[] } = JSON.parse(readFileSync(path, 'utf8'));
+  return licenses.length === 1 ? licenses[0]?.type : undefined;
 }
 
 /** Where Node would find the package `name` from this folder, among those that are bundled. */

@@ -1,4 +1,4 @@
-/** A connection by SSH to a server whose public key is known. Its errors never reach the process, and its promises settle. */
+/** A connection by SSH to a server whose public key is known. Its errors end no process, and its promises settle. */
 import type { Socket } from 'node:net';
 import type { AnyAuthMethod, Client, ClientChannel, SFTPWrapper } from 'ssh2';
 import { shortened } from '../base/printable-text.ts';

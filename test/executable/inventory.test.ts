@@ -184,8 +184,10 @@ for (const [title, license, file, why] of refused) {
   });
 }
 
+/** Old packages have a list of licenses. */
 function manifestOf(folder: string): { name: string; version: string; license: string } {
-  return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  return { ...manifest, license: manifest.license ?? manifest.licenses?.[0]?.type };
 }
 
 /** As the library itself says. */

@@ -1,4 +1,4 @@
-/** Deploy targets of the type ssh on servers that are not OpenSSH's: with passwords, with less SFTP, slow and hostile. */
+/** Deploy targets of the type ssh on servers other than OpenSSH's: with passwords, less SFTP, slow and hostile. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite, type TestContext, test } from 'node:test';
@@ -252,8 +252,8 @@ suite('a server that does not respond', () => {
   });
 });
 
-suite('a hostile server', () => {
-  test('that sends lines without end in place of its identification is left', async (t) => {
+suite('hostility', () => {
+  test('a server that sends lines without end in place of its identification is disconnected', async (t) => {
     const server = await listening(t, (socket) => {
       const send = () => {
         while (socket.writable && socket.write('Welcome\r\n'.repeat(1000)));
@@ -268,7 +268,7 @@ suite('a hostile server', () => {
     await assertClosed(server);
   });
 
-  test('that sends requests without end before it accepts the user is left', async (t) => {
+  test('a server that sends requests without end before it accepts the user is disconnected', async (t) => {
     const { server, settings } = await started(t, {
       authenticate: (_context, client) => {
         const { _protocol: protocol } = client as unknown as { _protocol: { ping(): void } };
@@ -283,7 +283,7 @@ suite('a hostile server', () => {
     await assertClosed(server);
   });
 
-  test('that sends random bytes and stays connected is left', async (t) => {
+  test('a server that sends random bytes and stays connected is disconnected', async (t) => {
     const server = await listening(t, (socket) => {
       socket.resume().write('SSH-2.0-hostile\r\n');
       socket.write(randomBytes(4096));
@@ -296,7 +296,7 @@ suite('a hostile server', () => {
     ['larger than it is', 2 ** 50],
     ['as large as the certificates, but never ends', undefined],
   ] as const) {
-    test(`that reports a file ${name} is read no further than the certificates`, async (t) => {
+    test(`a server that reports a file ${name} is read no further than the certificates`, async (t) => {
       const { server, settings } = await started(t, {
         attributes: () => ({
           mode: 0o100_644,
@@ -312,7 +312,7 @@ suite('a hostile server', () => {
     });
   }
 
-  test('that sends more of a file than was requested has no matching file', async (t) => {
+  test('a server that sends more of a file than was requested has no matching file', async (t) => {
     const { settings } = await started(t, {
       prepare: (sftp) =>
         sftp.removeAllListeners('READ').on('READ', (id) => sftp.data(id, Buffer.alloc(200_000, 'x'))),
@@ -321,7 +321,7 @@ suite('a hostile server', () => {
     assert.equal(await isInstalled(settings), false);
   });
 
-  test('that explains a failure with a long text has it cut and cleaned', async (t) => {
+  test('a server that explains a failure with a long text has it cut and cleaned', async (t) => {
     const { settings } = await started(t, {
       prepare: (sftp) =>
         sftp
@@ -333,7 +333,7 @@ suite('a hostile server', () => {
     assert.match(message, /^failed to write \/tls\/web\.key\.vault-new: {2}\[2Jx+…$/);
   });
 
-  test('whose command prints without end is left', async (t) => {
+  test('a server whose command prints without end is disconnected', async (t) => {
     const { server, settings } = await started(t, {
       run: (_command, channel) => {
         const print = () => {

@@ -109,6 +109,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0034-enrollments',
     '0035-replacements',
     '0036-scans',
+    '0037-deploy-targets',
   ]);
 });
 

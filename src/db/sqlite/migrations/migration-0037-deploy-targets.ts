@@ -31,7 +31,6 @@ const changes = `
     id integer primary key autoincrement,
     certificate_id integer not null references certificates (id) on delete cascade,
     api_key_id integer references api_keys (id) on delete cascade,
-    deploy_target_id integer references deploy_targets (id) on delete cascade,
     name text not null,
     host text not null,
     job text not null,
@@ -50,6 +49,7 @@ const changes = `
     last_seen_at integer not null,
     silent_at integer not null,
     notified_state text check (notified_state in ('failing', 'outdated', 'silent')),
+    deploy_target_id integer references deploy_targets (id) on delete cascade,
     check ((api_key_id is null) <> (deploy_target_id is null))
   ) strict;
   insert into new_deployments (id, certificate_id, api_key_id, name, host, job, destination, version,
