@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { Log } from '../base/log.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import type { InputError } from '../base/problem.ts';
 import type { World } from '../base/world.ts';
 import type { OutboundGuard } from '../net/outbound-guard.ts';
 import type { Outbound } from '../net/outbound-http.ts';
@@ -74,13 +75,20 @@ export type DnsProviderType<Config = unknown> = {
 export class DnsProviderError extends OperatorError {
   /** Milliseconds to wait, from the Retry-After header of the provider. */
   readonly retryAfterMs: number | undefined;
+  /** The rejected settings by path, such as `files.chain`; the path is empty for all of them together. */
+  readonly settings: readonly InputError[];
 
   constructor(
     message: string,
-    options: { readonly retryAfterMs?: number | undefined; readonly cause?: unknown } = {},
+    options: {
+      readonly retryAfterMs?: number | undefined;
+      readonly settings?: readonly InputError[];
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'DnsProviderError';
     this.retryAfterMs = options.retryAfterMs;
+    this.settings = options.settings ?? [];
   }
 }

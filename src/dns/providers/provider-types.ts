@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { describeIssue } from '../../base/input-issue.ts';
+import type { InputError } from '../../base/problem.ts';
 import { DnsProviderError, type DnsProviderType } from '../dns-provider.ts';
 import { acmeDns } from './acme-dns.ts';
 import { acmeSh } from './acme-sh.ts';
@@ -114,17 +115,18 @@ function checkedConfig<Config>(
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.flatMap((issue) => issuesOf(issue));
   const more = issues.length > maxIssues ? `; and ${issues.length - maxIssues} more` : '';
-  const shown = issues.slice(0, maxIssues).join('; ');
-  throw new DnsProviderError(`invalid settings for ${type}: ${shown}${more}`);
+  const settings = issues.slice(0, maxIssues);
+  const shown = settings.map(({ path, message }) => `${path} ${message}`.trimStart()).join('; ');
+  throw new DnsProviderError(`invalid settings for ${type}: ${shown}${more}`, { settings });
 }
 
-function issuesOf(issue: z.core.$ZodIssue): string[] {
+function issuesOf(issue: z.core.$ZodIssue): InputError[] {
   const path = issue.path.map(String).map(shownKey).join('.');
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${path === '' ? '' : `${path}.`}${shownKey(key)} is unknown`);
+    const inside = path === '' ? '' : `${path}.`;
+    return issue.keys.map((key) => ({ path: `${inside}${shownKey(key)}`, message: 'is unknown' }));
   }
-  const message = describeIssue(issue);
-  return [path === '' ? message : `${path} ${message}`];
+  return [{ path, message: describeIssue(issue) }];
 }
 
 /** A value that was written in place of a key must not be shown. */

@@ -5,6 +5,7 @@ import { parseJson } from '../../base/json.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
 import { Secret } from '../../base/secret.ts';
+import { sentence } from '../../base/sentence.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import { findVersion } from '../../db/tables/certificates/certificate-versions.ts';
 import {
@@ -131,7 +132,10 @@ export async function deployNow(
   const failure = await deploy(vault, link.id, actor, signal).finally(() => {
     running -= 1;
   });
-  if (failure !== undefined) throw new Problem('deploy_failed', { detail: `${failure.message}.` });
+  if (failure !== undefined) {
+    const { message } = failure;
+    throw new Problem('deploy_failed', { detail: sentence(message), commandLine: { message } });
+  }
   return (await findTargetCertificate(vault.db.reader, link.id)) ?? link;
 }
 

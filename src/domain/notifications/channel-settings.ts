@@ -55,6 +55,10 @@ async function forOperators<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof DnsProviderError)) throw error;
-    throw new OperatorError(error.message, { cause: error });
+    const errors = error.settings.map(({ path, message }) => ({
+      path: path === '' ? 'settings' : `settings.${path}`,
+      message,
+    }));
+    throw new OperatorError(error.message, { errors, cause: error });
   }
 }

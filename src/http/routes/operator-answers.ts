@@ -4,6 +4,7 @@
  */
 import { OperatorError } from '../../base/operator-error.ts';
 import { Problem } from '../../base/problem.ts';
+import { sentence } from '../../base/sentence.ts';
 import { StorageError } from '../../base/storage-error.ts';
 
 /** A line of a hint that is only a command to paste. */
@@ -30,31 +31,17 @@ export async function answeringOperators<T>(
  * of the error for a command that works on this vault from elsewhere, with the hint of that command.
  */
 export function operatorProblem(error: OperatorError, commandHint = error.hint): Problem {
-  const { message } = error;
+  const { message, errors } = error;
   const hint = error.hint?.replaceAll(commandLine, '').trim();
   const terms = /terms of service: (\S+)$/.exec(message)?.[1];
   return new Problem('invalid_request', {
     detail: sentence(message),
     ...(hint !== undefined && hint !== '' && !hint.includes('"vault ') && { hint: inMembers(hint) }),
     commandLine: { message, ...(commandHint !== undefined && { hint: commandHint }) },
+    ...(errors.length > 0 && { errors }),
     ...(terms !== undefined && { errors: [{ path: 'accept_terms', message: terms }] }),
     cause: error,
   });
-}
-
-/**
- * Starts with a capital, unless it begins with a name or quoted text, and ends with a period, which must not become
- * part of a URL.
- */
-function sentence(text: string): string {
-  const isOurs =
-    /^(a|an|cannot|certificates|external|failed|invalid|issuer|it|missing|no|not|query|the|there|unexpected|unknown|waiting) /.test(
-      text,
-    );
-  const capital = isOurs ? text.slice(0, 1).toUpperCase() + text.slice(1) : text;
-  if (/[.!?]$/.test(capital)) return capital;
-  const last = capital.split(/\s/).at(-1) ?? '';
-  return /:\/\/./.test(last) ? `${capital} .` : `${capital}.`;
 }
 
 /** Options are named like body members: `--eab-hmac-key-file` becomes `"eab_hmac_key"`. */
