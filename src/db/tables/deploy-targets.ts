@@ -176,6 +176,16 @@ export async function nextDueTargetCertificate(
   return query.executeTakeFirst();
 }
 
+/** A text that differs after each failed attempt, and after the one that succeeds. */
+export async function failedDeploys(reader: Reader): Promise<string> {
+  const { failed } = await reader
+    .selectFrom('deploy_target_certificates')
+    .select(sql<number | string | null>`sum(id * attempts)`.as('failed'))
+    .where('attempts', '>', 0)
+    .executeTakeFirstOrThrow();
+  return String(failed);
+}
+
 /** The names of the first targets of a certificate. */
 export async function targetsWith(reader: Reader, certificateId: number, limit: number): Promise<string[]> {
   const rows = await reader

@@ -6,6 +6,7 @@ import { second } from '../../base/duration.ts';
 import type { World } from '../../base/world.ts';
 import { lastEventOf } from '../../db/audit/audit-events.ts';
 import type { Database } from '../../db/database.ts';
+import { failedDeploys } from '../../db/tables/deploy-targets.ts';
 import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
 /**
@@ -100,7 +101,9 @@ export class Changes {
     if (before?.commits === commits) return before;
     const generation = await this.#db.generation();
     const renewals = await renewalsState(this.#db.reader);
-    const deployments = String(await lastEventOf(this.#db.reader, deploymentNews));
+    const news = await lastEventOf(this.#db.reader, deploymentNews);
+    // The first failure of a deploy target is no news yet, and its page shows it.
+    const deployments = `${news} ${await failedDeploys(this.#db.reader)}`;
     const endpoints = String(await lastEventOf(this.#db.reader, endpointNews));
     return { commits, seen: { vault: String(generation), renewals, deployments, endpoints } };
   }
