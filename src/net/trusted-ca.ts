@@ -10,6 +10,7 @@ export const trustedCa = z
   .string({ error: 'must be PEM certificates' })
   .max(100_000, { error: 'must be PEM certificates of at most 100 kB' })
   .refine(holdsCertificates, { error: 'must be PEM certificates (-----BEGIN CERTIFICATE-----)' })
+  .describe('PEM certificates that replace the public CAs')
   .optional();
 
 function holdsCertificates(text: string): boolean {

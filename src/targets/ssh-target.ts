@@ -53,13 +53,14 @@ const config = z
       .max(4000)
       .refine((text) => hostKeyOf(text) !== undefined, {
         error: 'must be the public key of the server, such as "ssh-ed25519 AAAA…"; ssh-keyscan prints it',
-      }),
-    private_key: z.string().max(20_000).optional(),
-    passphrase: z.string().max(1000).optional(),
+      })
+      .describe('the public key of the server, as ssh-keyscan prints it'),
+    private_key: z.string().max(20_000).describe('of the user, instead of a password').optional(),
+    passphrase: z.string().max(1000).describe('of the private key').optional(),
     password: z.string().max(1000).optional(),
     files: z
       .strictObject(
-        { private_key: path, combined: path, chain: path, certificate: path, fullchain: path },
+        { fullchain: path, private_key: path, certificate: path, chain: path, combined: path },
         {
           error: ({ code }) =>
             code === 'invalid_type'
@@ -70,15 +71,17 @@ const config = z
       .refine((files) => Object.keys(files).length > 0, { error: 'must name at least one file' })
       .refine((files) => new Set(Object.values(files)).size === Object.keys(files).length, {
         error: 'must not contain the same path twice',
-      }),
+      })
+      .describe('absolute paths; {certificate} stands for the name of the certificate'),
     private_key_mode: mode.default('0600'),
     command: z
       .string()
       .min(1)
       .max(4000)
       .regex(/^[^\0]*$/, { error: 'must not contain a NUL character' })
+      .describe('run after each upload, such as sudo systemctl reload nginx')
       .optional(),
-    timeout: z.int().min(1).max(600).default(60),
+    timeout: z.int().min(1).max(600).describe('in seconds').default(60),
   })
   .refine(({ private_key, password }) => (private_key === undefined) !== (password === undefined), {
     path: ['private_key'],

@@ -22,7 +22,8 @@ export const credential = (what: string) =>
   z
     .string({ error: `is missing; it must be ${what}` })
     .max(10_000)
-    .regex(/^[\x21-\x7e]+$/, { error: `must be ${what}, without spaces or line breaks` });
+    .regex(/^[\x21-\x7e]+$/, { error: `must be ${what}, without spaces or line breaks` })
+    .describe(what);
 
 /** One word of a URL's path, or a name with `{certificate}` in it; `what` follows "must be". */
 export const namePattern = (what: string) =>
@@ -31,7 +32,8 @@ export const namePattern = (what: string) =>
     .max(200)
     .regex(/^(?:[A-Za-z0-9._-]|\{certificate\})+$/, {
       error: `must be ${what}: letters, digits, dots, dashes, underscores and {certificate}`,
-    });
+    })
+    .describe(what);
 
 export type TargetRequest = Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'ca' | 'pin'> & {
   /** What the request is for, after "failed to": `replace the secret`. */

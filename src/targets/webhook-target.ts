@@ -19,7 +19,8 @@ const config = z.strictObject({
     .string({ error: 'is missing; it must be the key that signs the requests' })
     .refine((text) => signingKey(text) !== undefined, {
       error: 'must be whsec_ followed by 24 to 64 bytes in Base64',
-    }),
+    })
+    .describe('signs the requests: whsec_ and 24 to 64 bytes in Base64'),
   ca: trustedCa,
 });
 
