@@ -66,9 +66,18 @@ export function FormDialog({
   readonly children: (errorOf: (field: string) => string | undefined) => ComponentChildren;
 }) {
   const { run, isBusy, error } = useAction(onSubmit);
+  const form = useRef<HTMLFormElement>(null);
+  // A long form hides its errors.
+  useLayoutEffect(() => {
+    if (error === undefined) return;
+    const field = form.current?.querySelector<HTMLElement>('[aria-invalid]');
+    (field ?? form.current?.querySelector('.notice'))?.scrollIntoView({ block: 'center' });
+    field?.focus();
+  }, [error]);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
+        ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault();

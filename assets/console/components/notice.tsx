@@ -35,7 +35,7 @@ export function Problem({
   readonly retry?: () => unknown;
   readonly actions?: ComponentChildren;
 }) {
-  const listed = Object.entries(error.fields);
+  const listed = Object.entries(error.fields).filter(([, message]) => !error.message.includes(message));
   if (error.code === 'approval_required') {
     return (
       <Notice tone="warning" actions={<ButtonLink href="/approvals">View approvals</ButtonLink>}>

@@ -11,6 +11,7 @@ import type { Deployment } from '../data/shapes.ts';
 import { reasonOf, versionText } from './deployment-words.ts';
 import { clearFleetFilter, FleetFilters, useFleetFilter } from './fleet-filters.tsx';
 import { deploymentStates, filteredDeployments, jobsText, sortedDeployments } from './hosts.ts';
+import { targetPage } from './targets.ts';
 
 /** Shorter lists have no filters. */
 const filteredFrom = 10;
@@ -66,6 +67,11 @@ function columns(name: Pick<Column<Deployment>, 'title' | 'cell'>): Column<Deplo
         <>
           {name.cell(deployment)}
           <span class="under" title={`${deployment.job}: ${deployment.destination}`}>
+            {deployment.deploy_target !== null && (
+              <>
+                <a href={targetPage(deployment.deploy_target)}>{deployment.deploy_target}</a>:{' '}
+              </>
+            )}
             {deployment.destination}
           </span>
         </>

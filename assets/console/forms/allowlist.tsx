@@ -66,7 +66,7 @@ export function CertificateNames({
   if (items.length === 0) {
     return (
       <p>
-        No certificates yet. <a href="/new-certificate">Create a certificate</a>, or allow any certificate.
+        No certificates yet. <a href="/new-certificate">Create a certificate</a> first.
       </p>
     );
   }

@@ -12,6 +12,12 @@ export type ConfigField = {
   readonly kind: 'text' | 'number' | 'switch' | 'list';
   readonly choices: readonly string[] | undefined;
   readonly hint: string | undefined;
+  /** The setting that this one is within. */
+  readonly group?: {
+    readonly label: string;
+    readonly hint: string | undefined;
+    readonly isRequired: boolean;
+  };
 };
 
 type Property = {
@@ -21,6 +27,7 @@ type Property = {
   readonly anyOf?: readonly Property[];
   readonly default?: unknown;
   readonly description?: string;
+  readonly items?: Property;
   readonly properties?: Readonly<Record<string, Property>>;
   readonly required?: readonly string[];
 };
@@ -38,15 +45,22 @@ export function configFields({ properties = {}, required = [] }: ConfigSchema): 
       : configFields(property).map((field) => ({
           ...field,
           name: `${name}.${field.name}`,
-          label: `${labelOf(name)}: ${field.name.replaceAll('_', ' ')}`,
+          group: {
+            label: labelOf(name),
+            hint: hintOf(undefined, property.description),
+            isRequired: required.includes(name),
+          },
           isSecret: false,
           isLong: false,
         })),
   );
-  return [
-    ...fields.filter(({ isRequired }) => isRequired),
-    ...fields.filter(({ isRequired }) => !isRequired),
-  ];
+  const rank = ({ name }: ConfigField) => Number(!required.includes(outerOf(name)));
+  return fields.sort((one, other) => rank(one) - rank(other));
+}
+
+/** The setting of the API that a field is, or is within. */
+export function outerOf(name: string): string {
+  return name.replace(/\..*/, '');
 }
 
 /** The settings to send: the fields that were filled in, converted to their types. */
@@ -55,10 +69,11 @@ export function configValues(
   typed: Readonly<Record<string, string>>,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {};
-  for (const { name, kind } of fields) {
+  for (const { name, kind, group } of fields) {
     const text = (typed[name] ?? '').trim();
-    if (text === '') continue;
     const [outer = name, inner] = name.split('.');
+    if (group?.isRequired) values[outer] ??= {};
+    if (text === '') continue;
     const value = settingOf(kind, text);
     values[outer] =
       inner === undefined ? value : { ...(values[outer] as object | undefined), [inner]: value };
@@ -73,7 +88,7 @@ function settingOf(kind: ConfigField['kind'], text: string): unknown {
 }
 
 function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField {
-  const { type, anyOf, default: fallback, description } = property;
+  const { type, anyOf, default: fallback, description, items } = property;
   const isText = ['ca', 'template', 'private_key', 'host_key', 'command'].includes(name);
   const isLong = isText || type === 'array' || (anyOf?.some((choice) => choice.type === 'object') ?? false);
   const kind = kindOf(property);
@@ -81,21 +96,30 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
     name,
     label: labelOf(name),
     isRequired,
-    isSecret: /token$|secret|password|_key$/.test(name) && !isLong,
+    // A setting with a default is a name, such as `secret` of Kubernetes.
+    isSecret: /token$|secret|pass|_key$|device_id/.test(name) && !isLong && fallback === undefined,
     isLong,
     kind,
     choices: property.enum?.map(String),
-    hint:
-      description ??
-      (fallback === undefined || typeof fallback === 'object' ? undefined : `Default: ${fallback}`),
+    hint: hintOf(fallback, description ?? (items?.enum && `any of ${items.enum.join(', ')}`)),
   };
 }
 
+function hintOf(fallback: unknown, description = ''): string | undefined {
+  const hasDefault = fallback !== undefined && typeof fallback !== 'object';
+  const parts = [capitalized(description), hasDefault && `Default: ${fallback}`];
+  return parts.filter(Boolean).join('. ') || undefined;
+}
+
 function labelOf(name: string): string {
-  const title = name.replaceAll('_', ' ');
-  return `${title.charAt(0).toUpperCase()}${title.slice(1)}`.replaceAll(/\b(id|api|url|ttl|ca)\b/gi, (word) =>
+  return capitalized(name.replaceAll('_', ' ')).replaceAll(/\b(id|api|url|ttl|ca|arn|vdom)\b/gi, (word) =>
     word.toUpperCase(),
   );
+}
+
+/** The text with a capital at its start. */
+export function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 function kindOf({ type, const: only }: Property): ConfigField['kind'] {

@@ -1,5 +1,6 @@
 /** Adds a deploy target, or replaces its settings. Its type determines the settings and credentials. */
 import { FormDialog } from '../components/dialog.tsx';
+import { Notice } from '../components/notice.tsx';
 import { patch, post } from '../data/api.ts';
 import { KindName, KindProblem, KindSelect, KindSettings, useKindDraft } from './kind-draft.tsx';
 
@@ -15,6 +16,7 @@ export function DeployTargetDialog({
 }) {
   const draft = useKindDraft('/deploy-target-types', 'settings', target);
   const { type, name, isKnown, isCommandLineOnly } = draft;
+  const hasForm = isKnown && !isCommandLineOnly;
   const submit = async () => {
     const settings = draft.values();
     if (target === undefined) await post('/deploy-targets', { name, type, settings });
@@ -25,7 +27,7 @@ export function DeployTargetDialog({
     <FormDialog
       title={target === undefined ? 'Add deploy target' : `Replace the settings of ${target.name}`}
       action={target === undefined ? 'Add' : 'Replace'}
-      isReady={isKnown && !isCommandLineOnly}
+      isReady={hasForm}
       onClose={onClose}
       onSubmit={submit}
     >
@@ -38,11 +40,20 @@ export function DeployTargetDialog({
               errorOf={errorOf}
               plural="Targets"
               command="vault deploy-target add --type"
+              labelOf={({ type: short, title }) => (/^[A-Z]/.test(title) ? title : `${short}: ${title}`)}
             />
+          ) : isCommandLineOnly ? (
+            <Notice tone="warning">
+              Targets of this type run programs. For safety, change them on the vault’s host:{' '}
+              <code>vault deploy-target update --name {name} --secret-file</code>
+            </Notice>
           ) : (
-            <p>The settings stored now, credentials included, are deleted. Everything is installed again.</p>
+            <p>
+              Deletes the current settings with their credentials. The vault then installs all certificates
+              again.
+            </p>
           )}
-          {isKnown && !isCommandLineOnly && (
+          {hasForm && (
             <>
               {target === undefined && <KindName draft={draft} errorOf={errorOf} />}
               <KindSettings draft={draft} errorOf={errorOf} />

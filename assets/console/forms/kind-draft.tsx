@@ -1,12 +1,20 @@
 /**
- * The shared part of the forms for DNS providers and notification channels: type, name, and the settings of the type.
+ * The shared part of the forms for DNS providers, notification channels and deploy targets: type, name, and the settings
+ * of the type.
  */
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Select } from '../components/select.tsx';
 import { useResource } from '../data/resource.ts';
-import { type ConfigField, type ConfigSchema, configFields, configValues } from './config-schema.ts';
+import {
+  type ConfigField,
+  type ConfigSchema,
+  capitalized,
+  configFields,
+  configValues,
+  outerOf,
+} from './config-schema.ts';
 import { Setting } from './setting.tsx';
 
 type Kind<Part extends string> = {
@@ -46,20 +54,22 @@ export function useKindDraft<Part extends string>(
   };
 }
 
-/** `command` is the CLI command for types that cannot be added here. */
+/** `command` is the CLI command for types that cannot be added here; `labelOf` makes a label of type and title. */
 export function KindSelect({
   draft: { kinds, type, choose, isCommandLineOnly },
   errorOf,
   plural,
   command,
+  labelOf = ({ title }) => capitalized(title),
 }: {
   readonly draft: KindDraft;
   readonly errorOf: ErrorOf;
   readonly plural: string;
   readonly command: string;
+  readonly labelOf?: (kind: { readonly type: string; readonly title: string }) => string;
 }) {
   const choices = kinds
-    .map(({ type: value, title }) => ({ value, label: title.charAt(0).toUpperCase() + title.slice(1) }))
+    .map((kind) => ({ value: kind.type, label: labelOf(kind) }))
     .toSorted((one, other) => one.label.localeCompare(other.label));
   return (
     <>
@@ -72,7 +82,10 @@ export function KindSelect({
       />
       {isCommandLineOnly && (
         <Notice tone="warning">
-          {plural} of this type run programs. For safety, add them on the vault’s host: {command} {type}
+          {plural} of this type run programs. For safety, add them on the vault’s host:{' '}
+          <code>
+            {command} {type}
+          </code>
         </Notice>
       )}
     </>
@@ -99,17 +112,36 @@ export function KindSettings({
   readonly errorOf: ErrorOf;
   readonly shown?: (field: ConfigField) => ConfigField;
 }) {
+  const errorAt = (name: string) => errorOf(`${part}.${name}`);
+  const settings = (some: readonly ConfigField[]) =>
+    some.map((field) => (
+      <Setting
+        key={field.name}
+        field={shown(field)}
+        value={typed[field.name] ?? ''}
+        error={errorAt(field.name)}
+        onValue={(value) => setSetting(field.name, value)}
+      />
+    ));
   return (
     <>
-      {fields.map((field) => (
-        <Setting
-          key={field.name}
-          field={shown(field)}
-          value={typed[field.name] ?? ''}
-          error={errorOf(`${part}.${field.name}`)}
-          onValue={(value) => setSetting(field.name, value)}
-        />
-      ))}
+      {[...Map.groupBy(fields, ({ name }) => outerOf(name))].map(([outer, some]) => {
+        const group = some[0]?.group;
+        if (group === undefined) return settings(some);
+        const error = some.some(({ name }) => errorAt(name)) ? undefined : errorAt(outer);
+        return (
+          <fieldset key={outer} class="card stack">
+            <legend>{group.label}</legend>
+            {group.hint && <p class="field-hint">{group.hint}</p>}
+            {error && (
+              <p class="field-error" role="alert">
+                {error}
+              </p>
+            )}
+            {settings(some)}
+          </fieldset>
+        );
+      })}
     </>
   );
 }

@@ -15,7 +15,7 @@ export function Setting({
   readonly onValue: (value: string) => void;
 }) {
   const { isRequired, isSecret, isLong, kind, choices, hint } = field;
-  const label = isRequired ? field.label : `${field.label} (optional)`;
+  const label = isRequired || field.group ? field.label : `${field.label} (optional)`;
   const known = { label, value, error, onValue, ...(hint !== undefined && { hint }) };
   if (kind === 'switch') {
     return (

@@ -1,8 +1,8 @@
 /** Selects the certificates of a deploy target. */
 import { useState } from 'preact/hooks';
 import { FormDialog } from '../components/dialog.tsx';
-import type { DeployTarget } from '../data/administration-shapes.ts';
 import { patch } from '../data/api.ts';
+import type { DeployTarget } from '../data/deploy-target-shapes.ts';
 import { CertificateNames } from './allowlist.tsx';
 
 export function TargetCertificatesDialog({
@@ -14,14 +14,21 @@ export function TargetCertificatesDialog({
   readonly onClose: () => void;
   readonly onDone: () => Promise<void>;
 }) {
-  const [chosen, setChosen] = useState<readonly string[]>(certificates.map(({ certificate }) => certificate));
+  const names = certificates.map(({ certificate }) => certificate);
+  const [before] = useState<readonly string[]>(names);
+  const [chosen, setChosen] = useState(before);
+  // Certificates that another operator adds or removes meanwhile stay so.
+  const changed = () => [
+    ...names.filter((one) => chosen.includes(one) || !before.includes(one)),
+    ...chosen.filter((one) => !before.includes(one)),
+  ];
   return (
     <FormDialog
       title={`Certificates on ${name}`}
       action="Save"
       onClose={onClose}
       onSubmit={async () => {
-        await patch(`/deploy-targets/${encodeURIComponent(name)}`, { certificates: chosen });
+        await patch(`/deploy-targets/${encodeURIComponent(name)}`, { certificates: changed() });
         await onDone();
       }}
     >

@@ -89,6 +89,9 @@ function NoDeployments({ certificate: { name, owner } }: { readonly certificate:
         the reload worked. Create an API key to get the installer command.
       </p>
       <p>
+        For a place that cannot fetch it, add a <a href="/deploy-targets">deploy target</a>.
+      </p>
+      <p>
         Jobs that were installed with an older vault do not report; install them again. More in{' '}
         <span class="mono">docs/how-to/installed-where.md</span>.
       </p>

@@ -8,27 +8,25 @@ import { Problem } from '../../components/notice.tsx';
 import { Page } from '../../components/page.tsx';
 import { Skeleton } from '../../components/spinner.tsx';
 import { Status } from '../../components/status.tsx';
-import { Table } from '../../components/table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import type { DeployTarget, TargetCertificate } from '../../data/administration-shapes.ts';
-import { get, post, removeShown } from '../../data/api.ts';
-import { useAction, useLoaded } from '../../data/resource.ts';
+import { get, removeShown } from '../../data/api.ts';
+import type { DeployTarget, TargetCertificate } from '../../data/deploy-target-shapes.ts';
+import { useLoaded } from '../../data/resource.ts';
+import { versionText } from '../../fleet/deployment-words.ts';
+import { TargetTable } from '../../fleet/target-table.tsx';
+import { targetCounts, targetPage, worstOf } from '../../fleet/targets.ts';
 import { DeployTargetDialog } from '../../forms/deploy-target-dialog.tsx';
+import { InstallDialog } from '../../forms/install-dialog.tsx';
 import { TargetCertificatesDialog } from '../../forms/target-certificates-dialog.tsx';
 import { navigate, type PageProps } from '../../router.ts';
 
 export function DeployTargetPage({ params: { name = '' } }: PageProps) {
-  const path = `/deploy-targets/${encodeURIComponent(name)}`;
+  const path = targetPage(name);
   const { data, error, reload } = useLoaded<DeployTarget>(path, get<DeployTarget>, () => true);
   const [dialog, setDialog] = useState<'certificates' | 'settings' | 'remove'>();
   const close = () => setDialog(undefined);
-  const install = useAction(async (certificate: string) => {
-    try {
-      await post(`${path}/certificates/${encodeURIComponent(certificate)}/deploy`);
-    } finally {
-      await reload();
-    }
-  });
+  const [installing, setInstalling] = useState<string>();
   const back = <ButtonLink href="/deploy-targets">View all targets</ButtonLink>;
   if (!data) {
     return (
@@ -41,10 +39,12 @@ export function DeployTargetPage({ params: { name = '' } }: PageProps) {
       </Page>
     );
   }
+  const state = worstOf(data.counts);
   return (
     <Page
       title={data.name}
-      lead={`${data.type} on ${data.host}`}
+      badge={state && <Status status={state} />}
+      lead={`${data.type} on ${data.host}${state ? `: ${targetCounts(data.counts)}.` : ''}`}
       actions={
         <>
           <Button look="primary" needs="admin" onClick={() => setDialog('certificates')}>
@@ -67,49 +67,32 @@ export function DeployTargetPage({ params: { name = '' } }: PageProps) {
         </>
       }
     >
-      {[error, install.error].map((one, index) => one && <Problem key={index} error={one} />)}
+      {error && <Problem error={error} retry={reload} />}
       {data.certificates.length === 0 ? (
         <Empty title="No certificates on this target yet">
           <p>Select the certificates that the vault installs here after each renewal.</p>
         </Empty>
       ) : (
-        <Table
+        <TargetTable
           caption="Certificates"
+          placeholder="Certificate or destination"
           rows={data.certificates}
           keyOf={({ certificate }) => certificate}
-          columns={[
-            {
-              title: 'Certificate',
-              cell: ({ certificate, destination }) => (
-                <>
-                  <a href={`/certificates/${encodeURIComponent(certificate)}`}>{certificate}</a>
-                  <span class="under" title={destination}>
-                    {destination}
-                  </span>
-                </>
-              ),
-            },
-            { title: 'State', cell: (one) => <State certificate={one} /> },
-            { title: 'Version', cell: versionText },
-            { title: 'Next attempt', cell: ({ next_attempt_at: at }) => <Time at={at} none="-" /> },
-            {
-              title: 'Actions',
-              cell: ({ certificate }) => (
-                <Button
-                  needs="admin"
-                  aria-label={`Install ${certificate} now`}
-                  isBusy={install.isBusy}
-                  onClick={() => void install.run(certificate)}
-                >
-                  Install now
-                </Button>
-              ),
-            },
-          ]}
+          stateOf={({ state }) => state}
+          textsOf={({ certificate, destination }) => [certificate, destination]}
+          columns={columns(setInstalling)}
         />
       )}
       {dialog === 'certificates' && (
         <TargetCertificatesDialog target={data} onClose={close} onDone={reload} />
+      )}
+      {installing !== undefined && (
+        <InstallDialog
+          path={path}
+          certificate={installing}
+          onClose={() => setInstalling(undefined)}
+          onDone={reload}
+        />
       )}
       {dialog === 'settings' && <DeployTargetDialog target={data} onClose={close} onDone={reload} />}
       {dialog === 'remove' && (
@@ -120,8 +103,8 @@ export function DeployTargetPage({ params: { name = '' } }: PageProps) {
           onSubmit={() => removeShown(path, '', () => navigate('/deploy-targets'))}
         >
           <p>
-            The vault deletes the settings and no longer installs certificates there. What is installed stays,
-            and expires.
+            The vault deletes the settings with the credentials, and no longer installs certificates there.
+            Installed certificates stay there, and expire.
           </p>
         </ConfirmDialog>
       )}
@@ -129,20 +112,56 @@ export function DeployTargetPage({ params: { name = '' } }: PageProps) {
   );
 }
 
-function State({ certificate: { state, error } }: { readonly certificate: TargetCertificate }) {
-  return (
-    <>
-      <Status status={state} />
-      {error !== null && (
-        <div class="reason" title={error}>
-          {error}
-        </div>
-      )}
-    </>
-  );
-}
-
-function versionText({ version, current_version: current }: TargetCertificate): string {
-  const shown = version === null ? 'none' : String(version);
-  return current === null || version === current ? shown : `${shown} of ${current}`;
+function columns(onInstall: (certificate: string) => void): Column<TargetCertificate>[] {
+  return [
+    {
+      title: 'Certificate',
+      cell: ({ certificate, destination }) => (
+        <>
+          <a href={`/certificates/${encodeURIComponent(certificate)}?tab=deployments`}>{certificate}</a>
+          <span class="under" title={destination}>
+            {destination}
+          </span>
+        </>
+      ),
+    },
+    {
+      title: 'State',
+      cell: ({ state, error }) => (
+        <>
+          <Status status={state} />
+          {error !== null && (
+            <div class="reason" title={error}>
+              {error}
+            </div>
+          )}
+        </>
+      ),
+    },
+    {
+      title: 'Version',
+      cell: (one) => (
+        <>
+          <span class="installed-version">{versionText(one)}</span>
+          {one.next_attempt_at !== null && (
+            <span class="under">
+              Next run <Time at={one.next_attempt_at} />
+            </span>
+          )}
+        </>
+      ),
+    },
+    {
+      title: 'Actions',
+      cell: ({ certificate }) => (
+        <Button
+          needs="admin"
+          aria-label={`Install ${certificate} now`}
+          onClick={() => onInstall(certificate)}
+        >
+          Install now
+        </Button>
+      ),
+    },
+  ];
 }

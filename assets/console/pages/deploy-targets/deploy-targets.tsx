@@ -6,13 +6,13 @@ import { Problem } from '../../components/notice.tsx';
 import { Page } from '../../components/page.tsx';
 import { Skeleton } from '../../components/spinner.tsx';
 import { Status } from '../../components/status.tsx';
-import { Table } from '../../components/table.tsx';
-import type { DeployTargetSummary } from '../../data/administration-shapes.ts';
 import { getAll } from '../../data/api.ts';
+import type { DeployTargetSummary } from '../../data/deploy-target-shapes.ts';
 import { useLoaded } from '../../data/resource.ts';
+import { TargetTable } from '../../fleet/target-table.tsx';
+import { targetCounts, targetPage, worstOf } from '../../fleet/targets.ts';
 import { DeployTargetDialog } from '../../forms/deploy-target-dialog.tsx';
 import { navigate } from '../../router.ts';
-import { targetPage } from './target-page.ts';
 
 export function DeployTargetsPage() {
   const { data, error, reload } = useLoaded<readonly DeployTargetSummary[]>(
@@ -36,37 +36,49 @@ export function DeployTargetsPage() {
       {!data && !error && <Skeleton />}
       {data?.length === 0 && (
         <Empty title="No deploy targets yet" actions={add}>
-          <p>A machine that can run a program should fetch its certificates itself; see Fleet.</p>
+          <p>
+            A machine that can run a program should fetch its certificates itself; see{' '}
+            <a href="/fleet">Fleet</a>.
+          </p>
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (
-        <Table
+        <TargetTable
           caption="Deploy targets"
+          placeholder="Name, type or host"
           rows={data}
           keyOf={({ name }) => name}
+          stateOf={({ counts }) => worstOf(counts)}
+          textsOf={({ name, type, host }) => [name, type, host]}
           columns={[
-            { title: 'Name', cell: ({ name }) => <a href={targetPage(name)}>{name}</a> },
-            { title: 'Type', cell: ({ type }) => type },
-            { title: 'Host', cell: ({ host }) => <span class="wrap">{host}</span> },
-            { title: 'Certificates', cell: ({ counts }) => counts.current + counts.waiting + counts.failing },
-            { title: 'State', cell: ({ counts }) => <Status status={stateOf(counts)} /> },
+            {
+              title: 'Target',
+              cell: ({ name, type, host }) => (
+                <>
+                  <a href={targetPage(name)}>{name}</a>
+                  <span class="under" title={host}>
+                    {type} on {host}
+                  </span>
+                </>
+              ),
+            },
+            {
+              title: 'State',
+              cell: ({ counts }) => {
+                const state = worstOf(counts);
+                return state && <Status status={state} />;
+              },
+            },
+            { title: 'Certificates', cell: ({ counts }) => targetCounts(counts) },
           ]}
         />
       )}
       {isAdding && (
         <DeployTargetDialog
           onClose={() => setAdding(false)}
-          onDone={async (name) => {
-            await reload();
-            navigate(targetPage(name));
-          }}
+          onDone={async (name) => navigate(targetPage(name))}
         />
       )}
     </Page>
   );
-}
-
-function stateOf({ waiting, failing }: DeployTargetSummary['counts']): string {
-  if (failing > 0) return 'failing';
-  return waiting > 0 ? 'waiting' : 'current';
 }
