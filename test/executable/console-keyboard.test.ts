@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { certificateReceiver } from '../harness/console/certificate-receiver.ts';
 import { reporter } from '../harness/console/reports.ts';
 import { visit } from '../harness/console/visit.ts';
 import { needs } from '../harness/processes/missing-program.ts';
@@ -224,6 +225,69 @@ test(
     await tabTo(page, 'Revoke');
     await press('Enter');
     await page.getByRole('cell', { name: 'revoked' }).waitFor();
+  },
+);
+
+test(
+  'a deploy target is added, gets a certificate, installs it and is removed, by keyboard alone',
+  chromium,
+  async (t) => {
+    const { settings, respondWith, received } = await certificateReceiver(t);
+    const { alice, excuse } = await visit(t);
+    const { page, settled, createCertificates } = await alice();
+    const press = (key: string) => page.keyboard.press(key);
+    const type = (text: string) => page.keyboard.type(text);
+    const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+    const dialog = page.getByRole('dialog');
+    await createCertificates('keys.example.test');
+    respondWith(503);
+    excuse(/status of 502/);
+    await tabTo(page, 'Deploy targets');
+    await press('Enter');
+    await heading('Deploy targets');
+    await settled();
+    await tabTo(page, 'Add deploy target');
+    await press('Enter');
+    await dialog.getByRole('option', { name: /^webhook/ }).waitFor({ state: 'attached' });
+    await type('webhook');
+    await tabTo(page, 'Name');
+    await press('Control+A');
+    await type('balancer');
+    await tabTo(page, 'URL');
+    await type(settings.url);
+    await tabTo(page, 'Secret');
+    await type(settings.secret);
+    await press('Enter');
+    await heading('balancer');
+    await settled();
+    await tabTo(page, 'Select certificates');
+    await press('Enter');
+    await tabTo(page, 'keys.example.test');
+    await press('Space');
+    await tabTo(page, 'Save');
+    await press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Select certificates' }).and(page.locator(':focus')).waitFor();
+    await page.getByText('503 Service Unavailable').waitFor();
+    await tabTo(page, 'Install keys.example.test now');
+    await press('Enter');
+    await dialog.getByRole('alert').waitFor();
+    respondWith(204);
+    await tabTo(page, 'Retry');
+    await press('Enter');
+    await dialog.getByText('Version 1 is installed.').waitFor();
+    await tabTo(page, 'Close');
+    await press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    assert.deepEqual(received(), ['keys.example.test 1']);
+    await press('Control+Home');
+    await tabTo(page, 'More actions for this target');
+    await press('Space');
+    await tabTo(page, 'Remove…');
+    await press('Enter');
+    await tabTo(page, 'Remove');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'No deploy targets yet' }).waitFor();
   },
 );
 

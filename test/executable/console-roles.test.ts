@@ -111,7 +111,9 @@ test(
     assert.equal(await page.getByRole('rowheader').getByRole('link', { name: 'mail' }).count(), 0);
     const outside = 'Concerns the whole vault; your reach is team=web.';
     assert.equal(await reason(bob, 'Deleted'), outside);
-    const closed = new Set(['Audit log', 'ACME accounts', 'Notifications', 'Administrators']);
+    const closed = new Set([
+      ...['Audit log', 'ACME accounts', 'Deploy targets', 'Notifications', 'Administrators'],
+    ]);
     const labels = await page.getByRole('navigation').getByRole('listitem').allInnerTexts();
     assert(labels.length > closed.size);
     for (const name of labels) {

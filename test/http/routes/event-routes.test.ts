@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { addDeployTarget } from '../../../src/domain/deploy-targets/deploy-targets.ts';
 import { addEndpoint, removeEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
 import { checkEndpoint } from '../../../src/domain/endpoints/endpoint-checking.ts';
 import { createEndpointInput } from '../../../src/domain/endpoints/endpoint-inputs.ts';
@@ -10,6 +11,7 @@ import { alice } from '../../harness/http/acme-fixtures.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { makeAdministrator, signIn } from '../../harness/http/sign-in-fixtures.ts';
 import { type TestServer, testServer } from '../../harness/http/test-server.ts';
+import { written } from '../../harness/notifications/fixtures.ts';
 
 const path = '/api/v1/events';
 
@@ -109,6 +111,23 @@ suite('the event stream', () => {
     await removeEndpoint(vault, localCli, id, async () => undefined);
     await look();
     assert.equal(await first.next(), change('endpoints'), 'and nothing before it of the check without news');
+  });
+
+  test('reports that a deploy target was added, failed for the first time and recovered', async (t) => {
+    const { server, first, look } = await prepared(t);
+    const input = { name: 'balancer', type: 'webhook', certificates: ['www'] };
+    const secret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+    await addDeployTarget(server.vault, localCli, input, written({ url: 'https://a.test', secret }));
+    for (const what of ['added', 'failed', 'recovered']) {
+      if (what !== 'added') {
+        const attempts = what === 'failed' ? 1 : 0;
+        outside(server.dataDir, (db) =>
+          db.prepare('update deploy_target_certificates set attempts = ?').run(attempts),
+        );
+      }
+      await look();
+      assert.equal(await first.next(), change('deployments'), what);
+    }
   });
 
   test('sends a keepalive comment after fifteen seconds', async (t) => {
