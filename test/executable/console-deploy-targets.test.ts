@@ -134,7 +134,7 @@ test(
     await page.getByText('503 Service Unavailable').waitFor();
 
     expectComplaint(/status of 502/);
-    const install = page.getByRole('button', { name: 'Install shop now' });
+    const install = page.getByRole('button', { name: 'Install now: shop' });
     const dialog = dialogOf(page);
     await install.click();
     await dialog
@@ -287,7 +287,7 @@ test('a viewer sees the actions of a deploy target with the role that they need'
   await refused('Add deploy target');
   await open('/deploy-targets/balancer');
   await page.getByRole('cell', { name: 'current' }).waitFor();
-  for (const name of ['Select certificates', 'Install shop now']) await refused(name);
+  for (const name of ['Select certificates', 'Install now: shop']) await refused(name);
   await page.getByRole('button', { name: 'More actions for this target' }).click();
   await page.getByRole('button', { name: 'Remove…' }).click({ force: true });
   await rendered(page);

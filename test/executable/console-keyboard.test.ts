@@ -269,7 +269,7 @@ test(
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Select certificates' }).and(page.locator(':focus')).waitFor();
     await page.getByText('503 Service Unavailable').waitFor();
-    await tabTo(page, 'Install keys.example.test now');
+    await tabTo(page, 'Install now: keys.example.test');
     await press('Enter');
     await dialog.getByRole('alert').waitFor();
     respondWith(204);

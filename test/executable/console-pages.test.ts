@@ -158,7 +158,7 @@ const dialogs = [
   { path: '/deploy-targets', button: 'Add deploy target', choose: 'ssh' },
   { path: '/deploy-targets', button: 'Add deploy target', choose: 'exec' },
   { path: '/deploy-targets/www.example.test', button: 'Select certificates' },
-  { path: '/deploy-targets/www.example.test', button: 'Install mail.example.test now' },
+  { path: '/deploy-targets/www.example.test', button: 'Install now: mail.example.test' },
   { path: '/deploy-targets/www.example.test', menu: /^More/, button: 'Replace settings…' },
   { path: '/deploy-targets/www.example.test', menu: /^More/, button: 'Remove…' },
   { path: '/certificates/www.example.test', menu: /^More/, button: 'Edit…' },

@@ -156,7 +156,7 @@ function columns(onInstall: (certificate: string) => void): Column<TargetCertifi
       cell: ({ certificate }) => (
         <Button
           needs="admin"
-          aria-label={`Install ${certificate} now`}
+          aria-label={`Install now: ${certificate}`}
           onClick={() => onInstall(certificate)}
         >
           Install now
