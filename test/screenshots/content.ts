@@ -125,6 +125,18 @@ const endpoints = [
   { address: 'portal.partner.example', port: 443, certificate: null, lifetime: 365, age: 356 },
 ] as const;
 
+/** Deploy targets with their certificates; one of them fails. */
+const targets = [
+  {
+    name: 'balancer',
+    type: 'ssh',
+    host: 'balancer.example.com',
+    certificates: ['www.example.com', 'api.example.com'],
+  },
+  { name: 'edge-firewall', type: 'fortigate', host: '10.20.0.1', certificates: ['wildcard.apps'] },
+  { name: 'storage', type: 'synology', host: 'nas.internal:5001', certificates: ['grafana'] },
+] as const;
+
 const words =
   'status.example.com could not be proved by http-01: urn:ietf:params:acme:error:unauthorized: 198.51.100.24: ' +
   'Invalid response from http://status.example.com/.well-known/acme-challenge/7kq0…: 404';
@@ -176,6 +188,7 @@ export function age(dataDir: string, now: number): void {
       ageKeysAndEvents(run, now);
       for (const host of hosts) addDeployments(run, host, now);
       for (const endpoint of endpoints) addEndpoint(run, endpoint, now);
+      for (const target of targets) addTarget(run, target, now);
     })();
   } finally {
     database.close();
@@ -355,4 +368,45 @@ function addEndpoint(
       problem: 'problem' in rest ? rest.problem : null,
     },
   );
+}
+
+function addTarget(
+  run: Run,
+  { name, type, host, certificates }: (typeof targets)[number],
+  now: number,
+): void {
+  const born = now - 40 * day;
+  run(
+    `insert into deploy_targets (name, type, host, sealed_settings, created_at, changed_at)
+     values (@name, @type, @host, x'00', @born, @born)`,
+    { name, type, host, born },
+  );
+  for (const certificate of certificates) {
+    const fails = certificate === 'api.example.com';
+    const destination = type === 'ssh' ? `/etc/haproxy/tls/${certificate}.pem` : certificate;
+    const values = { ...{ name, host, certificate, destination, born }, id: `deploy-target:${name}` };
+    const error = 'command failed: haproxy.service is not active, cannot reload';
+    run(
+      `insert into deploy_target_certificates (deploy_target_id, certificate_id, destination, attempts, error, due_at)
+       select deploy_targets.id, certificates.id, @destination, @attempts, @error, @due
+       from deploy_targets, certificates where deploy_targets.name = @name and certificates.name = @certificate`,
+      {
+        ...values,
+        attempts: fails ? 2 : 0,
+        error: fails ? error : null,
+        due: now + (fails ? 4 * 60_000 : 17 * hour),
+      },
+    );
+    run(
+      `insert into deployments (certificate_id, deploy_target_id, name, host, job, destination, version, reload,
+         reload_output, created_at, changed_at, last_seen_at, silent_at)
+       select certificates.id, deploy_targets.id, @id, @host, @name, @destination, 1, @reload, @output, @born, @born,
+         @seen, 253402300799999
+       from deploy_targets, certificates where deploy_targets.name = @name and certificates.name = @certificate`,
+      {
+        ...{ ...values, seen: now - 7 * hour, reload: fails ? 'failed' : 'ok' },
+        output: fails ? 'haproxy.service is not active, cannot reload' : null,
+      },
+    );
+  }
 }

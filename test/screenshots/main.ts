@@ -30,7 +30,10 @@ function shots(): Shot[] {
   const parameters = { name: 'www.example.com', id: '1', host: 'web-2' };
   const pages = pagePatterns()
     .filter((pattern) => pattern !== '/')
-    .map((pattern) => ({ name: nameOf(pattern), path: pathOf(pattern, parameters) }));
+    .map((pattern) => ({
+      name: nameOf(pattern),
+      path: pathOf(pattern, pattern === '/deploy-targets/:name' ? { name: 'balancer' } : parameters),
+    }));
   const failing = { name: 'certificate-failing', path: '/certificates/status.example.com' };
   const renewals = { name: 'certificate-renewals', path: '/certificates/www.example.com?tab=renewals' };
   const deployments = {
@@ -45,7 +48,8 @@ function shots(): Shot[] {
 /** Pages of one thing, whose names would be those of their lists. */
 const oneOf: Readonly<Record<string, string>> = {
   ...{ '/certificates/:name': 'certificate', '/api-keys/:id': 'api-key', '/fleet/:host': 'host' },
-  ...{ '/fleet/endpoints/:id': 'endpoint', '/api-keys/enrollments/:id': 'enrollment' },
+  ...{ '/deploy-targets/:name': 'deploy-target', '/fleet/endpoints/:id': 'endpoint' },
+  ...{ '/api-keys/enrollments/:id': 'enrollment' },
 };
 
 /** `/certificates/:name` → `certificate`, `/api-keys/:id/install` → `api-keys-install`. */
