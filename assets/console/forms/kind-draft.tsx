@@ -1,6 +1,6 @@
 /**
- * The shared part of the forms for DNS providers, notification channels and deploy targets: type, name, and the settings
- * of the type.
+ * The shared part of the forms for DNS providers, notification channels and deploy targets: type, name, and the
+ * settings of the type.
  */
 import { useState } from 'preact/hooks';
 import { TextField } from '../components/field.tsx';

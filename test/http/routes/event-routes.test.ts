@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';
+import { createDeployTargetInput } from '../../../src/domain/deploy-targets/deploy-target-inputs.ts';
 import { addDeployTarget } from '../../../src/domain/deploy-targets/deploy-targets.ts';
 import { addEndpoint, removeEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
 import { checkEndpoint } from '../../../src/domain/endpoints/endpoint-checking.ts';
@@ -115,7 +116,7 @@ suite('the event stream', () => {
 
   test('reports that a deploy target was added, failed for the first time and recovered', async (t) => {
     const { server, first, look } = await prepared(t);
-    const input = { name: 'balancer', type: 'webhook', certificates: ['www'] };
+    const input = createDeployTargetInput.parse({ name: 'balancer', type: 'webhook', certificates: ['www'] });
     const secret = `whsec_${Buffer.alloc(32).toString('base64')}`;
     await addDeployTarget(server.vault, localCli, input, written({ url: 'https://a.test', secret }));
     for (const what of ['added', 'failed', 'recovered']) {
