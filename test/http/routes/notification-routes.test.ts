@@ -69,6 +69,13 @@ suite('a notification channel', () => {
     assert(!said().includes('t0ken'), said());
   });
 
+  test('is rejected with the path of each wrong setting', async (t) => {
+    const { expect } = await prepared(t);
+    const settings = { url: 'http://a.test', hue: 'red' };
+    const { errors = [] } = await expect<Problem>(400, 'POST', path, { ...body, settings });
+    assert.deepEqual(errors.map((error) => error.path).toSorted(), ['settings.hue', 'settings.url']);
+  });
+
   test('of type exec cannot be created over HTTP, and its command cannot be changed', async (t) => {
     const { expect, server } = await prepared(t);
     const hook = { name: 'x', type: 'exec', settings: { command: ['/bin/true'] } };
