@@ -110,7 +110,7 @@ function npmPart(root: string, folder: string, lock: Lock, all: ReadonlySet<stri
   };
 }
 
-/** The only license in `licenses` of a package.json, which npm before version 2 wrote and package-lock.json leaves out. */
+/** The only license in `licenses` of a package.json, a form of old packages that package-lock.json leaves out. */
 function olderLicense(folder: string): string | undefined {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) return undefined;

@@ -1,8 +1,8 @@
 /** Messages of errors as sentences for people. */
 
 /**
- * The text with a capital at its start, unless it begins with a name or quoted text, and with a period at its end, which
- * must not become part of a URL.
+ * The text with a capital at its start, unless it begins with a name or quoted text, and with a period at its end,
+ * which must not become part of a URL.
  */
 export function sentence(text: string): string {
   const isOurs =

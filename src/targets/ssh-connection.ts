@@ -56,8 +56,8 @@ export class SshConnection {
   }
 
   /**
-   * Connects and authenticates. Throws SshFailure if the private key is unreadable, if the server has another public key
-   * or if it rejects the user, and the error of the connection.
+   * Connects and authenticates. Throws SshFailure if the private key is unreadable, if the server has another public
+   * key or if it rejects the user, and the error of the connection.
    */
   static async open(
     connect: () => Promise<Socket>,
@@ -154,7 +154,7 @@ export class SshConnection {
     return { ...result, output: output.toString('utf8') };
   }
 
-  /** The session for operations on files; opened again if the server closed it. Throws SshFailure if the server has none. */
+  /** The session for operations on files; opened again if the server closed it. Throws SshFailure without SFTP. */
   async sftp(): Promise<SFTPWrapper> {
     this.#sftp ??= this.#openSftp();
     return this.#sftp;

@@ -14,7 +14,7 @@ const algorithms: Readonly<Record<string, readonly ServerHostKeyAlgorithm[]>> = 
   'ssh-rsa': ['rsa-sha2-512', 'rsa-sha2-256'],
 };
 
-/** Reads `ssh-ed25519 AAAA…`, also with the host in front of it as ssh-keyscan prints it; undefined for anything else. */
+/** Reads `ssh-ed25519 AAAA…`, also with the host in front of it as ssh-keyscan prints it; undefined for other text. */
 export function hostKeyOf(text: string): HostKey | undefined {
   const words = text.trim().split(/\s+/);
   const at = words.findIndex((word) => Object.hasOwn(algorithms, word));

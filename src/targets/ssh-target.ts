@@ -1,6 +1,6 @@
 /**
- * Target `ssh`: files on a server, by SFTP. Each is uploaded beside its destination and renamed, so that no program reads
- * half a file; then a command runs, such as a reload.
+ * Target `ssh`: files on a server, by SFTP. Each is uploaded beside its destination and renamed, so that no program
+ * reads half a file; then a command runs, such as a reload.
  */
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
@@ -20,7 +20,7 @@ import {
   type TargetType,
 } from './target.ts';
 
-/** In the order in which they are put into place: a server that reads them meanwhile has no certificate without its key. */
+/** In the order in which they are put into place: a server that reads them meanwhile has the key of each certificate. */
 const fileKinds = ['private_key', 'combined', 'chain', 'certificate', 'fullchain'] as const;
 
 type FileKind = (typeof fileKinds)[number];

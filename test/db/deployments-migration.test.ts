@@ -1,4 +1,4 @@
-/** Migration 0037 writes the table of deployments again on SQLite, and alters it on PostgreSQL: what clients reported stays. */
+/** Migration 0037 rewrites the table of deployments on SQLite and alters it on PostgreSQL: what clients reported stays. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

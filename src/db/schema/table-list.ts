@@ -1,8 +1,4 @@
-/**
- * All tables with their primary keys and the kinds of their columns, for what works on a database as a whole. A table
- * stands after those that its rows refer to. test/db/schema/table-list.test.ts compares it with the schema of each
- * engine.
- */
+/** All tables with their keys and the kinds of their columns; a table stands after those that its rows refer to. */
 import type { Schema } from './schema.ts';
 
 /** `value` is a text, a number or bytes, and says which itself. */

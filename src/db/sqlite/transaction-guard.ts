@@ -3,8 +3,8 @@ import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 
 /**
- * A transaction without a request for this long is abandoned: the event loop has stalled. A busy machine holds it up for
- * more than a second, and other processes wait five for the lock.
+ * A transaction without a request for this long is abandoned: the event loop has stalled. A busy machine holds it up
+ * for more than a second, and other processes wait five for the lock.
  */
 const maxSilenceMs = 3000;
 

@@ -196,8 +196,8 @@ export async function storeFinding(
 }
 
 /**
- * The addresses that a scan saw for the first time since `since`, without those that are endpoints and those that serve a
- * certificate of the vault: the first `limit`.
+ * The addresses that a scan saw for the first time since `since`, without those that are endpoints and those that serve
+ * a certificate of the vault: the first `limit`.
  */
 export function newFindings(
   reader: Reader,

@@ -1,4 +1,4 @@
-/** Notifies of servers that a scheduled scan sees for the first time, with certificates that the vault does not have. */
+/** Notifies of servers that a regular scan sees for the first time, with certificates that the vault does not have. */
 import { parseJson } from '../../base/json.ts';
 import { formatTimestamp } from '../../base/timestamp.ts';
 import type { Writer } from '../../db/database.ts';
