@@ -3,11 +3,6 @@
 /** Who may call `expose()` on a secret, how often, and what for. */
 export const exposers: readonly { readonly file: string; readonly calls: number; readonly why: string }[] = [
   {
-    file: 'src/cli/commands/deploy-target/deploy-target.ts',
-    calls: 1,
-    why: 'the settings of a deploy target, to a server',
-  },
-  {
     file: 'src/domain/deploy-targets/deploy-targets.ts',
     calls: 1,
     why: 'the settings of a deploy target, to its type',

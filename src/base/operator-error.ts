@@ -1,3 +1,4 @@
+/** The errors of operators. */
 import type { InputError } from './problem.ts';
 
 /**

@@ -19,7 +19,7 @@ export class SshFiles {
     this.#connection = connection;
   }
 
-  /** Writes a new file with `mode`, or the permissions and, where the server allows it, the owner of the file `like`. */
+  /** Writes a new file with `mode`, or with the permissions and, where possible, the owner of the file `like`. */
   async upload(
     path: string,
     content: string,

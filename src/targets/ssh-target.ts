@@ -20,7 +20,7 @@ import {
   type TargetType,
 } from './target.ts';
 
-/** In the order in which they are put into place: a server that reads them meanwhile has the key of each certificate. */
+/** In the order in which they are put into place: a server that reads them has the key of each certificate. */
 const fileKinds = ['private_key', 'combined', 'chain', 'certificate', 'fullchain'] as const;
 
 type FileKind = (typeof fileKinds)[number];

@@ -1,6 +1,7 @@
 /**
  * A fleet of five hosts, each with a server of Debian and a job of the client installer: the vault names exactly what
- * is broken, on the command line, in the console, in metrics and by one notification each, and then that it is repaired.
+ * is broken, on the command line, in the console, in metrics and by one notification each, and then that it is
+ * repaired.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -17,10 +17,7 @@ export const passingTables = ['nodes', 'job_leases', 'acme_nonces', 'oidc_uses',
 export type KeptTable = Exclude<keyof Schema, (typeof passingTables)[number]>;
 
 const shapes: Record<KeptTable, TableShape> = {
-  settings: table('key', {
-    text: 'key',
-    value: 'value',
-  }),
+  settings: table('key', { text: 'key', value: 'value' }),
   master_keys: table('id', {
     text: 'id state',
     integer: 'since retired_at',

@@ -15,7 +15,7 @@ import {
 import { unknownProfile } from '../private-ca/profile-settings.ts';
 import { acmeClientIssues } from './acme-client-issues.ts';
 import { apiKeyIssues } from './api-key-issues.ts';
-import { deployTargetIssues } from './deploy-target-definition.ts';
+import { deployTargetIssues } from './deploy-target-issues.ts';
 import type { StateIssue } from './desired-state.ts';
 import { defaultKeyTypeOf, isPrivateCa, permittedBy, profilesOf } from './issuer-settings.ts';
 import type { PlanOptions } from './state-plan.ts';

@@ -1,17 +1,17 @@
-/** Migration 0037 rewrites the table of deployments on SQLite and alters it on PostgreSQL: what clients reported stays. */
+/** Migration 0037, which rewrites the table of deployments on SQLite: what clients reported stays, on both engines. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Kysely, sql } from 'kysely';
-import { realWorld } from '../../src/base/world.ts';
-import { Database } from '../../src/db/database.ts';
-import { ConnectionPool } from '../../src/db/postgres/connection-pool.ts';
-import { parseConnectionUrl } from '../../src/db/postgres/connection-url.ts';
-import { migrate, migrations as postgresMigrations } from '../../src/db/postgres/migrations/migrations.ts';
-import { postgresDialect } from '../../src/db/postgres/postgres-dialect.ts';
-import { migrations as sqliteMigrations } from '../../src/db/sqlite/migrations.ts';
-import { postgresServer } from '../harness/postgres/postgres.ts';
-import { tempDir } from '../harness/temp-dir.ts';
+import { realWorld } from '../../../src/base/world.ts';
+import { Database } from '../../../src/db/database.ts';
+import { ConnectionPool } from '../../../src/db/postgres/connection-pool.ts';
+import { parseConnectionUrl } from '../../../src/db/postgres/connection-url.ts';
+import { migrate, migrations as postgresMigrations } from '../../../src/db/postgres/migrations/migrations.ts';
+import { postgresDialect } from '../../../src/db/postgres/postgres-dialect.ts';
+import { migrations as sqliteMigrations } from '../../../src/db/sqlite/migrations.ts';
+import { postgresServer } from '../../harness/postgres/postgres.ts';
+import { tempDir } from '../../harness/temp-dir.ts';
 
 type Row = Record<string, unknown>;
 
