@@ -3,10 +3,11 @@ import { StorageError } from '../../base/storage-error.ts';
 import type { World } from '../../base/world.ts';
 
 /**
- * A transaction without a request for this long is abandoned: the event loop has stalled. A busy machine holds it up
- * for more than a second, and other processes wait five for the lock.
+ * A transaction without a request for three seconds is abandoned: the event loop has stalled. A busy machine holds it
+ * up for more than a second, and other processes wait five for the lock.
  */
-const maxSilenceMs = 3000;
+const tickMs = 500;
+const maxQuietTicks = 6;
 
 export class TransactionGuard {
   readonly #world: Pick<World, 'sleep' | 'turn'>;
@@ -32,10 +33,11 @@ export class TransactionGuard {
   begin(): void {
     this.#isOpen = true;
     this.#isAbandoned = false;
+    this.heard();
     void this.#watch();
   }
 
-  /** A request of the transaction arrived. */
+  /** The transaction began, or a request of it arrived. */
   heard(): void {
     this.#requests += 1;
   }
@@ -60,13 +62,15 @@ export class TransactionGuard {
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
+    let quiet = 0;
     while (this.#isOpen && !this.#closing.signal.aborted) {
       const before = this.#requests;
-      // In two halves: the first one may have passed while the whole process was suspended.
-      for (let half = 0; half < 2; half += 1) await this.#world.sleep(maxSilenceMs / 2, this.#closing.signal);
+      // In ticks: one of them may have passed while the whole process was suspended.
+      await this.#world.sleep(tickMs, this.#closing.signal);
       // A request may have arrived meanwhile, and is handled first.
       await this.#world.turn();
-      if (this.#requests !== before || !this.#isOpen) continue;
+      quiet = this.#requests === before ? quiet + 1 : 0;
+      if (quiet < maxQuietTicks || !this.#isOpen) continue;
       this.#isOpen = false;
       this.#isAbandoned = true;
       await this.#onSilence();
