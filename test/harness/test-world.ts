@@ -43,6 +43,11 @@ export class TestWorld implements World {
     return this.#sleepers.size;
   }
 
+  /** Milliseconds until the first of them wakes; infinite without one. */
+  get soonest(): number {
+    return Math.min(...[...this.#sleepers].map(({ until }) => until)) - this.#now;
+  }
+
   /** Lets time pass and wakes due sleepers. A negative `ms` sets the clock back, and no time passes. */
   advance(ms: number): void {
     this.#now += ms;

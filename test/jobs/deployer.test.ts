@@ -36,8 +36,8 @@ async function scene(t: TestContext) {
   const until = (what: string, holds: () => boolean, step = look) =>
     eventually(what, () => {
       if (holds()) return true;
-      // The sleeper is the deployer; an installation has another one for its time limit.
-      if (world.asleep === 1) world.advance(step);
+      // The sleeper is the deployer: an installation has a longer one for its time limit.
+      if (world.asleep === 1 && world.soonest <= look) world.advance(step);
       return undefined;
     });
   const requested = (count: number, step = look) =>

@@ -63,7 +63,7 @@ export async function proxmoxNode(t: Pick<TestContext, 'after'>): Promise<Proxmo
       requests.push('upload');
       const pem = new URLSearchParams(body).get('certificates') ?? '';
       fingerprint = new X509Certificate(pem).fingerprint256;
-      respond(response, {});
+      respond(response, { filename: 'pveproxy-ssl.pem', fingerprint });
       return;
     }
     requests.push('ask');
