@@ -11,7 +11,6 @@ import type { Deployment } from '../data/shapes.ts';
 import { reasonOf, versionText } from './deployment-words.ts';
 import { clearFleetFilter, FleetFilters, useFleetFilter } from './fleet-filters.tsx';
 import { deploymentStates, filteredDeployments, jobsText, sortedDeployments } from './hosts.ts';
-import { targetPage } from './targets.ts';
 
 /** Shorter lists have no filters. */
 const filteredFrom = 10;
@@ -69,7 +68,10 @@ function columns(name: Pick<Column<Deployment>, 'title' | 'cell'>): Column<Deplo
           <span class="under" title={`${deployment.job}: ${deployment.destination}`}>
             {deployment.deploy_target !== null && (
               <>
-                <a href={targetPage(deployment.deploy_target)}>{deployment.deploy_target}</a>:{' '}
+                <a href={`/deploy-targets/${encodeURIComponent(deployment.deploy_target)}`}>
+                  {deployment.deploy_target}
+                </a>
+                :{' '}
               </>
             )}
             {deployment.destination}

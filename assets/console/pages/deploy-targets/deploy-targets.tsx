@@ -55,7 +55,7 @@ export function DeployTargetsPage() {
               title: 'Target',
               cell: ({ name, type, host }) => (
                 <>
-                  <a href={targetPage(name)}>{name}</a>
+                  <a href={`/deploy-targets/${encodeURIComponent(name)}`}>{name}</a>
                   <span class="under" title={host}>
                     {type} on {host}
                   </span>

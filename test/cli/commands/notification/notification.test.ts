@@ -50,7 +50,7 @@ test('a webhook is added with a secret that is printed once, tested, updated and
   await done(...commandWords('notification update --channel ops --event all --digest 07:00 --disable'));
   const [view] = await json<Record<string, unknown>[]>('notification', 'list');
   assert.partialDeepStrictEqual(view, { digest_at: '07:00', target: origin });
-  assert.equal((view?.events as string[] | undefined)?.length, 10);
+  assert.equal((view?.events as string[] | undefined)?.length, 11);
   assert.notEqual(view?.disabled_at, null);
   const replacement = file(`url: ${receiver.url}\nsecret: ${secret}\n`);
   await done(
@@ -112,7 +112,7 @@ test('email with a password file and exec with a program deliver test notificati
   assert.deepEqual(
     views.map(({ name, target, events }) => [name, target, (events as string[]).length]),
     [
-      ['mail', 'ops@a.test night@a.test', 9],
+      ['mail', 'ops@a.test night@a.test', 10],
       ['script', program, 0],
     ],
   );

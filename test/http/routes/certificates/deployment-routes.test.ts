@@ -24,6 +24,7 @@ suite('a report', () => {
       state: 'current',
       current_version: 1,
       api_key: { id: key.id, name: 'web' },
+      deploy_target: null,
       created_at: '2026-11-21T12:00:00Z',
       changed_at: '2026-11-21T12:00:00Z',
       last_seen_at: '2026-11-21T12:00:00Z',
