@@ -115,7 +115,7 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
   const { vault } = server;
   const sessions = new Sessions(vault);
   const secrets = new Map<string, string>();
-  const keys = new Map<string, { readonly id: number; readonly raw: string }>();
+  const keys = new Map<string, { readonly id: number; readonly raw: string; readonly rights: string }>();
 
   async function recreate(): Promise<void> {
     const { reader } = vault.db;
@@ -174,14 +174,24 @@ export async function fuzzVault(t: TestContext): Promise<FuzzVault> {
     names: readonly string[],
   ): Promise<string> {
     const known = keys.get(kind);
-    if (known !== undefined) {
-      const sql = 'select 1 from api_keys where id = ? and revoked_at is null';
-      if (outside(server.dataDir, (db) => db.prepare(sql).get(known.id)) !== undefined) return known.raw;
-    }
+    const rights = known && rightsOf(known.id);
+    if (known !== undefined && rights === known.rights) return known.raw;
+    // A request of the administrator may have changed it, such as its role.
+    if (known !== undefined && rights !== undefined) await revokeApiKey(vault, localCli, known.id);
     const made = await makeKey(vault, { name: kind, scopes, certificates: names });
-    keys.set(kind, made);
+    keys.set(kind, { ...made, rights: rightsOf(made.id) ?? '' });
     learnSecrets();
     return made.raw;
+  }
+
+  /** A text that differs after each change of an API key; undefined for one that is revoked or deleted. */
+  function rightsOf(id: number): string | undefined {
+    // The tag covers all that is stored about a key but its usage.
+    const sql = 'select tag from api_keys where id = ? and revoked_at is null';
+    const row = outside(server.dataDir, (db) => db.prepare(sql).get(id)) as
+      | { readonly tag: Buffer }
+      | undefined;
+    return row && Buffer.from(row.tag).toString('base64');
   }
 
   let token: string | undefined;
