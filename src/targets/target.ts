@@ -26,7 +26,7 @@ export type Material = {
 
 /** How an installation ended. */
 export type Installed = {
-  /** The command or call behind it, such as a reload; undefined if there is none. */
+  /** The command or call behind it, such as a reload; undefined without one. */
   readonly reload?: { readonly result: 'ok' | 'failed'; readonly output: string | null };
   /** How the target names what was installed, if it chose that itself; it gets this name again. */
   readonly remoteId?: string;

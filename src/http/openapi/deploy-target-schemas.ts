@@ -11,7 +11,7 @@ import {
   targetCertificateStates,
 } from '../../domain/deploy-targets/deploy-target-views.ts';
 import { targetTypes } from '../../targets/target-types.ts';
-import { time } from './schemas.ts';
+import { newTypeSettings, settingsType, time, typeSettings } from './schemas.ts';
 
 const summary = z.strictObject({
   name: z.string(),
@@ -49,24 +49,16 @@ export const deployTargetSchema = z
   .strictObject({ ...summary.shape, certificates: z.array(targetCertificateSchema) })
   .meta({ id: 'DeployTarget' }) satisfies z.ZodType<DeployTargetView>;
 
-const settings = z
-  .record(z.string(), z.unknown())
-  .describe('settings and credentials; see the JSON Schema of the type');
-
-export const addDeployTargetBody = z.strictObject({ ...createDeployTargetInput.shape, settings });
+export const addDeployTargetBody = z.strictObject({
+  ...createDeployTargetInput.shape,
+  settings: typeSettings,
+});
 
 export const changeDeployTargetBody = z.strictObject({
   ...updateDeployTargetInput.shape,
-  settings: settings.optional().describe('replaces all settings, including credentials; omit to keep them'),
+  settings: newTypeSettings,
 });
 
-export const deployTargetTypeSchema = z
-  .strictObject({
-    type: z.string(),
-    title: z.string(),
-    settings: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
-    command_line_only: z
-      .boolean()
-      .describe('runs a local program; can only be added with "vault deploy-target add"'),
-  })
-  .meta({ id: 'DeployTargetType' });
+export const deployTargetTypeSchema = settingsType('vault deploy-target add').meta({
+  id: 'DeployTargetType',
+});

@@ -6,7 +6,7 @@ import { labelFilter } from '../../domain/labels/label-inputs.ts';
 import { createChannelInput, updateChannelInput } from '../../domain/notifications/notification-inputs.ts';
 import type { ChannelView, DeliveryView } from '../../domain/notifications/notification-views.ts';
 import { byNameQuery } from './administration-schemas.ts';
-import { digits, limit, time } from './schemas.ts';
+import { digits, limit, newTypeSettings, settingsType, time, typeSettings } from './schemas.ts';
 
 const statuses = ['queued', 'sending', 'delivered', 'failed'] as const;
 
@@ -45,27 +45,16 @@ export const changedChannelSchema = z
 
 export const channelsQuery = byNameQuery.extend({ label: labelFilter.optional() });
 
-const settings = z
-  .record(z.string(), z.unknown())
-  .describe('settings and credentials; see the JSON Schema of the type');
-
-export const addChannelBody = z.strictObject({ ...createChannelInput.shape, settings });
+export const addChannelBody = z.strictObject({ ...createChannelInput.shape, settings: typeSettings });
 
 export const changeChannelBody = z.strictObject({
   ...updateChannelInput.shape,
-  settings: settings.optional().describe('replaces all settings, including credentials; omit to keep them'),
+  settings: newTypeSettings,
 });
 
-export const channelTypeSchema = z
-  .strictObject({
-    type: z.string(),
-    title: z.string(),
-    settings: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
-    command_line_only: z
-      .boolean()
-      .describe('runs a local program; can only be added with "vault notification add"'),
-  })
-  .meta({ id: 'NotificationChannelType' });
+export const channelTypeSchema = settingsType('vault notification add').meta({
+  id: 'NotificationChannelType',
+});
 
 export const deliverySchema = z
   .strictObject({

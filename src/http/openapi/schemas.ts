@@ -191,3 +191,20 @@ export const keystoreQuery = artifactQuery.extend({
       'of the keystore: `aes256` (default), or `legacy` for programs that read only triple DES and SHA-1',
     ),
 });
+
+export const typeSettings = z
+  .record(z.string(), z.unknown())
+  .describe('settings and credentials; see the JSON Schema of the type');
+
+export const newTypeSettings = typeSettings
+  .optional()
+  .describe('replaces all settings, including credentials; omit to keep them');
+
+/** A type of channel or deploy target; `add` is the command that adds one. */
+export const settingsType = (add: string) =>
+  z.strictObject({
+    type: z.string(),
+    title: z.string(),
+    settings: z.looseObject({}).describe('JSON Schema of the settings and credentials'),
+    command_line_only: z.boolean().describe(`runs a local program; can only be added with "${add}"`),
+  });
