@@ -10,7 +10,7 @@ import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
-import { refreshConsole } from './build-console.mjs';
+import { consoleSizeText, refreshConsole } from './build-console.mjs';
 
 const root = import.meta.dirname;
 const manifest = readJson('package.json');
@@ -124,7 +124,7 @@ async function build() {
     const installed = join(root, 'node_modules', runtimes[host], 'bin', 'node');
     const runtime = target === host ? installed : fetchedRuntime(scratch);
     const unfinished = join(scratch, 'vault');
-    const parts = await inventory([...metafiles, pages.metafile]);
+    const parts = await inventory([...metafiles, ...pages.metafiles]);
     const licenses = await writeLicenses(scratch, parts);
     const files = { ...embeddedFiles(pages, licenses), 'writer-thread.js': thread };
     await inject(script, strip(runtime, join(scratch, 'node')), unfinished, scratch, files);
@@ -132,7 +132,7 @@ async function build() {
     await publish(unfinished, parts);
     const megabytes = (fs.statSync(output).size / 1e6).toFixed(0);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    const consoleSize = `console ${(pages.size / 1000).toFixed(1)} kB compressed`;
+    const consoleSize = `console ${consoleSizeText(pages.size)}`;
     // With --sbom, stdout is for the bill alone.
     (sbom ? console.error : console.log)(
       [`${relative(root, output)}: ${megabytes} MB in ${seconds} s`, consoleSize, ...notes].join('; '),

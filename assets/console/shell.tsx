@@ -6,6 +6,7 @@ import { Problem } from './components/notice.tsx';
 import { endSession } from './data/api.ts';
 import { useAction } from './data/resource.ts';
 import { type Person, setSession, useRefusal } from './data/session.ts';
+import { loadLaterPages } from './later.tsx';
 import { type PageEntry, pages } from './page-table.tsx';
 import { navigate } from './router.ts';
 import { chooseTheme, savedTheme, type Theme } from './theme.ts';
@@ -25,6 +26,11 @@ export function Shell({
   const navigation = useId();
   // Close the menu after navigation.
   useEffect(() => setOpen(false), [path]);
+  // After the first page has asked for its data. A failure is shown when a later page is opened.
+  useEffect(() => {
+    const timer = setTimeout(() => loadLaterPages().catch(() => undefined), 1000);
+    return () => clearTimeout(timer);
+  }, []);
   const { run: signOut, error } = useAction(async () => {
     await endSession();
     navigate('/sign-in');

@@ -140,6 +140,20 @@ test('every page opens from its URL', chromium, async (t) => {
   }
 });
 
+test('a page without its script, as after an upgrade, opens after a reload', chromium, async (t) => {
+  const { alice, expectComplaint } = await visit(t);
+  const { page, context, open } = await alice();
+  expectComplaint(/status of 404/);
+  const script = '**/console/later-pages-*.js';
+  await context.route(script, (route) => route.fulfill({ status: 404, body: '' }));
+  await open('/certificates');
+  await page.getByRole('navigation').getByRole('link', { name: 'Renewals' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Page not loaded' }).waitFor();
+  await context.unroute(script);
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Renewals' }).waitFor();
+});
+
 const dialogs = [
   { path: '/issuers', button: 'Add ACME CA' },
   { path: '/issuers', button: 'Add private CA' },
