@@ -42,13 +42,18 @@ function listed(reader: Reader) {
     );
 }
 
-/** The scan that is due for the longest time and that no process works on; undefined for none. */
-export async function dueScan(reader: Reader, now: number): Promise<number | undefined> {
+/** The scan that is due for the longest time, that no process works on and that is not among `running`. */
+export async function dueScan(
+  reader: Reader,
+  now: number,
+  running: readonly number[],
+): Promise<number | undefined> {
   const row = await reader
     .selectFrom('scans')
     .select('id')
     .where('due_at', '<=', now)
     .where('claimed_until', '<=', now)
+    .$if(running.length > 0, (query) => query.where('id', 'not in', running))
     .orderBy('due_at')
     .limit(1)
     .executeTakeFirst();

@@ -46,9 +46,15 @@ const portionTime = 5 * second;
 /** A larger chain is not kept. */
 const maxChain = 16_384;
 
-/** The id of the scan that is due for the longest time and that no process works on; undefined for none. */
-export async function nextScan({ db, world }: TimedContext): Promise<number | undefined> {
-  return dueScan(db.reader, world.now());
+/**
+ * The id of the scan that is due for the longest time, that no process works on and that is not among `running`;
+ * undefined for none.
+ */
+export async function nextScan(
+  { db, world }: TimedContext,
+  running: readonly number[] = [],
+): Promise<number | undefined> {
+  return dueScan(db.reader, world.now(), running);
 }
 
 /** How a caller works on a scan. */

@@ -168,15 +168,32 @@ test('a scan of a network that the settings no longer allow ends without a conne
   assert.deepEqual(detail, { networks: ['127.0.12.0/30'], refused: '127.0.12.0/30' });
 });
 
-test('the scanner of the server runs what is due', async (t) => {
-  const { vault, port, bundle, create, found } = await scene(t);
+test('the scanner of the server runs what is due beside a slow scan', async (t) => {
+  const { vault, port, bundle, create, found, shown } = await scene(t);
   await serverAt(t, { host: '127.0.10.1', port }, bundle);
+  const slow = await create({ networks: ['127.0.16.0/20'], rate: 1 });
   await create({ networks: ['127.0.10.1'] });
   const stop = new AbortController();
   const running = runScanner(vault, stop.signal);
   await eventually('the server is found', async () => (await found()).length === 1);
+  assert.equal((await shown(slow)).state, 'running');
   stop.abort();
   await running;
+});
+
+test('a scan that cannot begin is tried again at the next look', async (t) => {
+  const { vault, dataDir, log, world } = await testVault(t);
+  const networks = ['127.0.10.1'];
+  const id = await createScan(vault, localCli, parseInput(createScanInput, { networks, ports: [1] }));
+  refuse(dataDir, 'update', 'scans');
+  const stop = new AbortController();
+  const running = runScanner(vault, stop.signal);
+  await eventually('the scanner waits', () => world.asleep === 1 && log.lines.length > 0);
+  stop.abort();
+  await running;
+  assert.equal(log.lines.length, 1, log.lines.join());
+  assert.match(log.lines.join(), /failed to scan a network; retrying/);
+  assert.equal(scanView(await requireScan(vault, id)).state, 'waiting');
 });
 
 test('a vault has a maximum number of scans', async (t) => {
