@@ -48,6 +48,7 @@ import { enrollments } from './migrations/migration-0034-enrollments.ts';
 import { replacements } from './migrations/migration-0035-replacements.ts';
 import { scans } from './migrations/migration-0036-scans.ts';
 import { deployTargets } from './migrations/migration-0037-deploy-targets.ts';
+import { openReplacements } from './migrations/migration-0038-open-replacements.ts';
 import { heldLocks } from './process-lock.ts';
 import { isBusy } from './storage-error.ts';
 import { copyBeforeMigration, pruneCopies } from './upgrade-copy.ts';
@@ -94,6 +95,7 @@ export const migrations: Migrations = {
   '0035-replacements': replacements,
   '0036-scans': scans,
   '0037-deploy-targets': deployTargets,
+  '0038-open-replacements': openReplacements,
 };
 
 /** The name of the newest schema. */

@@ -71,23 +71,31 @@ export async function updateReplacement(
   await writer.updateTable('replacements').set(changes).where('id', '=', id).execute();
 }
 
-/** How many certificates of a replacement are in each state, and how many of those are finished. */
+/** Whether anything is still done about a certificate of the replacement. */
+export async function isReplacementOpen(reader: Reader, replacementId: number): Promise<boolean> {
+  const row = await reader
+    .selectFrom('replacement_certificates')
+    .select('id')
+    .where('replacement_id', '=', replacementId)
+    .where('finished_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** How many certificates of a replacement are in each state. */
 export async function countReplacementStates(
   reader: Reader,
   replacementId: number,
-): Promise<{ readonly state: ReplacementState; readonly count: number; readonly finished: number }[]> {
+): Promise<{ readonly state: ReplacementState; readonly count: number }[]> {
   const rows = await reader
     .selectFrom('replacement_certificates')
     .select('state')
-    .select(({ fn }) => [fn.countAll<number>().as('count'), fn.count<number>('finished_at').as('finished')])
+    .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('replacement_id', '=', replacementId)
     .groupBy('state')
     .execute();
-  return rows.map(({ state, count, finished }) => ({
-    state,
-    count: Number(count),
-    finished: Number(finished),
-  }));
+  return rows.map(({ state, count }) => ({ state, count: Number(count) }));
 }
 
 /** Certificates of a replacement in the order of their ids. */

@@ -12,6 +12,7 @@ import { findRenewal } from '../../db/tables/renewals/renewals.ts';
 import {
   countReplacementStates,
   findOpenReplacementCertificate,
+  isReplacementOpen,
   type ReplacementCertificateRow,
   type ReplacementStepRow,
   updateReplacement,
@@ -185,8 +186,8 @@ export async function finish(
   const now = world.now();
   const state = error === null ? 'revoked' : 'failed';
   if (!(await change(writer, row, now, { state, error, finished_at: now }))) return;
+  if (await isReplacementOpen(writer, row.replacement_id)) return;
   const counts = await countReplacementStates(writer, row.replacement_id);
-  if (counts.some(({ count, finished }) => finished < count)) return;
   await updateReplacement(writer, row.replacement_id, { finished_at: now });
   const detail = Object.fromEntries(counts.map(({ state: its, count }) => [its, count]));
   const resource = resourceOf(row.replacement_id);

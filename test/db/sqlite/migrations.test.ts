@@ -110,6 +110,7 @@ test('the shipped migrations and their order are unchanged', () => {
     '0035-replacements',
     '0036-scans',
     '0037-deploy-targets',
+    '0038-open-replacements',
   ]);
 });
 

@@ -145,6 +145,7 @@ import {
   dueReplacementChecks,
   dueReplacementRenewals,
   findCompromisedVersions,
+  isReplacementOpen,
 } from '../../../src/db/tables/replacements.ts';
 import { bound } from '../../harness/database/bound-database.ts';
 import { tempDir } from '../../harness/temp-dir.ts';
@@ -747,6 +748,10 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
     (db) => dueReplacementChecks(db, 1, 100),
     /SEARCH replacement_certificates USING INDEX replacement_certificates_by_turn \(state=\? AND next_at<\?\)/,
     'sorts',
+  ],
+  'the open certificates of a replacement': [
+    (db) => isReplacementOpen(db, 1),
+    /SEARCH replacement_certificates USING COVERING INDEX replacement_certificates_open \(replacement_id=\?\)/,
   ],
   'the compromised versions of a certificate': [
     (db) => findCompromisedVersions(db, 1),

@@ -30,6 +30,7 @@ import { enrollments } from './migration-0034-enrollments.ts';
 import { replacements } from './migration-0035-replacements.ts';
 import { scans } from './migration-0036-scans.ts';
 import { deployTargets } from './migration-0037-deploy-targets.ts';
+import { openReplacements } from './migration-0038-open-replacements.ts';
 
 export type Migrations = Readonly<Record<string, Migration>>;
 
@@ -60,6 +61,7 @@ export const migrations: Migrations = {
   '0035-replacements': replacements,
   '0036-scans': scans,
   '0037-deploy-targets': deployTargets,
+  '0038-open-replacements': openReplacements,
 };
 
 /**
