@@ -751,7 +751,7 @@ const searches: Record<string, readonly [query: Query, step: RegExp, sorts?: 'so
   ],
   'the open certificates of a replacement': [
     (db) => isReplacementOpen(db, 1),
-    /SEARCH replacement_certificates USING COVERING INDEX replacement_certificates_open \(replacement_id=\?\)/,
+    /SEARCH replacement_certificates USING INDEX replacement_certificates_open \(replacement_id=\?\)/,
   ],
   'the compromised versions of a certificate': [
     (db) => findCompromisedVersions(db, 1),
