@@ -86,9 +86,15 @@ export class DnsProviderError extends OperatorError {
       readonly cause?: unknown;
     } = {},
   ) {
-    super(message, { cause: options.cause });
+    const { settings = [], retryAfterMs, cause } = options;
+    // As the API names them.
+    const errors = settings.map(({ path, message: what }) => ({
+      path: path === '' ? 'config' : `config.${path}`,
+      message: what,
+    }));
+    super(message, { cause, errors });
     this.name = 'DnsProviderError';
-    this.retryAfterMs = options.retryAfterMs;
-    this.settings = options.settings ?? [];
+    this.retryAfterMs = retryAfterMs;
+    this.settings = settings;
   }
 }

@@ -23,11 +23,21 @@ test('errors about a new key appear at the fields', browser, async (t) => {
   const { page, open } = await alice();
   await open('/api-keys/new');
   expectComplaint(/status of 400/);
+  await page.getByLabel('Networks').fill('192.0.2.0/99, office');
   await page.getByRole('button', { name: 'Create API key' }).click();
   const name = page.locator('.field', { has: page.getByLabel('Name', { exact: true }) });
   await name.locator('.field-error').waitFor();
+  await page
+    .locator(':focus')
+    .and(page.getByLabel('Name', { exact: true }))
+    .waitFor();
   const certificates = page.getByRole('group', { name: 'Certificates', exact: true });
   await certificates.locator('.field-error').waitFor();
+  const networks = page.locator('.field', { has: page.getByLabel('Networks') });
+  const texts = await networks.locator('.field-error').innerText();
+  for (const wrong of ['192.0.2.0/99', 'office']) assert.equal(texts.split(wrong).length, 2, texts);
+  await page.getByText('Correct the marked fields.').waitFor();
+  assert.doesNotMatch(await page.getByRole('main').innerText(), /allowed_networks/);
 });
 
 test(

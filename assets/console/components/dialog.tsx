@@ -4,7 +4,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useAction } from '../data/resource.ts';
 import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
-import { Problem } from './notice.tsx';
+import { useFormErrors } from './form-errors.tsx';
 
 /** Open while it is rendered. Escape calls `onClose` too. */
 export function Dialog({
@@ -66,14 +66,7 @@ export function FormDialog({
   readonly children: (errorOf: (field: string) => string | undefined) => ComponentChildren;
 }) {
   const { run, isBusy, error } = useAction(onSubmit);
-  const form = useRef<HTMLFormElement>(null);
-  // A long form hides its errors.
-  useLayoutEffect(() => {
-    if (error === undefined) return;
-    const field = form.current?.querySelector<HTMLElement>('[aria-invalid]');
-    (field ?? form.current?.querySelector('.notice'))?.scrollIntoView({ block: 'center' });
-    field?.focus();
-  }, [error]);
+  const { form, errorOf, rest } = useFormErrors(error);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -85,15 +78,17 @@ export function FormDialog({
           void run().then((isDone) => isDone && onClose());
         }}
       >
-        {children((field) => error?.field(field))}
-        {error && <Problem error={error} />}
-        <div class="dialog-buttons">
-          <Button look="quiet" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button look={look} type="submit" isBusy={isBusy} disabled={!isReady}>
-            {action}
-          </Button>
+        {children(errorOf)}
+        <div class="dialog-foot">
+          {rest}
+          <div class="dialog-buttons">
+            <Button look="quiet" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button look={look} type="submit" isBusy={isBusy} disabled={!isReady}>
+              {action}
+            </Button>
+          </div>
         </div>
       </form>
     </Dialog>

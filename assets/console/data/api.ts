@@ -25,11 +25,23 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** The message for a field or anything in it: `domains` also matches `domains.0`. */
+  /** The messages for a field and anything in it; see `messagesAt`. */
   field(name: string): string | undefined {
-    const found = Object.keys(this.fields).find((path) => path === name || path.startsWith(`${name}.`));
-    return found === undefined ? undefined : this.fields[found];
+    return messagesAt(this.fields, name);
   }
+}
+
+type Messages = Readonly<Record<string, string>>;
+
+/** The paths of a field and of anything in it: `domains` also has `domains.0`. */
+export function pathsAt(messages: Messages, field: string): string[] {
+  return Object.keys(messages).filter((path) => path === field || path.startsWith(`${field}.`));
+}
+
+/** The messages at these paths, a line each. */
+export function messagesAt(messages: Messages, field: string): string | undefined {
+  const found = new Set(pathsAt(messages, field).map((path) => messages[path]));
+  return found.size === 0 ? undefined : [...found].join('\n');
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

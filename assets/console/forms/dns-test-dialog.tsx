@@ -3,7 +3,8 @@ import { useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
-import { Notice, Problem } from '../components/notice.tsx';
+import { useFormErrors } from '../components/form-errors.tsx';
+import { Notice } from '../components/notice.tsx';
 import { Spinner } from '../components/spinner.tsx';
 import { StepList } from '../components/step-list.tsx';
 import type { DnsProvider, Step } from '../data/administration-shapes.ts';
@@ -27,9 +28,11 @@ export function DnsTestDialog({
     );
     setSteps(result.steps);
   });
+  const { form, errorOf, rest } = useFormErrors(error);
   return (
     <Dialog title={`Test ${name}`} onClose={onClose}>
       <form
+        ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
@@ -40,11 +43,11 @@ export function DnsTestDialog({
           label="Domain"
           hint="The vault creates a challenge record for this domain, waits until it is visible in DNS, and removes it."
           value={domain}
-          error={error?.field('domain')}
+          error={errorOf('domain')}
           onValue={setDomain}
         />
         {isBusy && <Spinner label="Creating the record and waiting for DNS; this can take two minutes" />}
-        {error && <Problem error={error} />}
+        {rest}
         {steps && (
           <Notice tone="good" title={`${name} can validate ${domain}`}>
             <StepList steps={steps} />

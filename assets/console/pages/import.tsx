@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ImportFacts } from '../certificates/import-facts.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
+import { useFormErrors } from '../components/form-errors.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
@@ -106,8 +107,10 @@ function StoreForm({
     if (imported.changed) navigate(`/certificates/${encodeURIComponent(imported.certificate.name)}`);
     else setUnchanged(imported);
   });
+  const { form, errorOf, rest } = useFormErrors(storing.error);
   return (
     <form
+      ref={form}
       class="card stack"
       noValidate
       onSubmit={(event) => {
@@ -119,7 +122,7 @@ function StoreForm({
         label="Name"
         hint="Use the name of an imported certificate to add a new version of it."
         value={name}
-        error={storing.error?.field('name')}
+        error={errorOf('name')}
         onValue={(value) => {
           storing.forget();
           setUnchanged(undefined);
@@ -129,10 +132,10 @@ function StoreForm({
       <LabelsField
         hint="For a new certificate. Such as team=web, separated by commas."
         value={labels}
-        error={storing.error?.field('labels')}
+        error={errorOf('labels')}
         onValue={setLabels}
       />
-      {storing.error && <Problem error={storing.error} />}
+      {rest}
       {unchanged && (
         <Notice title="Nothing was changed">
           Version {unchanged.version} of <CertificateLink {...unchanged.certificate} /> already holds these

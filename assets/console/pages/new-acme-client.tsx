@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { domainsIn } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Checkbox, TextArea, TextField } from '../components/field.tsx';
-import { Problem } from '../components/notice.tsx';
+import { useFormErrors } from '../components/form-errors.tsx';
 import { Page } from '../components/page.tsx';
 import type { CreatedAcmeClient, Issuer } from '../data/administration-shapes.ts';
 import { post } from '../data/api.ts';
@@ -59,9 +59,10 @@ function ClientForm({ onCreated }: { readonly onCreated: (created: CreatedAcmeCl
     };
     onCreated(await post<CreatedAcmeClient>('/acme-clients', wanted));
   });
-  const errorOf = (field: string) => creating.error?.field(field);
+  const { form, errorOf, rest } = useFormErrors(creating.error);
   return (
     <form
+      ref={form}
       class="form stack"
       noValidate
       onSubmit={(event) => {
@@ -123,7 +124,7 @@ function ClientForm({ onCreated }: { readonly onCreated: (created: CreatedAcmeCl
         error={errorOf('expires_at')}
         onValue={setExpires}
       />
-      {creating.error && <Problem error={creating.error} />}
+      {rest}
       <div class="form-buttons">
         <Button look="primary" type="submit" needs="admin" isBusy={creating.isBusy}>
           Create ACME client

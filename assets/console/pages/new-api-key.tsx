@@ -5,7 +5,8 @@ import { domainsIn } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { TextField } from '../components/field.tsx';
-import { Notice, Problem } from '../components/notice.tsx';
+import { useFormErrors } from '../components/form-errors.tsx';
+import { Notice } from '../components/notice.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Select } from '../components/select.tsx';
 import type { CreatedApiKey } from '../data/administration-shapes.ts';
@@ -84,9 +85,10 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
     const wanted = { name, labels: labelsIn(labels), ...rights, ...binding, ...expiry };
     onCreated(await post<CreatedApiKey>('/api-keys', wanted));
   });
-  const errorOf = (field: string) => creating.error?.field(field);
+  const { form, errorOf, rest } = useFormErrors(creating.error);
   return (
     <form
+      ref={form}
       class="form stack"
       noValidate
       onSubmit={(event) => {
@@ -167,7 +169,7 @@ function KeyForm({ onCreated }: { readonly onCreated: (created: CreatedApiKey) =
         error={errorOf('expires_at')}
         onValue={setExpires}
       />
-      {creating.error && <Problem error={creating.error} />}
+      {rest}
       <div class="form-buttons">
         <Button look="primary" type="submit" needs="operator" isBusy={creating.isBusy}>
           Create API key

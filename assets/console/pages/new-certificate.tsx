@@ -4,12 +4,13 @@
 import { useState } from 'preact/hooks';
 import { type CertificateDraft, checkCertificate } from '../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
+import { useFormErrors } from '../components/form-errors.tsx';
 import { Notice, Problem } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Time } from '../components/time.tsx';
 import type { DnsProvider, Issuer } from '../data/administration-shapes.ts';
-import { post } from '../data/api.ts';
+import { messagesAt, post } from '../data/api.ts';
 import { useAction, useList } from '../data/resource.ts';
 import type { Certificate } from '../data/shapes.ts';
 import { useTakenName } from '../data/taken-name.ts';
@@ -76,27 +77,28 @@ function CertificateForm({
     await post<{ readonly certificate: Certificate }>('/certificates', bodyOf(draft));
     navigate(`/certificates/${encodeURIComponent(draft.name)}`);
   });
+  const answered = useFormErrors(creating.error);
   const change = (changes: Partial<CertificateDraft>) => {
     creating.forget();
     setDraft((now) => ({ ...now, ...changes }));
   };
   /** Errors about empty fields are shown only after the first attempt to submit. */
   const errorOf = (path: string, isEmpty = false) => {
-    const own = Object.keys(checks).find((key) => key === path || key.startsWith(`${path}.`));
-    if (own !== undefined && (hasTried || !isEmpty)) return (checks as Record<string, string>)[own];
+    const own = messagesAt(checks, path);
+    if (own !== undefined && (hasTried || !isEmpty)) return own;
     if (path === 'name' && creating.error?.code === 'certificate_exists') return creating.error.message;
-    return creating.error?.field(path);
+    return answered.errorOf(path);
   };
   return (
     <form
+      ref={answered.form}
       class="form stack"
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
         setTried(true);
-        const form = event.currentTarget;
-        if (Object.keys(checks).length > 0) focusFirstError(form);
-        else void creating.run().then((isDone) => isDone || focusFirstError(form));
+        if (Object.keys(checks).length > 0) focusFirstError(event.currentTarget);
+        else void creating.run();
       }}
     >
       <CertificateNames draft={draft} onChange={change} errorOf={errorOf} />
@@ -114,7 +116,7 @@ function CertificateForm({
         </Notice>
       )}
       <ChallengeNotes draft={draft} isAcme={isAcme} providers={providers} />
-      {creating.error && <Problem error={creating.error} />}
+      {creating.error?.code !== 'certificate_exists' && answered.rest}
       <div class="form-buttons">
         <Button look="primary" type="submit" needs="operator" isBusy={creating.isBusy}>
           Create certificate

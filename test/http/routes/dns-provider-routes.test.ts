@@ -44,6 +44,11 @@ suite('a DNS provider over HTTP', () => {
     for (const [sent, detail] of wrong) {
       assert.match((await expect<Problem>(400, 'POST', path, sent)).detail, detail);
     }
+    const { errors } = await expect<Problem>(400, 'POST', path, { ...body, config: {} });
+    assert.deepEqual(
+      errors?.map((one) => one.path),
+      ['config.api_token'],
+    );
     assert.deepEqual(await expect(200, 'GET', path), []);
     assert(!said().includes(token), said());
     assert(!server.log.lines.join('\n').includes(token));

@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Notice, Problem } from '../../components/notice.tsx';
+import { useFormErrors } from '../../components/form-errors.tsx';
+import { Notice } from '../../components/notice.tsx';
 import { Page } from '../../components/page.tsx';
 import { put } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
@@ -19,6 +20,7 @@ export function PasswordPage() {
     setNext(emptyPassword);
     setChanged(true);
   });
+  const { form, errorOf, rest } = useFormErrors(error);
   if (useSession()?.sign_in === 'oidc') {
     return (
       <Page title="Change password">
@@ -29,6 +31,7 @@ export function PasswordPage() {
   return (
     <Page title="Change password" lead="Changing your password signs you out of your other sessions.">
       <form
+        ref={form}
         class="stack narrow"
         noValidate
         onSubmit={(event) => {
@@ -43,10 +46,10 @@ export function PasswordPage() {
           autocomplete="current-password"
           value={current}
           onValue={setCurrent}
-          error={error?.field('current')}
+          error={errorOf('current')}
         />
-        <NewPasswordFields label="New password" value={next} onValue={setNext} error={error?.field('new')} />
-        {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
+        <NewPasswordFields label="New password" value={next} onValue={setNext} error={errorOf('new')} />
+        {rest}
         {isChanged && <Notice tone="good">Password changed.</Notice>}
         <div>
           <Button

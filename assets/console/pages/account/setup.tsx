@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Notice, Problem } from '../../components/notice.tsx';
+import { useFormErrors } from '../../components/form-errors.tsx';
+import { Notice } from '../../components/notice.tsx';
 import { post } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
 import { type Person, setSession } from '../../data/session.ts';
@@ -27,6 +28,7 @@ export function SetupPage() {
     setSession(await post<Person>('/setup', { token, name, password: password.first }));
     navigate('/', 'replace');
   });
+  const { form, errorOf, rest } = useFormErrors(error);
   if (token === null) {
     return (
       <Outside title="Set up the vault">
@@ -42,6 +44,7 @@ export function SetupPage() {
   return (
     <Outside title="Set up the vault" lead="Create the first administrator. You can add others later.">
       <form
+        ref={form}
         class="stack"
         noValidate
         onSubmit={(event) => {
@@ -55,15 +58,15 @@ export function SetupPage() {
           autocomplete="username"
           value={name}
           onValue={setName}
-          error={error?.field('name')}
+          error={errorOf('name')}
         />
         <NewPasswordFields
           label="Password"
           value={password}
           onValue={setPassword}
-          error={error?.field('password')}
+          error={errorOf('password')}
         />
-        {error && Object.keys(error.fields).length === 0 && <Problem error={error} />}
+        {rest}
         <Button look="primary" type="submit" isBusy={isBusy} disabled={name === '' || !isConfirmed(password)}>
           Set up
         </Button>

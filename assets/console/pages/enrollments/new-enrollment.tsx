@@ -4,7 +4,8 @@ import { domainsIn } from '../../certificates/certificate-checks.ts';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { CopyBlock } from '../../components/copy.tsx';
 import { Checkbox, TextField } from '../../components/field.tsx';
-import { Notice, Problem } from '../../components/notice.tsx';
+import { useFormErrors } from '../../components/form-errors.tsx';
+import { Notice } from '../../components/notice.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import type { CreatedEnrollment } from '../../data/administration-shapes.ts';
 import { post } from '../../data/api.ts';
@@ -75,9 +76,10 @@ function EnrollmentForm({ onCreated }: { readonly onCreated: (created: CreatedEn
     };
     onCreated(await post<CreatedEnrollment>('/enrollments', wanted));
   });
-  const errorOf = (field: string) => creating.error?.field(field);
+  const { form, errorOf, rest } = useFormErrors(creating.error);
   return (
     <form
+      ref={form}
       class="form stack"
       noValidate
       onSubmit={(event) => {
@@ -144,7 +146,7 @@ function EnrollmentForm({ onCreated }: { readonly onCreated: (created: CreatedEn
         error={errorOf('key_expires_at')}
         onValue={setKeysExpire}
       />
-      {creating.error && <Problem error={creating.error} />}
+      {rest}
       <div class="form-buttons">
         <Button look="primary" type="submit" needs="operator" isBusy={creating.isBusy}>
           Create enrollment
