@@ -74,6 +74,19 @@ export function describeSystemError(error: unknown): string {
   return typeof message === 'string' ? ownWords(message, error as SystemError) : String(error);
 }
 
+/**
+ * Why a connection to `address` (host and port) failed. A host with several addresses fails with one error for each and
+ * no message of its own.
+ */
+export function describeConnectError(error: unknown, address: string): string {
+  if (error instanceof AggregateError) {
+    return [...new Set(error.errors.map((one) => describeConnectError(one, address)))].join(', ');
+  }
+  const { address: tried, port } = (error ?? {}) as { readonly address?: string; readonly port?: number };
+  const at = tried === undefined || `${tried}:${port}` === address ? '' : ` (${tried}:${port})`;
+  return describeSystemError(error) + at;
+}
+
 /** Like `describeSystemError`, with the file that the operation failed on: `/etc/vault.yaml: permission denied`. */
 export function describeFileError(error: unknown): string {
   const { path, dest } = (error ?? {}) as SystemError;

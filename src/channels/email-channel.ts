@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { second } from '../base/duration.ts';
 import { isLoopbackHost } from '../base/secure-url.ts';
+import { describeConnectError } from '../base/system-error.ts';
 import { OutboundRefusal } from '../net/outbound-guard.ts';
 import { outboundSocket } from '../net/outbound-socket.ts';
 import { trustedCa } from '../net/trusted-ca.ts';
@@ -67,13 +68,20 @@ async function mail(
 ): Promise<string | undefined> {
   const { host, security, username, password, from, to, ca } = settings;
   const port = settings.port ?? defaultPorts[security];
+  let unreachable: unknown;
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     host,
     port,
     // The library would resolve the name itself.
     getSocket: (_, done) => {
-      outboundSocket(guard, { host, port }, signal).then((connection) => done(null, { connection }), done);
+      outboundSocket(guard, { host, port }, signal).then(
+        (connection) => done(null, { connection }),
+        (error) => {
+          unreachable = error;
+          done(error);
+        },
+      );
     },
     secure: security === 'tls',
     requireTLS: security === 'starttls',
@@ -104,7 +112,9 @@ async function mail(
     const words =
       error instanceof OutboundRefusal
         ? error.message
-        : `the mail server ${host} ${smtpFailure(error as SmtpFailure)}`;
+        : unreachable === undefined
+          ? `the mail server ${host} ${smtpFailure(error as SmtpFailure)}`
+          : `cannot connect to the mail server ${host}: ${describeConnectError(unreachable, `${host}:${port}`)}`;
     throw new ChannelError(words, { cause: error });
   } finally {
     transport.close();

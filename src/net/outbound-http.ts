@@ -13,7 +13,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { second } from '../base/duration.ts';
 import { shortened } from '../base/printable-text.ts';
-import { describeSystemError } from '../base/system-error.ts';
+import { describeConnectError } from '../base/system-error.ts';
 import type { World } from '../base/world.ts';
 import { type ProxyEnvironment, proxiesIn } from './http-proxies.ts';
 import { type OutboundGuard, OutboundRefusal, outboundGuard } from './outbound-guard.ts';
@@ -226,7 +226,7 @@ function asOutboundError(
   if (error instanceof OutboundRefusal) return new OutboundError('refused', error.message, error);
   if (error instanceof PinMismatch) return new OutboundError('untrusted', error.message, error);
   const { code = '' } = error as NodeJS.ErrnoException;
-  const reason = shortened(reasonOf(error, host), 300);
+  const reason = shortened(describeConnectError(error, host), 300);
   if (isCertificateTrouble(code)) {
     return new OutboundError('untrusted', `the certificate of ${host} is not trusted: ${reason}`, error);
   }
@@ -241,16 +241,6 @@ function asOutboundError(
     );
   }
   return new OutboundError('unreachable', `cannot connect to ${host}: ${reason}`, error);
-}
-
-/** A host with several addresses fails with one error for each and no message of its own. */
-function reasonOf(error: unknown, host: string): string {
-  if (error instanceof AggregateError) {
-    return [...new Set(error.errors.map((one) => reasonOf(one, host)))].join(', ');
-  }
-  const { address, port } = error as { readonly address?: string; readonly port?: number };
-  const at = address === undefined || `${address}:${port}` === host ? '' : ` (${address}:${port})`;
-  return describeSystemError(error) + at;
 }
 
 function isCertificateTrouble(code: string): boolean {

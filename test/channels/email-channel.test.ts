@@ -11,6 +11,7 @@ import { ChannelError, type Message } from '../../src/channels/channel.ts';
 import { type EmailChannelConfig, emailChannel } from '../../src/channels/email-channel.ts';
 import { loopbackGuard, loopbackOutbound } from '../harness/loopback-guard.ts';
 import { type SmtpOptions, smtpServer } from '../harness/notifications/smtp-server.ts';
+import { freePort } from '../harness/processes/port.ts';
 
 const message: Message = {
   id: 'msg_1',
@@ -120,6 +121,11 @@ suite('a mail', () => {
       await refusal(single.send()),
       / responded with 550 to RCPT TO: no such mailbox, or relaying denied/,
     );
+  });
+
+  test('to a server that does not listen is reported in plain words', async (t) => {
+    const { send } = await prepared(t, {}, { port: await freePort() });
+    assert.equal(await refusal(send()), 'cannot connect to the mail server 127.0.0.1: connection refused');
   });
 
   test('the banner of another service is not shown', async (t) => {

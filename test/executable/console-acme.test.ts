@@ -63,6 +63,7 @@ async function addIssuer({ there, alice: { page, open }, ca }: World): Promise<v
   await open('/issuers');
   await page.getByRole('button', { name: 'Add ACME CA' }).click();
   const dialog = page.getByRole('dialog');
+  assert.equal(await dialog.getByLabel('Name').inputValue(), 'letsencrypt');
   await dialog.getByLabel('Name').fill('pebble');
   await dialog.getByLabel('Directory').fill(ca.directoryUrl);
   await dialog.getByLabel('Email').fill('ops@example.test');

@@ -17,13 +17,17 @@ test(
   async (t) => {
     const { alice, expectComplaint } = await visit(t);
     const receiver = await webhookReceiver(t);
-    const { page, open } = await alice();
+    const { page, open, createCertificates } = await alice();
     await open('/notifications');
     await page.getByRole('heading', { name: 'No notification channels yet' }).waitFor();
     await page.getByRole('button', { name: 'Add channel' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Type').selectOption('webhook');
     await dialog.getByLabel('Name', { exact: true }).fill('ops');
+    expectComplaint(/status of 400/);
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await page.locator(':focus').and(dialog.getByLabel('URL')).waitFor();
+    await dialog.getByText('Correct the marked field.').waitFor();
     await dialog.getByLabel('URL').fill(receiver.url);
     await dialog.getByLabel('A new version is issued').check();
     await dialog.getByLabel('Daily digest').fill('07:00');
@@ -39,12 +43,14 @@ test(
     const [got] = receiver.received;
     assert(got && isSignedWith(secret ?? '', got, Date.now()));
     receiver.answers.push(status(500));
-    expectComplaint(/status of 400/);
     await dialog.getByRole('button', { name: 'Send' }).click();
     await page.getByText(/responded with 500/).waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.locator('.entry-error', { hasText: 'responded with 500' }).waitFor();
     assert.equal(await page.locator('.entry').count(), 2);
+    receiver.answers.push(status(500));
+    await createCertificates('www.example.test');
+    await page.getByRole('table').getByText('failing').waitFor();
 
     await page.getByRole('button', { name: 'Edit ops' }).click();
     await dialog.getByLabel('A new version is issued').uncheck();

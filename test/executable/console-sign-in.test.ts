@@ -14,6 +14,8 @@ test(
   async (t) => {
     const { visitor, alice, url, command, expectComplaint } = await visit(t);
     const { page } = await visitor();
+    await page.goto('/');
+    await page.getByText('No administrator yet').waitFor();
     const link = await setupLink({ command, url });
     await page.goto(link);
     assert.equal(page.url(), `${url}/setup`);
@@ -30,6 +32,9 @@ test(
     await alice();
     expectComplaint(/status of 403/);
     const mallory = await visitor();
+    await mallory.page.goto('/');
+    await mallory.page.getByLabel('Password').waitFor();
+    assert.equal(await mallory.page.getByText('No administrator yet').count(), 0);
     await mallory.page.goto(link);
     await fillSetup(mallory.page, 'mallory');
     await mallory.page.getByRole('alert').waitFor();

@@ -24,9 +24,15 @@ export type CertificateDraft = {
   readonly labels: string;
 };
 
-/** Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. */
+/** Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. Of a URL it takes the host. */
 export function domainsIn(text: string): string[] {
-  return [...new Set(text.split(/[\s,;]+/).filter((part) => part !== ''))];
+  const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
+  return [...new Set(parts.map((part) => (part.includes('://') ? hostOf(part) : part)))];
+}
+
+function hostOf(url: string): string {
+  const host = URL.parse(url)?.hostname.replace(/^\[(.*)\]$/, '$1') ?? '';
+  return host === '' ? url : host;
 }
 
 export const isWildcard = (domain: string): boolean => domain.startsWith('*.');

@@ -2,8 +2,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 
-/** A button that copies `text` and confirms it. */
-export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+/** A button that copies `text` and confirms it. `name` says what it copies where the page has several. */
+export function CopyButton({
+  text,
+  label = 'Copy',
+  name,
+}: {
+  readonly text: string;
+  readonly label?: string;
+  readonly name?: string;
+}) {
   const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle');
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -14,7 +22,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   };
   return (
     <>
-      <Button onClick={() => void copy()}>
+      <Button onClick={() => void copy()} {...(name !== undefined && { 'aria-label': name })}>
         {{ idle: label, copied: 'Copied', refused: 'Copy failed' }[state]}
       </Button>
       <span class="sr-only" role="status">

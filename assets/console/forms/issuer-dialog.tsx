@@ -1,5 +1,4 @@
 /** Adds or edits an ACME CA. Shows the CA's terms of service once the vault has read them from the directory. */
-
 import { useState } from 'preact/hooks';
 import { FormDialog } from '../components/dialog.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
@@ -8,19 +7,27 @@ import { WebLink } from '../components/web-link.tsx';
 import type { Issuer } from '../data/administration-shapes.ts';
 import { ApiError, patch, post } from '../data/api.ts';
 import { blankIssuer, type IssuerDraft, issuerChanges, issuerDraft, newIssuer } from './issuer-draft.ts';
-import { IssuerDirectory, IssuerOptions } from './issuer-fields.tsx';
+import { IssuerDirectory, IssuerOptions, knownDirectories } from './issuer-fields.tsx';
+
+const letsEncrypt = { ...blankIssuer, name: 'letsencrypt', directory_url: knownDirectories.letsencrypt };
 
 export function IssuerDialog({
   issuer,
+  others,
   onClose,
   onDone,
 }: {
   /** The issuer to edit; undefined to add one. */
   readonly issuer?: Issuer;
+  /** The other issuers. */
+  readonly others: readonly Issuer[];
   readonly onClose: () => void;
   readonly onDone: () => Promise<void>;
 }) {
-  const [before] = useState(() => (issuer === undefined ? blankIssuer : issuerDraft(issuer)));
+  const [before] = useState(() => {
+    if (issuer !== undefined) return issuerDraft(issuer);
+    return others.some(({ name }) => name === letsEncrypt.name) ? blankIssuer : letsEncrypt;
+  });
   const [draft, setDraft] = useState(before);
   const [terms, setTerms] = useState<string>();
   const [accepts, setAccepts] = useState(false);

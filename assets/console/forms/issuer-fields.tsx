@@ -4,12 +4,15 @@ import { TextArea, TextField } from '../components/field.tsx';
 import { Select } from '../components/select.tsx';
 import type { IssuerDraft } from './issuer-draft.ts';
 
-const known = {
+/** The directories of CAs by the names that their issuers get. */
+export const knownDirectories = {
   letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',
   'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',
   zerossl: 'https://acme.zerossl.com/v2/DV90',
   google: 'https://dv.acme-v02.api.pki.goog/directory',
 } as const;
+
+type KnownName = keyof typeof knownDirectories;
 
 type IssuerFieldsProps = {
   readonly draft: IssuerDraft;
@@ -19,7 +22,7 @@ type IssuerFieldsProps = {
 
 /** Selects the CA of a new issuer. */
 export function IssuerDirectory({ draft, onChange, errorOf }: IssuerFieldsProps) {
-  const [choice, setChoice] = useState('');
+  const [choice, setChoice] = useState(draft.name);
   return (
     <>
       <Select
@@ -30,7 +33,7 @@ export function IssuerDirectory({ draft, onChange, errorOf }: IssuerFieldsProps)
           onChange(
             name === ''
               ? { name: '', directory_url: '' }
-              : { name, directory_url: known[name as keyof typeof known] },
+              : { name, directory_url: knownDirectories[name as KnownName] },
           );
         }}
         choices={[

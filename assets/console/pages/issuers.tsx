@@ -1,5 +1,4 @@
 /** Issuers: the built-in private CA, and the private and ACME CAs that were added. */
-
 import { useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
@@ -59,11 +58,11 @@ export function IssuersPage() {
           No ACME CAs yet. Add one to get certificates that browsers and operating systems trust.
         </p>
       )}
-      {opened?.kind === 'add' && <IssuerDialog onClose={close} onDone={reload} />}
+      {opened?.kind === 'add' && <IssuerDialog others={data ?? []} onClose={close} onDone={reload} />}
       {opened?.kind === 'add-private' && <PrivateCaDialog onClose={close} onDone={reload} />}
       {opened?.kind === 'change' &&
         (opened.issuer.type === 'acme' ? (
-          <IssuerDialog issuer={opened.issuer} onClose={close} onDone={reload} />
+          <IssuerDialog issuer={opened.issuer} others={[]} onClose={close} onDone={reload} />
         ) : (
           <PrivateCaDialog issuer={opened.issuer} onClose={close} onDone={reload} />
         ))}

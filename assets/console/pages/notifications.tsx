@@ -60,7 +60,19 @@ export function NotificationsPage() {
               { title: 'Name', cell: ({ name }) => name },
               { title: 'To', cell: ({ target }) => <span class="wrap">{target}</span> },
               { title: 'Events', cell: (channel) => <span class="wrap">{subscription(channel)}</span> },
-              { title: 'Status', cell: (channel) => <Status status={stateOf(channel)} /> },
+              {
+                title: 'Status',
+                cell: (channel) => (
+                  <>
+                    <Status status={stateOf(channel)} />
+                    {channel.last_delivery?.error != null && (
+                      <div class="reason" title={channel.last_delivery.error}>
+                        {channel.last_delivery.error}
+                      </div>
+                    )}
+                  </>
+                ),
+              },
               {
                 title: 'Actions',
                 cell: (channel) => (
@@ -169,6 +181,8 @@ function subscription({ events, certificates, digest_at }: NotificationChannel):
 
 function stateOf({ disabled_at, last_delivery, waiting }: NotificationChannel): string {
   if (disabled_at !== null) return 'disabled';
+  // It waits for its next attempt.
+  if (last_delivery?.status === 'queued' && last_delivery.error !== null) return 'failing';
   return last_delivery?.status ?? (waiting > 0 ? 'queued' : 'unused');
 }
 

@@ -41,9 +41,12 @@ export function dateText(at: number): string {
   return dateOnly.format(at);
 }
 
-/** With the seconds and the time zone's name. */
+/** With the seconds and the time zone's name, and below it the time in UTC. */
 export function exactTimeText(at: number): string {
-  return exactTime.format(at);
+  return `${exactTime.format(at)}\n${new Date(at)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC')}`;
 }
 
 /** Whole days left; negative after the end. */

@@ -92,6 +92,17 @@ test('domains are split at line breaks and commas, without duplicates', () => {
   ]);
 });
 
+test('a URL among the domains stands for its host', () => {
+  const cases: [string, string[]][] = [
+    ['https://www.example.com/login?next=/', ['www.example.com']],
+    ['HTTPS://Shop.example.com:8443', ['shop.example.com']],
+    ['https://[2001:db8::7]/ www.example.com', ['2001:db8::7', 'www.example.com']],
+    ['https://', ['https://']],
+    ['www.example.com/login', ['www.example.com/login']],
+  ];
+  for (const [text, domains] of cases) assert.deepEqual(domainsIn(text), domains);
+});
+
 test('the zone of a name is the longest one that contains it', () => {
   const zones = ['example.com', 'sub.example.com', 'ample.com'];
   assert.equal(zoneOf('*.Sub.example.com', zones), 'sub.example.com');

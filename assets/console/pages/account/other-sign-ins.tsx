@@ -12,19 +12,23 @@ import { OidcSignIn } from './oidc-sign-in.tsx';
 type SignInMethods = {
   readonly oidc: { readonly provider: string; readonly public_url: string } | null;
   readonly passkeys: { readonly public_url: string } | null;
+  readonly setup_needed: boolean;
 };
 
-/** Nothing if there is only the password. */
-export function OtherSignIns() {
+/** The ways to sign in, once loaded. The password form works without, and shows an error of its own if the vault is down. */
+export function useSignInMethods(): SignInMethods | undefined {
   const [data, setData] = useState<SignInMethods>();
   // Once, and without the feed of changes, which needs a session.
   useEffect(() => {
     get<SignInMethods>('/sign-in-methods').then(setData, (thrown: unknown) => {
-      // The password form works without, and shows an error of its own if the vault is down.
       if (!(thrown instanceof ApiError)) throw thrown;
     });
   }, []);
-  const { oidc, passkeys } = data ?? {};
+  return data;
+}
+
+/** Nothing if there is only the password. */
+export function OtherSignIns({ methods: { oidc, passkeys } }: { readonly methods: SignInMethods }) {
   return (
     <>
       {passkeys && <PasskeySignIn publicUrl={passkeys.public_url} />}

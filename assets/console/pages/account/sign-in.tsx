@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Problem } from '../../components/notice.tsx';
+import { Notice, Problem } from '../../components/notice.tsx';
 import { post } from '../../data/api.ts';
 import { useAction } from '../../data/resource.ts';
 import { type Person, setSession } from '../../data/session.ts';
 import { OidcRefused } from './oidc-sign-in.tsx';
-import { OtherSignIns } from './other-sign-ins.tsx';
+import { OtherSignIns, useSignInMethods } from './other-sign-ins.tsx';
 import { Outside } from './outside.tsx';
 import { type NextStep, SecondStep } from './second-step.tsx';
 
@@ -15,6 +15,7 @@ export function SignInPage() {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [next, setNext] = useState<NextStep>();
+  const methods = useSignInMethods();
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector('input')?.focus(), [next]);
   const { run, isBusy, error } = useAction(async () => {
@@ -32,6 +33,13 @@ export function SignInPage() {
     <Outside title="Sign in">
       <div class="stack">
         <OidcRefused />
+        {methods?.setup_needed && (
+          <Notice title="No administrator yet">
+            <p>
+              Open the setup link. <code>vault admin setup-link</code> creates one on the vault’s host.
+            </p>
+          </Notice>
+        )}
         <form
           class="stack"
           ref={form}
@@ -57,7 +65,7 @@ export function SignInPage() {
             Sign in
           </Button>
         </form>
-        <OtherSignIns />
+        {methods && <OtherSignIns methods={methods} />}
       </div>
     </Outside>
   );

@@ -1,6 +1,7 @@
 /** The state of a certificate, its next renewal, its files and its facts. */
 import type { ComponentChildren } from 'preact';
 import { LabelChips } from '../../certificates/label-chips.tsx';
+import { CopyButton } from '../../components/copy.tsx';
 import { Notice } from '../../components/notice.tsx';
 import { Facts, Section } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
@@ -64,25 +65,30 @@ export function CertificateOverview({
             ['Key type', version?.key_type ?? certificate.key_type],
             ['Private key', certificate.key_holder === 'client' ? 'held by the client' : 'held by the vault'],
             ['Key rotation', settings && certificate.owner === null && keyRotation(settings)],
-            [
-              'Public key pin',
-              settings?.public_key_pin && <span class="mono">{settings.public_key_pin}</span>,
-            ],
-            [
-              'Pin after the next renewal',
-              settings?.next_public_key_pin && <span class="mono">{settings.next_public_key_pin}</span>,
-            ],
+            ['Public key pin', copied('pin', settings?.public_key_pin)],
+            ['Pin after the next renewal', copied('pin', settings?.next_public_key_pin)],
             ['Challenge', settings?.challenge],
             ['Profile', settings?.profile],
             ['Usage', settings && usageNames[settings.usage]],
             ['Requested lifetime', settings?.lifetime],
-            ['Serial number', version && <span class="mono">{version.serial}</span>],
-            ['SHA-256 fingerprint', version && <span class="mono">{version.fingerprint_sha256}</span>],
+            ['Serial number', copied('serial number', version?.serial)],
+            ['SHA-256 fingerprint', copied('fingerprint', version?.fingerprint_sha256)],
             ['Created', <Time key="created" at={certificate.created_at} show="both" />],
           ]}
         />
       </Section>
     </>
+  );
+}
+
+/** A long value with a button that copies it. */
+function copied(what: string, text: string | null | undefined) {
+  if (text == null) return undefined;
+  return (
+    <span class="copied">
+      <span class="mono">{text}</span>
+      <CopyButton text={text} name={`Copy the ${what}`} />
+    </span>
   );
 }
 
@@ -110,6 +116,12 @@ function Next({
 }) {
   const now = useNow();
   const expiry = version && <Time at={version.not_after} show="both" />;
+  const isOver = version !== null && Date.parse(version.not_after) <= now;
+  const ends = (
+    <>
+      {isOver ? 'expired' : 'expires'} {expiry}
+    </>
+  );
   const notice = (tone: 'info' | 'good' | 'warning' | 'bad', title: string, text: ComponentChildren) => (
     <Notice tone={tone} title={title}>
       <p>{text}</p>
@@ -135,7 +147,7 @@ function Next({
     return notice(
       'info',
       'Disabled',
-      <>The vault does not renew this certificate.{expiry && <> Expires {expiry}.</>}</>,
+      <>The vault does not renew this certificate.{expiry && <> The current version {ends}.</>}</>,
     );
   if (owner !== null && version === null) {
     return notice(
@@ -155,7 +167,7 @@ function Next({
         {status === 'valid'
           ? 'The client orders each new version itself; the vault cannot renew or change this certificate.'
           : 'The client should have renewed this certificate. Check the program on the machine where it runs.'}
-        {expiry && <> The current version expires {expiry}.</>}
+        {expiry && <> The current version {ends}.</>}
       </>,
     );
   }
@@ -166,7 +178,12 @@ function Next({
       tone,
       'Imported',
       <>
-        The vault cannot renew imported certificates. Import a new version before this one expires {expiry}.
+        The vault cannot renew imported certificates.{' '}
+        {isOver ? (
+          <>This one {ends}. Import a new version.</>
+        ) : (
+          <>Import a new version before this one {ends}.</>
+        )}
       </>,
     );
   }
@@ -174,7 +191,7 @@ function Next({
     return notice(
       'warning',
       'Automatic renewal is off',
-      <>Renew the certificate before it expires {expiry}.</>,
+      isOver ? <>The certificate {ends}. Renew it.</> : <>Renew the certificate before it {ends}.</>,
     );
   if (renewal.last_error !== null) {
     const tone = status === 'expired' || version === null ? 'bad' : 'warning';
@@ -182,7 +199,7 @@ function Next({
       tone,
       'Renewal failed',
       <>
-        Retrying {retry}.{expiry && <> The certificate expires {expiry}.</>}
+        Retrying {retry}.{expiry && <> The certificate {ends}.</>}
       </>,
     );
   }
@@ -191,7 +208,7 @@ function Next({
     status === 'valid' ? 'good' : status === 'expired' ? 'bad' : 'warning',
     'Renews automatically',
     <>
-      Next renewal <Time at={renewal.next_at} show="both" />. The current version expires {expiry}.
+      Next renewal <Time at={renewal.next_at} show="both" />. The current version {ends}.
     </>,
   );
 }

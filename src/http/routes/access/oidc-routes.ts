@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { second } from '../../../base/duration.ts';
 import { Problem } from '../../../base/problem.ts';
+import { needsSetup } from '../../../domain/access/setup.ts';
 import { logOutByProvider } from '../../../domain/oidc/backchannel-logout.ts';
 import type { OidcSignIn } from '../../../domain/oidc/oidc-sign-in.ts';
 import { pendingLifetime } from '../../../domain/oidc/pending-sign-in.ts';
@@ -31,6 +32,7 @@ const signInMethodsSchema = z
       .strictObject({ public_url: z.string().describe('the address at which signing in works') })
       .nullable()
       .describe('null if no one has a passkey'),
+    setup_needed: z.boolean().describe('whether there is no administrator yet'),
   })
   .meta({ id: 'SignInMethods' });
 
@@ -59,6 +61,7 @@ export const oidcRoutes: readonly Route[] = [
       return json(200, {
         oidc: settings ? { provider: new URL(settings.issuer).host, public_url: settings.publicUrl } : null,
         passkeys: hasAny ? { public_url: origin } : null,
+        setup_needed: await needsSetup(vault),
       });
     },
   }),

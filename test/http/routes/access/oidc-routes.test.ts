@@ -261,7 +261,9 @@ test('a person who declines at the provider gets back to the sign-in page', asyn
 
 test('without a provider in the settings there is no sign-in by OpenID Connect', async (t) => {
   const { get } = await testServer(t);
-  assert.deepEqual(await (await get('/api/v1/sign-in-methods')).json(), { oidc: null, passkeys: null });
+  assert.deepEqual(await (await get('/api/v1/sign-in-methods')).json(), {
+    ...{ oidc: null, passkeys: null, setup_needed: true },
+  });
   assert.equal((await get('/oidc/callback?code=1&state=2')).status, 404);
   const headers = { 'Sec-Fetch-Site': 'same-origin' };
   assert.equal((await get('/api/v1/session/oidc', undefined, { method: 'POST', headers })).status, 404);
