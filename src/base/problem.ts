@@ -32,6 +32,7 @@ const table = {
   second_factor_not_found: { status: 404, detail: 'Second factor not found.' },
   method_not_allowed: { status: 405, detail: 'Method not allowed; see the Allow header.' },
   certificate_exists: { status: 409, detail: 'A certificate with this name already exists.' },
+  domains_lost: { status: 409, detail: 'The new version has not all domains of the current one.' },
   certificate_in_use: {
     status: 409,
     detail: 'API keys still list this certificate, or the vault serves HTTPS with it.',

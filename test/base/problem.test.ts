@@ -20,6 +20,7 @@ const statuses: Record<ProblemCode, number> = {
   deployment_not_found: 404,
   method_not_allowed: 405,
   certificate_exists: 409,
+  domains_lost: 409,
   certificate_in_use: 409,
   not_renewable: 409,
   no_current_version: 409,

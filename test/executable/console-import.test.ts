@@ -107,6 +107,47 @@ test('a PKCS#12 file opens with its password', browser, async (t) => {
 });
 
 test(
+  'an import under the name of another certificate shows both, and asks about lost domains',
+  browser,
+  async (t) => {
+    const { alice, command } = await visit(t);
+    const { page, open, createCertificates } = await alice();
+    await createCertificates('renewed.example.test');
+    const imported = (label: string, names: string) => {
+      const { leaf, fullchainPath } = makeChain(tempDir(t), { label, names });
+      return { files: [fullchainPath, leaf.keyPath], fullchainPath, keyPath: leaf.keyPath };
+    };
+    const old = imported('Old', 'DNS:shop.example.test,DNS:mail.example.test');
+    const files = ['--fullchain', old.fullchainPath, '--private-key', old.keyPath];
+    await command('certificate', 'import', '--name', 'shop', ...files);
+    await open('/import');
+    const { files: next } = imported('New', 'DNS:*.example.test,DNS:cart.shop.example.test');
+    await page.getByLabel('Files to import').setInputFiles(next);
+    const name = page.getByLabel('Name', { exact: true });
+    const button = page.getByRole('button', { name: /^(Import|Replace version 1)$/ });
+    await name.fill('renewed.example.test');
+    await page.getByText('is renewed by local-ca; choose another name').waitFor();
+    assert.ok(await button.isDisabled());
+    await name.fill('shop');
+    const comparison = page.getByRole('region', { name: 'Comparison' });
+    await comparison.getByText('cart.shop.example.test added').waitFor();
+    assert.equal(await comparison.getByText('lost').count(), 0, 'the wildcard covers both');
+    await page.getByRole('button', { name: 'Replace version 1' }).click();
+    await page.getByRole('heading', { level: 1, name: 'shop' }).waitFor();
+    await open('/import');
+    await page.getByLabel('Files to import').setInputFiles(imported('Other', 'DNS:mail.example.test').files);
+    await name.fill('shop');
+    await comparison.getByText('cart.shop.example.test lost').waitFor();
+    const replace = page.getByRole('button', { name: 'Replace version 2' });
+    assert.ok(await replace.isDisabled());
+    await page.getByLabel('2 domains are no longer needed').check();
+    await replace.click();
+    await page.getByRole('heading', { level: 1, name: 'shop' }).waitFor();
+    assert.match(await command('certificate', 'show', '--name', 'shop', '--json'), /"version":\s*3/);
+  },
+);
+
+test(
   'the form validates a new certificate while the person types, and the private CA issues it immediately',
   browser,
   async (t) => {

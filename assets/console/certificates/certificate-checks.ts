@@ -24,7 +24,9 @@ export type CertificateDraft = {
   readonly labels: string;
 };
 
-/** Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. Of a URL it takes the host. */
+/**
+ * Splits text into distinct names, separated by line breaks, spaces, commas or semicolons. Of a URL it takes the host.
+ */
 export function domainsIn(text: string): string[] {
   const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
   return [...new Set(parts.map((part) => (part.includes('://') ? hostOf(part) : part)))];

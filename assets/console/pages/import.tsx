@@ -1,5 +1,6 @@
 /** Imports a certificate. The page shows what the vault read from the files before anything is stored. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { ImportComparison, importObstacle, lostDomains } from '../certificates/import-comparison.tsx';
 import { ImportFacts } from '../certificates/import-facts.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Checkbox, TextField } from '../components/field.tsx';
@@ -9,6 +10,7 @@ import { Page } from '../components/page.tsx';
 import { Spinner } from '../components/spinner.tsx';
 import type { Imported, ImportPreview } from '../data/administration-shapes.ts';
 import { ApiError, post } from '../data/api.ts';
+import { useCertificateNamed } from '../data/existing-certificate.ts';
 import { useAction } from '../data/resource.ts';
 import { type ChosenFile, isPkcs12, readFiles, withFiles } from '../forms/dropped-files.ts';
 import { FileDrop } from '../forms/file-drop.tsx';
@@ -98,11 +100,19 @@ function StoreForm({
   const own = useOwnLabels();
   const [labels, setLabels] = useState(own);
   const [unchanged, setUnchanged] = useState<Imported>();
+  const [accepted, setAccepted] = useState('');
+  const existing = useCertificateNamed(name);
+  const obstacle = existing && importObstacle(existing);
+  const replaced = obstacle === undefined ? existing : undefined;
+  const lost = replaced ? lostDomains(replaced, preview.certificate) : [];
+  // Of exactly these domains.
+  const acceptsLoss = lost.length > 0 && accepted === lost.join();
   const storing = useAction(async () => {
-    const wanted = labelsIn(labels);
+    const wanted = replaced ? [] : labelsIn(labels);
     const imported = await post<Imported>('/imports', {
       ...{ name, ...bodyOf(files, password, acceptsCa) },
       ...(wanted.length > 0 && { labels: wanted }),
+      ...(acceptsLoss && { allow_lost_domains: true }),
     });
     if (imported.changed) navigate(`/certificates/${encodeURIComponent(imported.certificate.name)}`);
     else setUnchanged(imported);
@@ -122,19 +132,32 @@ function StoreForm({
         label="Name"
         hint="Use the name of an imported certificate to add a new version of it."
         value={name}
-        error={errorOf('name')}
+        error={obstacle ?? errorOf('name')}
         onValue={(value) => {
           storing.forget();
           setUnchanged(undefined);
+          setAccepted('');
           setName(value);
         }}
       />
-      <LabelsField
-        hint="For a new certificate. Such as team=web, separated by commas."
-        value={labels}
-        error={errorOf('labels')}
-        onValue={setLabels}
-      />
+      {replaced ? (
+        <ImportComparison existing={replaced} next={preview.certificate} />
+      ) : (
+        <LabelsField
+          hint="For a new certificate. Such as team=web, separated by commas."
+          value={labels}
+          error={errorOf('labels')}
+          onValue={setLabels}
+        />
+      )}
+      {lost.length > 0 && (
+        <Checkbox
+          label={`${lost.length === 1 ? `${lost[0]} is` : `${lost.length} domains are`} no longer needed`}
+          hint="The new version does not cover them. Clients that use them would get a certificate for other names."
+          isChecked={acceptsLoss}
+          onChecked={(isChecked) => setAccepted(isChecked ? lost.join() : '')}
+        />
+      )}
       {rest}
       {unchanged && (
         <Notice title="Nothing was changed">
@@ -143,8 +166,14 @@ function StoreForm({
         </Notice>
       )}
       <div class="form-buttons">
-        <Button look="primary" type="submit" needs="operator" isBusy={storing.isBusy}>
-          Import
+        <Button
+          look="primary"
+          type="submit"
+          needs="operator"
+          isBusy={storing.isBusy}
+          disabled={obstacle !== undefined || (lost.length > 0 && !acceptsLoss)}
+        >
+          {replaced?.current_version ? `Replace version ${replaced.current_version.version}` : 'Import'}
         </Button>
         <ButtonLink look="quiet" href="/certificates">
           Cancel

@@ -11,9 +11,9 @@ import { Skeleton } from '../components/spinner.tsx';
 import { Time } from '../components/time.tsx';
 import type { DnsProvider, Issuer } from '../data/administration-shapes.ts';
 import { messagesAt, post } from '../data/api.ts';
+import { useCertificateNamed } from '../data/existing-certificate.ts';
 import { useAction, useList } from '../data/resource.ts';
 import type { Certificate } from '../data/shapes.ts';
-import { useTakenName } from '../data/taken-name.ts';
 import { CertificateNames } from '../forms/certificate-names.tsx';
 import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
@@ -71,7 +71,7 @@ function CertificateForm({
   const [hasTried, setTried] = useState(false);
   const issuer = issuers.find(({ name }) => name === draft.issuer);
   const isAcme = issuer?.type === 'acme';
-  const taken = useTakenName(draft.name);
+  const taken = useCertificateNamed(draft.name) && `a certificate named "${draft.name}" already exists`;
   const checks = { ...checkCertificate(draft, isAcme), ...(taken !== undefined && { name: taken }) };
   const creating = useAction(async () => {
     await post<{ readonly certificate: Certificate }>('/certificates', bodyOf(draft));

@@ -2,7 +2,8 @@
  * Imports of certificates issued elsewhere: the first import creates the certificate, each further one adds a version.
  */
 import { type CertName, parseNewCertName } from '../../base/cert-name.ts';
-import { toJson } from '../../base/json.ts';
+import { uncoveredNames } from '../../base/covered-names.ts';
+import { parseJson, toJson } from '../../base/json.ts';
 import { Problem } from '../../base/problem.ts';
 import type { CertificateBundle } from '../../crypto/bundles/certificate-bundle.ts';
 import { encodePem } from '../../crypto/pem.ts';
@@ -24,10 +25,15 @@ import { neverRenewed } from '../schedule/renewal-plan.ts';
 import { refuseOwned } from '../versions/certificate-owners.ts';
 import { addVersion } from '../versions/versions.ts';
 
+/** How many lost domains an error lists. */
+const namesShown = 5;
+
 /** The files to import, with their names for error messages. `force` adds a version that equals the current one. */
 export type ImportRequest = ImportedFiles & {
   readonly name: CertName;
   readonly force?: boolean | undefined;
+  /** Whether the new version may lack domains of the current one. */
+  readonly allowLostDomains?: boolean | undefined;
   /** Of a new certificate; an existing one must have them already. */
   readonly labels?: readonly string[] | undefined;
 };
@@ -75,18 +81,19 @@ export type ImportResult = {
 /**
  * Stores the certificate and key of the files as the newest version, unless the current one is the same. Throws
  * `invalid_request` or `payload_too_large` for files that cannot be used, `rate_limited` during too many imports,
- * `certificate_exists` if an issuer renews the certificate of this name, and `not_renewable` if an ACME client owns it;
- * nothing is stored then.
+ * `certificate_exists` if an issuer renews the certificate of this name, `not_renewable` if an ACME client owns it, and
+ * `domains_lost` if the new version lacks domains of the current one; nothing is stored then.
  */
 export async function importCertificate(
   vault: SecretsContext,
   actor: Actor,
-  { name, force, labels, ...files }: ImportRequest,
+  { name, force, allowLostDomains, labels, ...files }: ImportRequest,
 ): Promise<ImportResult> {
   const bundle = await readBundleApart(vault.world, files);
   return vault.db.write(async (writer) => {
     if (labels !== undefined) await refuseOtherLabels(writer, name, labels);
     const same = force === true ? undefined : await versionHolding(writer, name, bundle);
+    if (same === undefined && allowLostDomains !== true) await refuseLostDomains(writer, name, bundle);
     const version = same ?? (await storeImport(vault, writer, actor, { name, bundle, labels }));
     return { version, changed: same === undefined, warnings: bundle.warnings };
   });
@@ -116,6 +123,21 @@ async function versionHolding(
   const fullchain = [leaf, ...chain].map((der) => encodePem('CERTIFICATE', der)).join('');
   const isSame = current !== undefined && current.certificate_pem + current.chain_pem === fullchain;
   return isSame ? current.version : undefined;
+}
+
+/** Throws `domains_lost` if the name is that of another imported certificate, as after a mistyped name. */
+async function refuseLostDomains(reader: Reader, name: CertName, { leaf }: CertificateBundle): Promise<void> {
+  const existing = await findCertificate(reader, name);
+  if (existing?.current_version == null || existing.issuer_id !== null) return;
+  const lost = uncoveredNames(parseJson<string[]>(existing.domains), certificateFacts(leaf).domains);
+  if (lost.length === 0) return;
+  const more = lost.length > namesShown ? ` and ${lost.length - namesShown} more` : '';
+  const message = `the new version of ${name} would no longer cover ${lost.slice(0, namesShown).join(', ')}${more}`;
+  throw new Problem('domains_lost', {
+    detail: `The${message.slice(3)}.`,
+    hint: 'Check the name; if it is right, use --allow-lost-domains (`allow_lost_domains` over HTTP).',
+    errors: [{ path: 'allow_lost_domains', message }],
+  });
 }
 
 /** The part of `importCertificate` that writes, in the caller's transaction. Returns the number of the version. */

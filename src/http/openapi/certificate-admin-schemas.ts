@@ -132,6 +132,7 @@ export const importBody = z.strictObject({
   ...importPreviewBody.shape,
   labels: objectLabels.optional().describe('labels of a new certificate, such as team=web'),
   force: z.boolean().optional().describe('add a version even if the files are those of the current one'),
+  allow_lost_domains: z.boolean().optional().describe('add a version that lacks domains of the current one'),
 });
 
 export type ImportFiles = Pick<z.output<typeof importPreviewBody>, 'files' | 'password' | 'allow_ca'>;

@@ -31,8 +31,12 @@ function sources({ leaf, intermediate, root }: PrivateChain, key = leaf.privateK
   ];
 }
 
-const importing = (vault: Vault, files: readonly BundleSource[] = sources(chain)) =>
-  importCertificate(vault, localCli, { name, sources: files });
+/** The two chains have other domains. */
+const importing = (
+  vault: Vault,
+  files: readonly BundleSource[] = sources(chain),
+  { allowLostDomains = true } = {},
+) => importCertificate(vault, localCli, { name, sources: files, allowLostDomains });
 
 async function stored({ db }: Vault) {
   return {
@@ -66,6 +70,20 @@ test('the first import creates a certificate without an issuer that is never ren
   assert.equal(key, encodePem('PRIVATE KEY', chain.leaf.privateKey.expose()));
   assert.equal(events.length, 1);
   assert.equal(JSON.parse(events[0]?.detail ?? '').new, true);
+});
+
+test('a version without domains of the current one needs a confirmation, and an identical one does not', async (t) => {
+  const { vault } = await testVault(t);
+  const strict = { allowLostDomains: false };
+  assert.equal((await importing(vault, sources(chain), strict)).version, 1);
+  await assert.rejects(importing(vault, sources(second), strict), {
+    code: 'domains_lost',
+    message:
+      'The new version of imported would no longer cover www.example.com, *.example.org, 127.0.0.1, 2001:db8::1.',
+  });
+  assert.deepEqual((await stored(vault)).versions.length, 1);
+  assert.equal((await importing(vault, sources(chain), strict)).changed, false);
+  assert.equal((await importing(vault, sources(second))).version, 2);
 });
 
 test('a second import becomes the current version 2 and updates the domains of the certificate', async (t) => {

@@ -15,7 +15,10 @@ type SignInMethods = {
   readonly setup_needed: boolean;
 };
 
-/** The ways to sign in, once loaded. The password form works without, and shows an error of its own if the vault is down. */
+/**
+ * The ways to sign in, once loaded. The password form works without, and shows an error of its own if the vault is
+ * down.
+ */
 export function useSignInMethods(): SignInMethods | undefined {
   const [data, setData] = useState<SignInMethods>();
   // Once, and without the feed of changes, which needs a session.

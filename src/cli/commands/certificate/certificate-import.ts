@@ -59,6 +59,10 @@ export const importCommand = command({
     },
     ...labelOption,
     force: { type: 'boolean', description: 'add a version even if the files are those of the current one' },
+    'allow-lost-domains': {
+      type: 'boolean',
+      description: 'add a version that lacks domains of the current one',
+    },
   },
   run: async (args, terminal) => {
     const paths = sourcePaths(args);
@@ -71,7 +75,10 @@ export const importCommand = command({
     }
     const needsPassword = sources.some(({ bytes }) => looksLikePkcs12(bytes));
     const password = needsPassword ? await passwordFor(args['password-file'], terminal) : undefined;
-    const request = { name, labels, sources, password, allowCa: args['allow-ca'], force: args.force };
+    const request = {
+      ...{ name, labels, sources, password, force: args.force },
+      ...{ allowCa: args['allow-ca'], allowLostDomains: args['allow-lost-domains'] },
+    };
     const { version, changed, warnings } = await onVault(
       args,
       terminal,

@@ -119,12 +119,13 @@ export async function rolloutThere(remote: RemoteVault, name: string): Promise<R
 /** Sends the files, which the server reads. */
 export function importThere(
   remote: RemoteVault,
-  { name, labels, sources, password, allowCa, force }: ImportRequest,
+  { name, labels, sources, password, allowCa, force, allowLostDomains }: ImportRequest,
 ): Promise<ImportResult> {
   return remote.send('POST', '/imports', {
     name,
     labels,
     force,
+    allow_lost_domains: allowLostDomains,
     files: sources.map((source) => ({
       name: source.name,
       content_base64: Buffer.from(source.bytes).toString('base64'),

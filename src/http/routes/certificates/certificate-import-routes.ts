@@ -39,15 +39,16 @@ export const certificateImportRoutes: readonly Route[] = [
     body: importBody,
     bodyLimit,
     replies: { 201: { description: 'stored, now or before', schema: importedSchema } },
-    problems: ['certificate_exists', 'not_renewable'],
+    problems: ['certificate_exists', 'not_renewable', 'domains_lost'],
     handle: async (call) => {
       const { context, actor, body, baseUrl } = call;
       const { vault } = context;
-      const { name, force, labels } = body;
+      const { name, force, allow_lost_domains: allowLostDomains, labels } = body;
       if ((await certificateSummary(vault, name)) === undefined)
         await requireLabelOfReach('POST', call, labels);
       else await requireCertificateInReach('POST', call, name);
-      const imported = await importCertificate(vault, actor, { name, force, labels, ...understood(body) });
+      const wanted = { name, force, allowLostDomains, labels, ...understood(body) };
+      const imported = await importCertificate(vault, actor, wanted);
       return json(201, { certificate: await currentCertificate(vault, name, baseUrl), ...imported });
     },
   }),

@@ -68,6 +68,13 @@ test(
     const next = makeChain(dir, { label: 'Next', names: 'DNS:next.example.com' });
     const files = ['--fullchain', next.fullchainPath, '--private-key', next.leaf.keyPath];
     assert.deepEqual(await importing(['--name=pair', ...files]), {
+      code: 1,
+      stdout: '',
+      stderr:
+        'vault: the new version of pair would no longer cover www.example.com, example.com\n' +
+        '  Check the name; if it is right, use --allow-lost-domains (`allow_lost_domains` over HTTP).\n',
+    });
+    assert.deepEqual(await importing(['--name=pair', ...files, '--allow-lost-domains']), {
       code: 0,
       stdout: 'pair: version 2\n',
       stderr: '',
@@ -108,8 +115,9 @@ test('importing the same files again changes nothing unless --force is given', n
   assert.deepEqual(await importing([...again, '--force']), forced);
   // Only the current version counts: files of an earlier one roll back.
   const next = makeChain(dir, { label: 'Again', names: 'DNS:again.example.com' });
-  await importing(['--name=again', '--fullchain', next.fullchainPath, '--private-key', next.leaf.keyPath]);
-  assert.equal((await importing(again)).stdout, 'again: version 4\n');
+  const other = ['--fullchain', next.fullchainPath, '--private-key', next.leaf.keyPath];
+  await importing(['--name=again', '--allow-lost-domains', ...other]);
+  assert.equal((await importing([...again, '--allow-lost-domains'])).stdout, 'again: version 4\n');
   const alone = await importing([
     '--name=again',
     '--fullchain',

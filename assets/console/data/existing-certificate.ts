@@ -1,12 +1,12 @@
-/** Checks while a name is typed whether a certificate already has it. */
+/** The certificate that has a name while the name is typed. */
 import { useEffect, useState } from 'preact/hooks';
 import { parseCertName } from '../../../src/base/cert-name.ts';
 import { pathToName } from './name-taken.ts';
 import { useResource } from './resource.ts';
 import type { Certificate } from './shapes.ts';
 
-/** The error if the name is taken, else undefined. Checks 300 ms after the last keystroke. */
-export function useTakenName(name: string): string | undefined {
+/** The certificate of this name, undefined without one. Asks 300 ms after the last keystroke. */
+export function useCertificateNamed(name: string): Certificate | undefined {
   const [settled, setSettled] = useState('');
   useEffect(() => {
     const timer = setTimeout(() => setSettled(name), 300);
@@ -14,6 +14,6 @@ export function useTakenName(name: string): string | undefined {
   }, [name]);
   const path = parseCertName(settled) === undefined ? undefined : pathToName(settled);
   const { data } = useResource<readonly Certificate[]>(path);
-  const isTaken = settled === name && data?.[0]?.name === name;
-  return isTaken ? `a certificate named "${name}" already exists` : undefined;
+  const [found] = data ?? [];
+  return settled === name && found?.name === name ? found : undefined;
 }
