@@ -1,5 +1,5 @@
 /** Changes that need the approval of a second administrator: approve or reject those of others, withdraw one's own. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog, FormDialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -11,21 +11,16 @@ import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import type { PendingChange } from '../data/administration-shapes.ts';
 import { post } from '../data/api.ts';
+import { useRefresh } from '../data/refresh.ts';
 import { useList } from '../data/resource.ts';
 import { useSession } from '../data/session.ts';
-
-/** In milliseconds. */
-const refreshEvery = 10_000;
 
 type Opened = { readonly decision: 'approve' | 'reject'; readonly change: PendingChange };
 
 export function ApprovalsPage() {
   const { data, error, reload } = useList<PendingChange>('/pending-changes');
   // The feed of changes is about certificates and rights.
-  useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === 'visible' && void reload(), refreshEvery);
-    return () => clearInterval(timer);
-  }, [reload]);
+  useRefresh(reload);
   const [opened, setOpened] = useState<Opened>();
   const own = `admin:${useSession()?.name}`;
   const close = () => setOpened(undefined);
