@@ -28,6 +28,9 @@ import { NewApiKeyPage } from './pages/new-api-key.tsx';
 import { NewCertificatePage } from './pages/new-certificate.tsx';
 import { NotificationsPage } from './pages/notifications.tsx';
 import { RenewalsPage } from './pages/renewals.tsx';
+import { NewReplacementPage } from './pages/replacements/new-replacement.tsx';
+import { ReplacementPage } from './pages/replacements/replacement.tsx';
+import { ReplacementsPage } from './pages/replacements/replacements.tsx';
 
 export const laterPages = {
   AboutPage,
@@ -59,4 +62,7 @@ export const laterPages = {
   NewCertificatePage,
   NotificationsPage,
   RenewalsPage,
+  ReplacementsPage,
+  NewReplacementPage,
+  ReplacementPage,
 };

@@ -47,6 +47,9 @@ export const pages: readonly PageEntry[] = [
   { path: '/acme-clients/new', page: later('NewAcmeClientPage') },
   { path: '/acme-clients/:id/setup', page: later('AcmeClientSetupPage') },
   { path: '/renewals', page: later('RenewalsPage'), label: 'Renewals', group: 'vault' },
+  { path: '/replacements', page: later('ReplacementsPage') },
+  { path: '/replacements/new', page: later('NewReplacementPage') },
+  { path: '/replacements/:id', page: later('ReplacementPage') },
   {
     path: '/audit-log',
     page: later('AuditLogPage'),

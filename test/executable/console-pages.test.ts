@@ -40,6 +40,7 @@ async function fill(person: Person): Promise<void> {
   const enrollment = { certificates: ['www.example.test'], expires_at, allowed_networks: ['192.0.2.0/24'] };
   for (const name of ['rack-4', 'rack-5']) await ask('POST', '/enrollments', { name, ...enrollment });
   await ask('POST', '/enrollments/2/revoke', {});
+  await ask('POST', '/replacements', { certificate: 'shop.example.test', deadline: '30d' });
   const watched = { certificate: 'www.example.test', server_name: 'mail.department.example.test' };
   await ask('POST', '/endpoints', { address: '127.0.0.1:1', ...watched, starttls: 'smtp' });
   for (const host of ['a', 'b', 'c']) {

@@ -48,6 +48,7 @@ export function Dialog({
 export function FormDialog({
   title,
   action,
+  dismiss = 'Cancel',
   look = 'primary',
   isReady = true,
   onClose,
@@ -57,6 +58,8 @@ export function FormDialog({
   readonly title: string;
   /** The label of the button. */
   readonly action: string;
+  /** The label of the button that closes the dialog. */
+  readonly dismiss?: string;
   readonly look?: 'primary' | 'danger';
   readonly isReady?: boolean;
   readonly onClose: () => void;
@@ -83,7 +86,7 @@ export function FormDialog({
           {rest}
           <div class="dialog-buttons">
             <Button look="quiet" onClick={onClose}>
-              Cancel
+              {dismiss}
             </Button>
             <Button look={look} type="submit" isBusy={isBusy} disabled={!isReady}>
               {action}
@@ -103,6 +106,7 @@ export function ConfirmDialog({
 }: {
   readonly title: string;
   readonly action: string;
+  readonly dismiss?: string;
   readonly word?: string;
   readonly onClose: () => void;
   readonly onSubmit: () => Promise<unknown>;

@@ -2,10 +2,12 @@
 import { Button } from './button.tsx';
 
 export function More({
+  label = 'Show older',
   isShown,
   isBusy,
   onMore,
 }: {
+  readonly label?: string;
   readonly isShown: boolean;
   readonly isBusy: boolean;
   readonly onMore: () => Promise<void>;
@@ -14,7 +16,7 @@ export function More({
   return (
     <div class="more">
       <Button isBusy={isBusy} onClick={() => void onMore()}>
-        Show older
+        {label}
       </Button>
     </div>
   );

@@ -22,10 +22,17 @@ const tones: Readonly<Record<string, BadgeTone>> = {
 };
 
 /** A badge for any status in the API, such as that of a certificate, renewal or key. */
-export function Status({ status }: { readonly status: string }) {
+export function Status({
+  status,
+  tone = tones[status] ?? 'quiet',
+}: {
+  readonly status: string;
+  /** Of a status that means something else here. */
+  readonly tone?: BadgeTone;
+}) {
   return (
-    <Badge tone={tones[status] ?? 'quiet'}>
-      <span class={`mark mark-${tones[status] ?? 'quiet'}`} aria-hidden="true" />
+    <Badge tone={tone}>
+      <span class={`mark mark-${tone}`} aria-hidden="true" />
       {status.replaceAll('_', ' ')}
     </Badge>
   );

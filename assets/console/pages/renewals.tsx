@@ -32,7 +32,11 @@ export function RenewalsPage() {
   const done = items?.filter((renewal) => !isOpen(renewal)) ?? [];
   const isFiltered = status !== '' || certificate !== '';
   return (
-    <Page title="Renewals" lead="Each renewal orders a new version of a certificate from its issuer.">
+    <Page
+      title="Renewals"
+      lead="Each renewal orders a new version of a certificate from its issuer."
+      actions={<ButtonLink href="/replacements">View replacements</ButtonLink>}
+    >
       <div class="filters">
         <Select
           label="Status"

@@ -10,7 +10,7 @@ import { Tabs } from '../../components/tabs.tsx';
 import { patch, post } from '../../data/api.ts';
 import { useAction, useResource } from '../../data/resource.ts';
 import type { Certificate, Renewal, Settings } from '../../data/shapes.ts';
-import type { PageProps } from '../../router.ts';
+import { navigate, type PageProps } from '../../router.ts';
 import { CertificateAccess } from './certificate-access.tsx';
 import { ChangeDialog } from './certificate-change.tsx';
 import { CertificateDeployments } from './certificate-deployments.tsx';
@@ -70,6 +70,15 @@ export function CertificatePage({ params: { name = '' } }: PageProps) {
       : isDisabled
         ? [{ label: 'Enable', needs, onSelect: () => void toggle.run(false) }]
         : [{ label: 'Disable', needs, onSelect: () => void toggle.run(true) }]),
+    ...(data.issuer === null || isOwned || isDisabled
+      ? []
+      : [
+          {
+            label: 'Replace compromised key…',
+            needs,
+            onSelect: () => navigate(`/replacements/new?certificate=${encodeURIComponent(data.name)}`),
+          },
+        ]),
     ...(canRevoke ? [{ label: 'Revoke…', needs, onSelect: () => setDialog('revoke'), isDanger: true }] : []),
     { label: 'Delete…', needs, onSelect: () => setDialog('delete'), isDanger: true },
   ];
