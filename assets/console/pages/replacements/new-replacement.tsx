@@ -12,6 +12,7 @@ import {
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
+import { useFormErrors } from '../../components/form-errors.tsx';
 import { Problem } from '../../components/notice.tsx';
 import { Page } from '../../components/page.tsx';
 import { Select } from '../../components/select.tsx';
@@ -46,13 +47,14 @@ export function NewReplacementPage() {
     previewing.forget();
     setDraft((before) => ({ ...before, ...changes }));
   };
-  const errorOf = (field: string) => previewing.error?.field(field);
+  const { form, errorOf, rest } = useFormErrors(previewing.error);
   return (
     <Page
       title="Replace certificates"
       lead="For emergencies. The vault reissues the certificates, and revokes the old versions once the new ones are live."
     >
       <form
+        ref={form}
         class="form stack"
         noValidate
         onSubmit={(event) => {
@@ -126,7 +128,7 @@ export function NewReplacementPage() {
           error={errorOf('deadline')}
           onValue={(deadline) => change({ deadline })}
         />
-        {previewing.error && <Problem error={previewing.error} />}
+        {rest}
         <div class="form-buttons">
           <Button
             look={preview ? 'plain' : 'primary'}
