@@ -28,7 +28,7 @@ export type VersionWait = {
   readonly end: (why: WaitEnd) => void;
 };
 
-/** Per process. Over HTTP each costs about 12 kB, most of it the connection and parser of node:http. */
+/** Per process. Over HTTP each costs about 10.5 kB, most of it the connection and parser of node:http. */
 const maxWaits = 10_000;
 
 /** The share of the places that one caller can take, so that others can wait as well. */

@@ -2,12 +2,21 @@
  * Limits of a connection: size and duration of a request, the time to read a response, and the number of connections.
  * When there are too many, an idle one is closed for a new one.
  */
-import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import type { Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import { minute, second } from '../../base/duration.ts';
 import { sizeOfArriving } from '../request/request-body.ts';
+import {
+  accept,
+  awaitHandshake,
+  type Connection,
+  type Connections,
+  connectionOf,
+  everyOne,
+  makeRoom,
+  secured,
+} from './open-connections.ts';
 import { afterAnswer } from './pipelining.ts';
 
 /** Times in milliseconds. */
@@ -70,22 +79,6 @@ export function limitedOptions({ headersMs, requestMs, idleMs }: ConnectionLimit
   };
 }
 
-type Connection = {
-  readonly key: string;
-  /** The accepted socket, and the one that is read and written: they differ with TLS. */
-  readonly accepted: Socket;
-  channel: Socket;
-  /** The last request, whose body may still arrive after its response. */
-  request: IncomingMessage | undefined;
-  /** Until it is finished. */
-  response: ServerResponse | undefined;
-  /**
-   * How much the client had read at the last check, and how many milliseconds it lags behind the slowest allowed pace.
-   */
-  taken: number;
-  behind: number;
-};
-
 /** Callbacks for exceeded limits. */
 export type Refusals = {
   /** Received data is not a request, or arrived too late. */
@@ -103,53 +96,30 @@ export type Refusals = {
  * registered.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits, refusals: Refusals): void {
-  // Longest idle first.
-  const connections = new Map<string, Connection>();
-  // Requests that wait for a new version do not take the place of others.
-  const held = new Map<string, Connection>();
-  const byChannel = new WeakMap<Duplex, Connection>();
+  const all: Connections = { open: new Set(), held: new Set() };
   const refused = new Set<Socket>();
   let sinceFull: number | undefined;
   server.maxHeadersCount = 0;
 
   const begin = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-    if (connections.size >= limits.most) {
+    if (all.open.size >= limits.most) {
       if (sinceFull === undefined) refusals.full();
       sinceFull ??= 0;
-      if (!makeRoom(connections)) {
+      if (!makeRoom(all)) {
         refuse(socket);
         return;
       }
     }
-    const key = ends(socket);
-    const connection: Connection = { key, accepted: socket, channel: socket, ...idle };
-    connections.set(key, connection);
-    byChannel.set(socket, connection);
-    socket.once('close', () => {
-      if (connections.get(key) === connection) connections.delete(key);
-      if (held.get(key) === connection) held.delete(key);
-    });
-    holders.set(socket, (isHeld) => move(connection, isHeld));
+    const connection = accept(all, socket);
+    if ('setSecureContext' in server) awaitHandshake(connection);
     for (const listener of begin) listener.call(server, socket);
   });
 
-  server.on('secureConnection', (channel: TLSSocket) => {
-    const connection = connections.get(ends(channel));
-    if (connection === undefined) return;
-    connection.channel = channel;
-    byChannel.set(channel, connection);
-    holders.set(channel, (isHeld) => move(connection, isHeld));
-  });
-
-  function move(connection: Connection, isHeld: boolean): void {
-    const { key } = connection;
-    const [from, to] = isHeld ? [connections, held] : [held, connections];
-    if (from.delete(key)) to.set(key, connection);
-  }
+  server.on('secureConnection', secured);
 
   server.prependListener('request', (request, response) => {
-    const connection = byChannel.get(request.socket);
+    const connection = connectionOf(request.socket);
     if (connection === undefined) return;
     connection.request = request;
     connection.response = response;
@@ -158,11 +128,11 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
 
   function answered(this: ServerResponse): void {
     afterAnswer(this.req.socket);
-    const connection = byChannel.get(this.req.socket);
+    const connection = connectionOf(this.req.socket);
     if (connection?.response !== this) return;
     connection.response = undefined;
     // Its idle time starts now.
-    if (connections.delete(connection.key)) connections.set(connection.key, connection);
+    if (all.open.delete(connection)) all.open.add(connection);
   }
 
   server.on('clientError', refusals.unreadable);
@@ -183,19 +153,14 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
       .end(refusals.tooMany(socket));
   }
 
-  function* everyConnection(): Generator<Connection> {
-    yield* connections.values();
-    yield* held.values();
-  }
-
   const looking = setInterval(() => {
     let kept = 0;
-    for (const connection of everyConnection()) {
+    for (const connection of everyOne(all)) {
       const { readableLength, writableLength } = connection.channel;
       const received = readableLength + sizeOfArriving(connection.request);
       kept += received + writableLength;
       // Held ones come last: no others are closed for them. With TLS each byte is buffered two or three times.
-      const allowed = held.has(connection.key) ? heldSize : headerSize;
+      const allowed = all.held.has(connection) ? heldSize : headerSize;
       if (kept > limits.retained && received > allowed) {
         kept -= received + writableLength;
         connection.accepted.destroy();
@@ -212,38 +177,6 @@ export function limitConnections(server: Server, limits: ConnectionLimits, refus
   server.once('close', () => clearInterval(looking));
 }
 
-const holders = new WeakMap<Duplex, (isHeld: boolean) => void>();
-
-/** Whether the request on this connection waits for a new version; it then does not count as a connection. */
-export function setHeld(socket: Duplex, isHeld: boolean): void {
-  holders.get(socket)?.(isHeld);
-}
-
-const idle = { request: undefined, response: undefined, taken: 0, behind: 0 };
-
-/**
- * Closes the connection that has been idle for longest, or else one whose client has stopped reading its response;
- * false if all wait for the vault.
- */
-function makeRoom(connections: Map<string, Connection>): boolean {
-  let stopped: Connection | undefined;
-  for (const connection of connections.values()) {
-    const { request, response, behind } = connection;
-    if (response === undefined || request?.complete !== true) {
-      cut(connections, connection);
-      return true;
-    }
-    if (behind > (stopped?.behind ?? 0)) stopped = connection;
-  }
-  if (stopped !== undefined) cut(connections, stopped);
-  return stopped !== undefined;
-}
-
-function cut(connections: Map<string, Connection>, { key, accepted }: Connection): void {
-  connections.delete(key);
-  accepted.destroy();
-}
-
 /** Whether a client reads its responses too slowly: each byte it reads pays back the time of one byte. */
 function isStalled(connection: Connection, { stalledMs, slowest }: ConnectionLimits): boolean {
   const { writableLength: waiting, bytesWritten } = connection.channel;
@@ -252,9 +185,4 @@ function isStalled(connection: Connection, { stalledMs, slowest }: ConnectionLim
   connection.taken = taken;
   connection.behind = waiting === 0 ? 0 : Math.max(0, connection.behind + lookEvery - earned);
   return connection.behind > stalledMs;
-}
-
-/** Both addresses of a connection, the same with and without TLS. */
-function ends({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

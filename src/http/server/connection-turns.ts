@@ -18,8 +18,8 @@ type Latest = {
 };
 
 type Turns = {
-  /** Open responses in order; the first ones may have finished. */
-  readonly begun: ServerResponse[];
+  /** Open responses in order; the first ones may have finished. Replaced, as an array that grows reserves space. */
+  begun: readonly ServerResponse[];
   /** The last request; its body may still arrive. */
   latest: Latest | undefined;
   /** The connection is closed after the open responses. */
@@ -40,8 +40,7 @@ const hostForm = /^([\w.~%!$&'()*+,;=-]*|\[[0-9A-Fa-fv:.]+\])(:\d*)?$/;
 export function takeTurn(request: IncomingMessage, response: ServerResponse): 'over' | 'ambiguous' | 'taken' {
   const turns = turnsOf(request.socket);
   if (turns.isLast) return 'over';
-  while (turns.begun[0]?.closed) turns.begun.shift();
-  turns.begun.push(response);
+  turns.begun = [...turns.begun.filter(({ closed }) => !closed), response];
   turns.latest = { request, response, spare: shortRest };
   const isUnclear = isAmbiguous(request);
   // Node drops data that arrived with an upgrade request, so later requests would be unreliable.

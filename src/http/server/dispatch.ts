@@ -24,7 +24,7 @@ import type { Call, Method, Route } from '../request/route.ts';
 import type { FoundRoutes } from '../request/route-table.ts';
 import type { ServerContext } from '../request/server-context.ts';
 import { restInChunks } from './connection-turns.ts';
-import { isWaiting, replyAfterWait } from './version-wait.ts';
+import { holdRequest, isWaiting } from './version-wait.ts';
 
 /** A received request and its context. */
 export type Exchange = RequestContext & {
@@ -35,26 +35,34 @@ export type Exchange = RequestContext & {
   readonly security: Readonly<Record<string, string>>;
 };
 
-/** Responds to a request for the routes of its path. Rejects if the response could not be written. */
-export function dispatch(context: ServerContext, found: FoundRoutes, exchange: Exchange): Promise<void> {
-  const route = found.routes.path;
-  const send = (reply: Reply) =>
-    'stream' in reply ? stream(context, exchange, reply, route) : answer(context, exchange, reply, route);
+type Fail = (error: unknown, exchange: Exchange) => void;
+
+/**
+ * Responds to a request for the routes of its path, after the wait that its reply asks for; `last` is the reply if that
+ * wait is over. Calls `fail` if the response could not be written.
+ */
+export function dispatch(
+  context: ServerContext,
+  found: FoundRoutes,
+  exchange: Exchange,
+  fail: Fail,
+  last?: WholeReply,
+): void {
   const { generation } = context.vault.freshness;
-  return handle(context, found, exchange).then(
-    (reply) => {
-      if (!isWaiting(reply)) return send(completed(context, found, exchange, reply));
-      const again = () =>
-        handle(context, found, exchange).catch((error: unknown) =>
-          failureReply(context, found, exchange, error),
-        );
-      return replyAfterWait(context, exchange, reply, generation, again).then((last) =>
-        send(completed(context, found, exchange, last)),
-      );
-    },
-    (error: unknown) =>
-      send(completed(context, found, exchange, failureReply(context, found, exchange, error))),
-  );
+  const send = (reply: Reply) => {
+    const whole = completed(context, found, exchange, reply);
+    const route = found.routes.path;
+    return 'stream' in whole
+      ? stream(context, exchange, whole, route)
+      : answer(context, exchange, whole, route);
+  };
+  const resume = (reply?: WholeReply) => dispatch(context, found, exchange, fail, reply);
+  (last === undefined ? handle(context, found, exchange) : Promise.resolve<Reply>(last))
+    .then(
+      (reply) => (isWaiting(reply) ? holdRequest(context, exchange, reply, generation, resume) : send(reply)),
+      (error: unknown) => send(failureReply(context, found, exchange, error)),
+    )
+    .catch((error: unknown) => fail(error, exchange));
 }
 
 /** The reply with what its protocol adds to each. */

@@ -31,8 +31,20 @@ const largestPieceOfChunks = 4096;
 /** How long to wait for a response in progress after the client has closed its side. */
 const patience = second;
 
-/** Resumes paused connections. */
-const releases = new WeakMap<Socket, () => void>();
+/** How the data of a connection is read. The listeners are shared, because each closure would cost every connection. */
+type Reader = {
+  /** The listeners of node:http. */
+  readonly parse: Parse;
+  readonly end: () => void;
+  /** The method of the socket, which its prototype has. */
+  readonly destroySoon: () => void;
+  /** Paused until the response in progress was passed to the kernel. */
+  isHeld: boolean;
+  /** Resumes it in its turn; created when first needed. */
+  release?: () => void;
+};
+
+const readers = new WeakMap<Socket, Reader>();
 
 /**
  * For the event `connection` or, with TLS, `secureConnection`; call it after node:http has registered its listeners on
@@ -43,46 +55,55 @@ export function takeOneByOne(server: Server, event: 'connection' | 'secureConnec
     // node:http reads with these two listeners, which it has just added.
     const parse = socket.listeners('data').at(-1) as Parse;
     const end = socket.listeners('end').at(-1) as () => void;
-    let isHeld = false;
-    const release = () => {
-      if (!isHeld || socket.writableNeedDrain || nextBytes(socket) === 'none') return;
-      isHeld = false;
-      socket.resume();
-    };
-    socket
-      .on('data', (bytes: Buffer) => {
-        if (takeBytes(socket, bytes, parse)) isHeld = true;
-      })
-      .off('data', parse)
-      .on('end', () => endInTurn(socket, end))
-      .off('end', end)
-      .on('drain', release);
-    releases.set(socket, release);
-    closeAfterAnswer(socket);
+    readers.set(socket, { parse, end, destroySoon: socket.destroySoon, isHeld: false });
+    socket.on('data', takeData).off('data', parse).on('end', takeEnd).off('end', end).on('drain', drained);
+    socket.destroySoon = destroyAfterRequest;
   });
-  server.prependListener('request', (request: IncomingMessage) => {
-    const release = releases.get(request.socket);
-    if (release !== undefined) request.once('resume', release);
-  });
+  server.prependListener('request', (request: IncomingMessage) => request.on('resume', resumed));
+}
+
+function takeData(this: Socket, bytes: Buffer): void {
+  const reader = readers.get(this);
+  if (reader !== undefined && takeBytes(this, bytes, reader.parse)) reader.isHeld = true;
+}
+
+function takeEnd(this: Socket): void {
+  const reader = readers.get(this);
+  if (reader !== undefined) endInTurn(this, reader.end);
+}
+
+function drained(this: Socket): void {
+  release(this);
+}
+
+function resumed(this: IncomingMessage): void {
+  release(this.socket);
+}
+
+/** Resumes a connection that is held, if it no longer has to be. */
+function release(socket: Socket): void {
+  const reader = readers.get(socket);
+  if (!reader?.isHeld || socket.writableNeedDrain || nextBytes(socket) === 'none') return;
+  reader.isHeld = false;
+  socket.resume();
 }
 
 /**
  * node:http calls `destroySoon` after the last response of a connection, which would close it with unread data if the
  * client is still sending its request.
  */
-function closeAfterAnswer(socket: Socket): void {
-  const destroySoon = socket.destroySoon.bind(socket);
-  socket.destroySoon = () => {
-    if (isSending(socket)) closeLingering(socket);
-    else destroySoon();
-  };
+function destroyAfterRequest(this: Socket): void {
+  if (isSending(this)) closeLingering(this);
+  else readers.get(this)?.destroySoon.call(this);
 }
 
 /** Continues with pipelined data, after other connections had their turn. */
 export function afterAnswer(socket: Socket): void {
   if (socket.readableLength === 0 && !socket.isPaused()) return;
-  const release = releases.get(socket);
-  if (release !== undefined) doInFairTurn(release);
+  const reader = readers.get(socket);
+  if (reader === undefined) return;
+  reader.release ??= () => release(socket);
+  doInFairTurn(reader.release);
 }
 
 /** Connections that wait until others had their turn; the reader of a body would resume them earlier. */
@@ -92,7 +113,7 @@ function rest(socket: Socket): void {
   resting.add(socket);
   doInFairTurn(() => {
     resting.delete(socket);
-    releases.get(socket)?.();
+    release(socket);
   });
 }
 

@@ -123,7 +123,7 @@ function requestListener(
       return;
     }
     const exchange = exchangeOf(request, response);
-    dispatch(context, found, exchange).catch((error: unknown) => fail(error, exchange));
+    dispatch(context, found, exchange, fail);
   }
   function exchangeOf(request: Received, response: ServerResponse): Exchange {
     const security = tls?.endpoint.identity.publiclyTrusted ? strictSecurityHeaders : securityHeaders;
@@ -177,11 +177,11 @@ function refusalOf(request: IncomingMessage): ProblemCode | undefined {
 
 /** Unique ids, even across restarts: a random prefix and a counter. */
 function requestIds({ vault: { world } }: ListenerContext): () => string {
-  const beginning = world.randomBytes(6).toString('hex');
+  const beginning = `${world.randomBytes(6).toString('hex')}-`;
   let count = 0;
   return () => {
     count += 1;
-    return `${beginning}-${count.toString(36)}`;
+    return beginning + count.toString(36);
   };
 }
 

@@ -8,7 +8,7 @@ import type { VersionWait, WaitEnd } from '../../domain/versions/version-waits.t
 import type { Reply, RequestedWait, WholeReply } from '../request/reply.ts';
 import type { RequestContext } from '../request/request-log.ts';
 import type { ServerContext } from '../request/server-context.ts';
-import { setHeld } from './connection-limits.ts';
+import { setHeld } from './open-connections.ts';
 
 type WaitingReply = WholeReply & { readonly wait: RequestedWait };
 
@@ -17,19 +17,14 @@ type WaitingExchange = RequestContext & {
   readonly stopping: AbortSignal;
 };
 
-/** Whether to answer the request again, or else the headers that the prepared response gets in addition. */
-type AfterWait =
-  | { readonly again: true }
-  | { readonly again: false; readonly headers: Readonly<Record<string, string>> };
-
-const timeIsOver: AfterWait = { again: false, headers: {} };
+type ReplyHeaders = WholeReply['headers'];
 
 /** In bytes: raw headers stay in memory while the request waits, and the client decides how long they are. */
 export const maxHeldHeaders = 8192;
 
 /** When to ask again, in seconds: after a request that was not allowed to wait, and after a stop. */
-const tooManyWait: AfterWait = { again: false, headers: { 'Retry-After': String(minute / second) } };
-const stopped: AfterWait = { again: false, headers: { 'Retry-After': '5' } };
+const tooManyWait: ReplyHeaders = { 'Retry-After': String(minute / second) };
+const stopped: ReplyHeaders = { 'Retry-After': '5' };
 
 /** Whether the request waits before this response is sent. */
 export function isWaiting(reply: Reply): reply is WaitingReply {
@@ -37,59 +32,47 @@ export function isWaiting(reply: Reply): reply is WaitingReply {
 }
 
 /**
- * The response after the wait. `again` answers the request again, and `generation` is that of the database from before
- * the request was answered: newer changes end the wait.
+ * Lets the request wait, and calls `resume` once: with the response, or without one to answer the request again. Few
+ * objects wait with it, and no promise. `generation` is that of the database from before the request was answered:
+ * newer changes end the wait.
  */
-export async function replyAfterWait(
-  context: Pick<ServerContext, 'vault' | 'waits'>,
+export function holdRequest(
+  { vault: { world, meter }, waits }: Pick<ServerContext, 'vault' | 'waits'>,
   exchange: WaitingExchange,
-  first: WaitingReply,
+  reply: WaitingReply,
   generation: number,
-  again: () => Promise<Reply>,
-): Promise<Reply> {
-  // In a loop: a chain of promises would grow with each change in the vault.
-  for (let reply: Reply = first, since = generation; ; ) {
-    if (!isWaiting(reply)) return reply;
-    const next: AfterWait = await waitInTurn(context, exchange, reply.wait, since);
-    if (!next.again) {
-      context.vault.meter.unchanged(reply.wait.file);
-      return { ...reply, headers: { ...reply.headers, ...next.headers } };
-    }
-    since = context.vault.freshness.generation;
-    reply = await again();
-  }
-}
-
-function waitInTurn(
-  { vault: { world }, waits }: Pick<ServerContext, 'vault' | 'waits'>,
-  exchange: WaitingExchange,
-  { name, version, seconds }: RequestedWait,
-  generation: number,
-): Promise<AfterWait> {
+  resume: (last?: WholeReply) => void,
+): void {
   const { response, request, actor: holder = 'anonymous' } = exchange;
+  const { name, version, file, seconds } = reply.wait;
   const from = world.elapsed();
   exchange.waiting ??= { until: from + seconds * second, waited: 0 };
   const { waiting } = exchange;
-  if (from >= waiting.until || response.closed) return Promise.resolve(timeIsOver);
-  const { promise, resolve } = Promise.withResolvers<AfterWait>();
+  const respond = (added: ReplyHeaders) => {
+    meter.unchanged(file);
+    resume({ status: reply.status, headers: { ...reply.headers, ...added }, body: reply.body });
+  };
   const end = (why: WaitEnd | 'gone') => {
     response.off('close', gone);
     setHeld(request.socket, false);
     waiting.waited += world.elapsed() - from;
-    if (why === 'stopping') resolve(stopped);
-    else resolve(why === 'gone' ? timeIsOver : { again: true });
+    if (why === 'stopping') respond(stopped);
+    else if (why === 'gone') respond({});
+    else resume();
   };
   const wait: VersionWait = { name, version, holder, until: waiting.until, generation, end };
   const gone = () => {
     waits.release(wait);
     end('gone');
   };
-  if (sizeOf(request.rawHeaders) > maxHeldHeaders || !waits.begin(wait))
-    return Promise.resolve(exchange.stopping.aborted ? stopped : tooManyWait);
-  setHeld(request.socket, true);
-  forgetParsed(request);
-  response.once('close', gone);
-  return promise;
+  if (from >= waiting.until || response.closed) respond({});
+  else if (sizeOf(request.rawHeaders) > maxHeldHeaders || !waits.begin(wait))
+    respond(exchange.stopping.aborted ? stopped : tooManyWait);
+  else {
+    setHeld(request.socket, true);
+    forgetParsed(request);
+    response.on('close', gone);
+  }
 }
 
 function sizeOf(headers: readonly string[]): number {
