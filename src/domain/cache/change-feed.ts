@@ -10,7 +10,7 @@ import { failedDeploys } from '../../db/tables/deploy-targets.ts';
 import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
 /**
- * `vault`: certificates, versions, authorities or the rights of API keys. `deployments`: another version or result was
+ * `vault`: certificates, versions, authorities, the rights of API keys, or enrollments. `deployments`: another version or result was
  * reported, or a deploy target changed. `endpoints`: an endpoint was changed, or serves something else.
  */
 export const changeKinds = ['vault', 'renewals', 'deployments', 'endpoints'] as const;
@@ -27,6 +27,9 @@ const deploymentNews = [
 const endpointNews = [
   ...(['endpoint.create', 'endpoint.update', 'endpoint.delete', 'endpoint.observe'] as const),
 ] as const;
+
+/** Changes of an enrollment that do not change the rights of a key. */
+const enrollmentNews = ['enrollment.create', 'enrollment.revoke', 'enrollment.delete'] as const;
 
 const lookAgainAfter = second;
 
@@ -99,12 +102,13 @@ export class Changes {
   async #read(before?: State): Promise<State> {
     const commits = await this.#db.commits();
     if (before?.commits === commits) return before;
-    const generation = await this.#db.generation();
+    const enrollments = await lastEventOf(this.#db.reader, enrollmentNews);
+    const vault = `${await this.#db.generation()} ${enrollments}`;
     const renewals = await renewalsState(this.#db.reader);
     const news = await lastEventOf(this.#db.reader, deploymentNews);
     // The first failure of a deploy target is no news yet, and its page shows it.
     const deployments = `${news} ${await failedDeploys(this.#db.reader)}`;
     const endpoints = String(await lastEventOf(this.#db.reader, endpointNews));
-    return { commits, seen: { vault: String(generation), renewals, deployments, endpoints } };
+    return { commits, seen: { vault, renewals, deployments, endpoints } };
   }
 }

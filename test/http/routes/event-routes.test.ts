@@ -2,13 +2,22 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { localCli } from '../../../src/domain/audit/audit.ts';
-import { createDeployTargetInput } from '../../../src/domain/deploy-targets/deploy-target-inputs.ts';
-import { addDeployTarget } from '../../../src/domain/deploy-targets/deploy-targets.ts';
+import {
+  createDeployTargetInput,
+  updateDeployTargetInput,
+} from '../../../src/domain/deploy-targets/deploy-target-inputs.ts';
+import {
+  addDeployTarget,
+  changeDeployTarget,
+  removeDeployTarget,
+} from '../../../src/domain/deploy-targets/deploy-targets.ts';
 import { addEndpoint, removeEndpoint } from '../../../src/domain/endpoints/endpoint-changes.ts';
 import { checkEndpoint } from '../../../src/domain/endpoints/endpoint-checking.ts';
 import { createEndpointInput } from '../../../src/domain/endpoints/endpoint-inputs.ts';
+import { deleteEnrollment, revokeEnrollment } from '../../../src/domain/enrollments/enrollments.ts';
 import { outside } from '../../harness/database/outside-database.ts';
 import { alice } from '../../harness/http/acme-fixtures.ts';
+import { makeEnrollment } from '../../harness/http/enrollments.ts';
 import { eventsOf, makeCertificate, makeKey } from '../../harness/http/fixtures.ts';
 import { makeAdministrator, signIn } from '../../harness/http/sign-in-fixtures.ts';
 import { type TestServer, testServer } from '../../harness/http/test-server.ts';
@@ -129,6 +138,47 @@ suite('the event stream', () => {
       await look();
       assert.equal(await first.next(), change('deployments'), what);
     }
+  });
+
+  test('reports that the settings or certificates of a deploy target were replaced, and that it was removed', async (t) => {
+    const { server, first, look } = await prepared(t);
+    const { vault } = server;
+    await makeCertificate(vault, 'api');
+    await look();
+    assert.equal(await first.next(), change('vault'));
+    const input = createDeployTargetInput.parse({ name: 'balancer', type: 'webhook', certificates: ['www'] });
+    const secret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+    const settings = (url: string) => written({ url, secret });
+    const onlyApi = updateDeployTargetInput.parse({ certificates: ['api'] });
+    const changes = {
+      added: () => addDeployTarget(vault, localCli, input, settings('https://a.test')),
+      'settings replaced': () =>
+        changeDeployTarget(vault, localCli, 'balancer', {}, settings('https://b.test')),
+      'certificates selected': () => changeDeployTarget(vault, localCli, 'balancer', onlyApi),
+      removed: () => removeDeployTarget(vault, localCli, 'balancer'),
+    };
+    for (const [what, make] of Object.entries(changes)) {
+      await server.world.sleeping(1);
+      await make();
+      await look();
+      assert.equal(await first.next(), change('deployments'), what);
+    }
+  });
+
+  test('reports that an enrollment was created, revoked without its keys and deleted', async (t) => {
+    const { server, first, look } = await prepared(t);
+    const { vault } = server;
+    const { id } = await makeEnrollment(vault);
+    await look();
+    assert.equal(await first.next(), change('vault'), 'created');
+    await server.world.sleeping(1);
+    await revokeEnrollment(vault, localCli, id, { api_keys: false });
+    await look();
+    assert.equal(await first.next(), change('vault'), 'revoked');
+    await server.world.sleeping(1);
+    await deleteEnrollment(vault, localCli, id);
+    await look();
+    assert.equal(await first.next(), change('vault'), 'deleted');
   });
 
   test('sends a keepalive comment after fifteen seconds', async (t) => {
