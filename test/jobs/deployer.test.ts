@@ -6,7 +6,7 @@ import { day, hour, minute, second } from '../../src/base/duration.ts';
 import { localCli } from '../../src/domain/audit/audit.ts';
 import { removeDeployTarget } from '../../src/domain/deploy-targets/deploy-targets.ts';
 import { runDeployer } from '../../src/jobs/deployer.ts';
-import { outside, refuse } from '../harness/database/outside-database.ts';
+import { type OutsideDatabase, outside, refuse } from '../harness/database/outside-database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { eventsOf, makePending } from '../harness/http/fixtures.ts';
 import { status, webhookReceiver } from '../harness/http/webhook-receiver.ts';
@@ -73,6 +73,18 @@ async function scene(t: TestContext) {
 
 const versions = (received: readonly { readonly json: object }[]) =>
   received.map(({ json }) => (json as { readonly version?: unknown }).version);
+
+/** Copies the first row of a table; a certificate gets this name, and the row of a target one of the copies. */
+function copyRows(db: OutsideDatabase, table: string, count: number, name = 'name'): void {
+  const own: Record<string, string> = { id: 'n', name, certificate_id: 'n' };
+  const columns = (
+    db.prepare(`select name from pragma_table_info('${table}')`).all() as { name: string }[]
+  ).map((column) => column.name);
+  db.exec(`with recursive numbers (n) as (select 1001 union all select n + 1 from numbers where n < ${1000 + count})
+    insert into ${table} (${columns.join(', ')})
+    select ${columns.map((column) => own[column] ?? column).join(', ')}
+    from numbers, (select * from ${table} order by id limit 1)`);
+}
 
 suite('a certificate on a target', () => {
   test('is installed immediately and again after its renewal, and not in between', async (t) => {
@@ -284,6 +296,29 @@ suite('an installation that takes long', () => {
     assert.equal(received.length, 1);
     held[0]?.writeHead(204).end();
     await until('the second certificate', () => received.length === 2);
+  });
+
+  test('delays no other target, however many certificates are due on this one', async (t) => {
+    const { vault, world, dataDir, received, url, start, until, hold } = await scene(t);
+    await makeCertificate(vault, 'api');
+    await addWebhookTarget(vault, url);
+    const other = await webhookReceiver(t);
+    await addWebhookTarget(vault, other.url, { name: 'other', certificates: ['api'] });
+    outside(dataDir, (db) => {
+      copyRows(db, 'certificates', 10_000, "'copy' || n");
+      copyRows(db, 'deploy_target_certificates', 10_000);
+      db.exec(`update deploy_target_certificates set due_at = due_at - ${hour} where deploy_target_id = 1`);
+    });
+    const held = hold(1);
+    start();
+    await until('the slow one is asked', () => held.length === 1);
+    await eventually('the other one is asked', () => other.received.length === 1);
+    await giveVersion(vault, 'api');
+    await world.sleeping(2);
+    world.advance(look);
+    await eventually('the other one is asked after a renewal', () => other.received.length === 2);
+    assert.equal(received.length, 1);
+    held[0]?.destroy();
   });
 
   test('fails after its time limit', async (t) => {
