@@ -10,8 +10,8 @@ import { failedDeploys } from '../../db/tables/deploy-targets.ts';
 import { renewalsState } from '../../db/tables/renewals/renewals.ts';
 
 /**
- * `vault`: certificates, versions, authorities, the rights of API keys, or enrollments. `deployments`: another version or result was
- * reported, or a deploy target changed. `endpoints`: an endpoint was changed, or serves something else.
+ * `vault`: certificates, versions, authorities, the rights of API keys, or enrollments. `deployments`: another version
+ * or result was reported, or a deploy target changed. `endpoints`: an endpoint was changed, or serves something else.
  */
 export const changeKinds = ['vault', 'renewals', 'deployments', 'endpoints'] as const;
 

@@ -31,7 +31,7 @@ const largestPieceOfChunks = 4096;
 /** How long to wait for a response in progress after the client has closed its side. */
 const patience = second;
 
-/** How the data of a connection is read. The listeners are shared, because each closure would cost every connection. */
+/** How the data of a connection is read. The listeners are shared: closures of each connection would take memory. */
 type Reader = {
   /** The listeners of node:http. */
   readonly parse: Parse;
