@@ -31,6 +31,7 @@ import { RenewalsPage } from './pages/renewals.tsx';
 import { NewReplacementPage } from './pages/replacements/new-replacement.tsx';
 import { ReplacementPage } from './pages/replacements/replacement.tsx';
 import { ReplacementsPage } from './pages/replacements/replacements.tsx';
+import { ScanPage } from './pages/scans/scan.tsx';
 
 export const laterPages = {
   AboutPage,
@@ -65,4 +66,5 @@ export const laterPages = {
   ReplacementsPage,
   NewReplacementPage,
   ReplacementPage,
+  ScanPage,
 };

@@ -29,6 +29,7 @@ export const pages: readonly PageEntry[] = [
   { path: '/fleet', page: later('FleetPage'), label: 'Fleet', group: 'vault' },
   { path: '/fleet/:host', page: later('HostPage') },
   { path: '/fleet/endpoints/:id', page: later('EndpointPage') },
+  { path: '/fleet/scans/:id', page: later('ScanPage'), needs: 'whole-vault' },
   {
     path: '/deploy-targets',
     page: later('DeployTargetsPage'),

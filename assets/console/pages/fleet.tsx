@@ -6,11 +6,15 @@ import { Page } from '../components/page.tsx';
 import { Skeleton } from '../components/spinner.tsx';
 import { Tabs } from '../components/tabs.tsx';
 import { type Deployments, useDeployments } from '../data/deployments.ts';
+import { useSession } from '../data/session.ts';
 import { HostList } from '../fleet/host-list.tsx';
 import { countsOf, countsText, hostsText, jobsText } from '../fleet/hosts.ts';
 import { EndpointsTab } from './endpoints/endpoints.tsx';
+import { ScansTab } from './scans/scans.tsx';
 
 export function FleetPage() {
+  // Scans are of the whole vault.
+  const isConfined = (useSession()?.reach ?? []).length > 0;
   return (
     <Page title="Fleet" lead="What clients installed, and what servers really serve.">
       <Tabs
@@ -18,6 +22,7 @@ export function FleetPage() {
         tabs={[
           { id: 'hosts', label: 'Hosts', content: () => <Hosts /> },
           { id: 'endpoints', label: 'Endpoints', content: () => <EndpointsTab /> },
+          ...(isConfined ? [] : [{ id: 'scans', label: 'Scans', content: () => <ScansTab /> }]),
         ]}
       />
     </Page>

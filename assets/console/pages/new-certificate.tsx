@@ -19,7 +19,7 @@ import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
 import { useOwnLabels } from '../forms/labels-field.tsx';
 import { useOwnProfile } from '../forms/profile-field.tsx';
-import { navigate } from '../router.ts';
+import { navigate, usePlace } from '../router.ts';
 import { labelsIn } from '../text/label-list.ts';
 
 const blank: CertificateDraft = {
@@ -67,7 +67,9 @@ function CertificateForm({
 }) {
   const own = useOwnLabels();
   const profile = useOwnProfile();
-  const [draft, setDraft] = useState({ ...blank, labels: own, ...profile });
+  // The page of a scan fills in the names of a certificate that it found.
+  const domains: readonly string[] = usePlace().query.get('domains')?.split(',').filter(Boolean) ?? [];
+  const [draft, setDraft] = useState({ ...blank, domains, labels: own, ...profile });
   const [hasTried, setTried] = useState(false);
   const issuer = issuers.find(({ name }) => name === draft.issuer);
   const isAcme = issuer?.type === 'acme';
