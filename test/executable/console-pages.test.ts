@@ -3,15 +3,25 @@
  * or full; nothing overflows; the browser reports no errors.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { contrastViolations, violations } from '../harness/console/axe.ts';
 import { overflowOf } from '../harness/console/overflow.ts';
 import { certificateTabs, outsidePaths, pagePatterns, pathOf } from '../harness/console/pages.ts';
 import { reporter } from '../harness/console/reports.ts';
 import { type Person, rendered, visit } from '../harness/console/visit.ts';
+import { loopbackSetting } from '../harness/loopback-guard.ts';
 import { needs } from '../harness/processes/missing-program.ts';
+import { serve } from '../harness/processes/vault-process.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 
 const chromium = needs('chromium');
+
+/** A vault that may scan loopback. */
+function visitScanning(t: TestContext) {
+  const dataDir = tempDir(t);
+  const start = () => serve(t, dataDir, { args: ['--endpoint-allow', loopbackSetting] });
+  return visit(t, { dataDir, start });
+}
 
 /** Creates at least one object of every kind that a page can show. */
 async function fill(person: Person): Promise<void> {
@@ -47,6 +57,7 @@ async function fill(person: Person): Promise<void> {
     await ask('POST', '/endpoints', { address: `${host.repeat(60)}.example.test:10443` });
   }
   // Nothing listens there.
+  await ask('POST', '/endpoint-scans', { networks: ['127.0.0.1'], ports: [1] });
   const place = { url: 'http://127.0.0.1:1', secret: `whsec_${Buffer.alloc(32).toString('base64')}` };
   const certificates = ['www.example.test', 'mail.example.test'];
   const target = { name: 'www.example.test', type: 'webhook', settings: place, certificates };
@@ -91,7 +102,7 @@ test('pages without a session and pages of an empty vault are accessible', chrom
     found.push(...(await faults(anonymous, path)));
   }
   const person = await alice({ reducedMotion: 'reduce' });
-  const tabs = ['/fleet?tab=endpoints', '/api-keys?tab=enrollments'];
+  const tabs = ['/fleet?tab=endpoints', '/fleet?tab=scans', '/api-keys?tab=enrollments'];
   for (const path of [...pagePatterns().filter((pattern) => !pattern.includes(':')), ...tabs]) {
     await person.move(path);
     found.push(...(await faults(person, path)));
@@ -100,7 +111,7 @@ test('pages without a session and pages of an empty vault are accessible', chrom
 });
 
 test('pages with content are accessible', chromium, async (t) => {
-  const { alice, expectComplaint } = await visit(t);
+  const { alice, expectComplaint } = await visitScanning(t);
   const person = await alice({ reducedMotion: 'reduce' });
   await fill(person);
   const certificate = '/certificates/www.example.test';
@@ -116,6 +127,8 @@ test('pages with content are accessible', chromium, async (t) => {
     '/api-keys/enrollments/2',
     '/api-keys/enrollments/999',
     '/fleet?tab=endpoints',
+    '/fleet?tab=scans',
+    '/fleet/scans/999',
     '/fleet/endpoints/2',
     '/fleet/endpoints/999',
     `/fleet/${'a'.repeat(253)}`,
@@ -132,7 +145,7 @@ test('pages with content are accessible', chromium, async (t) => {
 });
 
 test('every page opens from its URL', chromium, async (t) => {
-  const { alice } = await visit(t);
+  const { alice } = await visitScanning(t);
   const person = await alice();
   await fill(person);
   for (const pattern of pagePatterns()) {
@@ -168,6 +181,8 @@ const dialogs = [
   { path: '/api-keys?tab=enrollments', menu: 'Actions for rack-4', button: 'Revoke' },
   { path: '/api-keys/enrollments/2', button: 'Delete' },
   { path: '/fleet?tab=endpoints', button: 'Add endpoint' },
+  { path: '/fleet?tab=scans', button: 'Add scan' },
+  { path: '/fleet/scans/1', button: 'Delete…' },
   { path: '/fleet/endpoints/1', menu: /^More/, button: 'Edit…' },
   { path: '/fleet/endpoints/1', menu: /^More/, button: 'Remove…' },
   { path: '/deploy-targets', button: 'Add deploy target', choose: 'ssh' },
@@ -181,7 +196,7 @@ const dialogs = [
 ] as const;
 
 test('menus and dialogs are accessible', chromium, async (t) => {
-  const { alice, excuse } = await visit(t);
+  const { alice, excuse } = await visitScanning(t);
   const person = await alice({ reducedMotion: 'reduce' });
   const { page } = person;
   await fill(person);

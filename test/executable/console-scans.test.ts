@@ -54,8 +54,18 @@ test('a person adds a scan, sees the server that it found, and watches it', miss
       assert.equal(await overflowOf(page), 0);
     }
   }
-  await row.getByRole('button', { name: /Adopt/ }).click();
-  await page.getByText('Watch it…').click();
+  const choose = async (label: string) => {
+    await row.getByRole('button', { name: `Actions for 127.0.12.2:${port}` }).click();
+    await page.getByText(label, { exact: true }).click();
+  };
+  await choose('Details…');
+  await dialog.getByText('-----BEGIN CERTIFICATE-----').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await choose('Issue one here');
+  assert.equal(await page.getByLabel('Domains').inputValue(), 'intranet.test');
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'intranet.test');
+  await page.goBack();
+  await choose('Watch it…');
   assert.equal(await dialog.getByLabel('Address').inputValue(), `127.0.12.2:${port}`);
   await dialog.getByRole('button', { name: 'Add', exact: true }).click();
   await row.getByText('yes', { exact: true }).waitFor();

@@ -1,13 +1,11 @@
 /** Reloads what no event reports, while the page is visible. */
 import { useEffect } from 'preact/hooks';
 
-/** In milliseconds. */
-const refreshEvery = 10_000;
-
-export function useRefresh(reload: () => Promise<void>, isNeeded = true): void {
+/** `every` in milliseconds. */
+export function useRefresh(reload: () => Promise<void>, isNeeded = true, every = 10_000): void {
   useEffect(() => {
     if (!isNeeded) return;
-    const timer = setInterval(() => document.visibilityState === 'visible' && void reload(), refreshEvery);
+    const timer = setInterval(() => document.visibilityState === 'visible' && void reload(), every);
     return () => clearInterval(timer);
-  }, [reload, isNeeded]);
+  }, [reload, isNeeded, every]);
 }

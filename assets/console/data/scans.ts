@@ -1,6 +1,4 @@
 /** Scans of networks and the TLS servers that they found. */
-import { useEffect } from 'preact/hooks';
-import type { Resource } from './resource.ts';
 import type { StartTls } from './shapes.ts';
 
 export type Scan = {
@@ -25,19 +23,18 @@ export type Finding = {
   readonly certificate: string | null;
   readonly issuer: string;
   readonly names: readonly string[];
+  readonly fingerprint_sha256: string;
+  readonly not_before: string;
   readonly not_after: string;
   readonly endpoint: boolean;
+  readonly first_seen_at: string;
+  readonly seen_at: string;
 };
 
-const pollEvery = 3000;
+export type WholeFinding = Finding & {
+  /** The certificates that the server sent; empty if they were too large. */
+  readonly chain_pem: string;
+};
 
-/** Reloads every few seconds while `isActive`: the progress of a scan sends no live update. */
-export function usePolled({ reload }: Pick<Resource<unknown>, 'reload'>, isActive: boolean): void {
-  useEffect(() => {
-    if (!isActive) return;
-    const timer = setInterval(() => {
-      if (!document.hidden) void reload();
-    }, pollEvery);
-    return () => clearInterval(timer);
-  }, [reload, isActive]);
-}
+/** Between two looks at a scan that runs or is about to, in milliseconds: no event reports its progress. */
+export const progressEvery = 3000;

@@ -1,11 +1,24 @@
 /** Scans in plain words, and the body of a new one. */
 import type { Finding, Scan } from '../data/scans.ts';
 
-/** "Running, 31 %". */
+/** "Running: 80 of 256 addresses and ports". */
 export function stateText({ state, done, total }: Pick<Scan, 'state' | 'done' | 'total'>): string {
   if (state === 'finished') return 'Finished';
   if (state === 'waiting') return 'Waiting';
-  return `Running, ${total === 0 ? 0 : Math.floor((100 * done) / total)} %`;
+  return `Running: ${done.toLocaleString()} of ${total.toLocaleString()} addresses and ports`;
+}
+
+/** Whether it runs or is about to, so that its progress is worth a look. */
+export function isActive({ state, next_run_at }: Pick<Scan, 'state' | 'next_run_at'>, now: number): boolean {
+  return (
+    state === 'running' || (state === 'waiting' && next_run_at !== null && Date.parse(next_run_at) <= now)
+  );
+}
+
+/** "a.example, b.example, c.example and 4 more". */
+export function namesText(names: readonly string[]): string {
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
+  return `${names.slice(0, 3).join(', ')}${more}`;
 }
 
 /** The body of a new scan, from the text of its fields; the vault checks it. */

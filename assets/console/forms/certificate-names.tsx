@@ -12,7 +12,7 @@ export type PartProps = {
 };
 
 export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
-  const [text, setText] = useState('');
+  const [text, setText] = useState(() => draft.domains.join('\n'));
   const [hasOwnName, setOwnName] = useState(false);
   return (
     <fieldset class="card stack">
@@ -50,7 +50,7 @@ export function CertificateNames({ draft, onChange, errorOf }: PartProps) {
 }
 
 /** The first domain, without the characters that a certificate name must not contain. */
-function suggestedName(domain: string): string {
+export function suggestedName(domain: string): string {
   return domain
     .replace(/^\*\./, 'wildcard.')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')

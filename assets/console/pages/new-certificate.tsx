@@ -14,7 +14,7 @@ import { messagesAt, post } from '../data/api.ts';
 import { useCertificateNamed } from '../data/existing-certificate.ts';
 import { useAction, useList } from '../data/resource.ts';
 import type { Certificate } from '../data/shapes.ts';
-import { CertificateNames } from '../forms/certificate-names.tsx';
+import { CertificateNames, suggestedName } from '../forms/certificate-names.tsx';
 import { CertificateOptions } from '../forms/certificate-options.tsx';
 import { ChallengeNotes } from '../forms/challenge-notes.tsx';
 import { useOwnLabels } from '../forms/labels-field.tsx';
@@ -69,7 +69,8 @@ function CertificateForm({
   const profile = useOwnProfile();
   // The page of a scan fills in the names of a certificate that it found.
   const domains: readonly string[] = usePlace().query.get('domains')?.split(',').filter(Boolean) ?? [];
-  const [draft, setDraft] = useState({ ...blank, domains, labels: own, ...profile });
+  const name = suggestedName(domains[0] ?? '');
+  const [draft, setDraft] = useState({ ...blank, name, domains, labels: own, ...profile });
   const [hasTried, setTried] = useState(false);
   const issuer = issuers.find(({ name }) => name === draft.issuer);
   const isAcme = issuer?.type === 'acme';

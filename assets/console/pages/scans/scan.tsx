@@ -1,7 +1,7 @@
 /** One scan: its progress, and the TLS servers that it found. */
 import { useEffect, useState } from 'preact/hooks';
 import { Button, ButtonLink } from '../../components/button.tsx';
-import { Menu } from '../../components/menu.tsx';
+import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { Problem } from '../../components/notice.tsx';
 import { Page } from '../../components/page.tsx';
 import { Select } from '../../components/select.tsx';
@@ -10,12 +10,14 @@ import { Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { getPage } from '../../data/api.ts';
 import { type Growing, growingPages } from '../../data/growing-list.ts';
+import { useRefresh } from '../../data/refresh.ts';
 import { useLoaded, useResource } from '../../data/resource.ts';
-import { type Finding, type Scan, usePolled } from '../../data/scans.ts';
-import { serverNameOf, stateText } from '../../fleet/scan-words.ts';
+import { type Finding, progressEvery, type Scan } from '../../data/scans.ts';
+import { isActive, namesText, serverNameOf, stateText } from '../../fleet/scan-words.ts';
 import { EndpointDialog } from '../../forms/endpoint-dialog.tsx';
 import { DeleteScanDialog } from '../../forms/scan-dialog.tsx';
 import { navigate, type PageProps } from '../../router.ts';
+import { FindingDialog } from './finding-dialog.tsx';
 
 export function ScanPage({ params: { id = '' } }: PageProps) {
   const [known, setKnown] = useState('false');
@@ -24,10 +26,11 @@ export function ScanPage({ params: { id = '' } }: PageProps) {
     `/endpoint-findings?limit=1000&scan=${encodeURIComponent(id)}${known && `&known=${known}`}`,
     (from, show) => growingPages(from, show, getPage<Finding>),
   );
-  const isActive = scan.data !== undefined && scan.data.state !== 'finished';
-  usePolled(scan, isActive);
+  const isRunning = scan.data !== undefined && isActive(scan.data, Date.now());
+  useRefresh(scan.reload, isRunning, progressEvery);
   const [isDeleting, setDeleting] = useState(false);
   const [watched, setWatched] = useState<Finding>();
+  const [shown, setShown] = useState<Finding>();
   const { data } = scan;
   const { reload } = found;
   // Not with each poll: a large list has many pages.
@@ -53,7 +56,7 @@ export function ScanPage({ params: { id = '' } }: PageProps) {
       {[scan.error, found.error].map((one, index) => one && <Problem key={index} error={one} />)}
       {!data && !scan.error && <Skeleton />}
       {data && (
-        <div class="narrow">
+        <div class="narrow filter">
           <Select
             label="Certificates"
             value={known}
@@ -67,7 +70,7 @@ export function ScanPage({ params: { id = '' } }: PageProps) {
         </div>
       )}
       {rows?.length === 0 && (
-        <p class="quiet">{isActive ? 'No such servers found yet.' : 'No such servers found.'}</p>
+        <p class="quiet">{isRunning ? 'No such servers found yet.' : 'No such servers found.'}</p>
       )}
       {rows && rows.length > 0 && (
         <Table
@@ -76,30 +79,24 @@ export function ScanPage({ params: { id = '' } }: PageProps) {
           keyOf={(finding) => finding.id}
           columns={[
             { title: 'Address', cell: ({ address }) => address },
-            { title: 'Names', cell: ({ names }) => names.join(', ') },
+            { title: 'Names', cell: ({ names }) => namesText(names) },
             { title: 'Issuer', isExtra: true, cell: ({ issuer }) => issuer },
             { title: 'Expires', cell: (finding) => <Time at={finding.not_after} /> },
             { title: 'Certificate', cell: ({ certificate }) => certificate ?? 'unknown' },
+            { title: 'Endpoint', cell: ({ endpoint }) => (endpoint ? 'yes' : 'no') },
             {
-              title: 'Endpoint',
-              cell: (finding) =>
-                finding.endpoint ? (
-                  'yes'
-                ) : (
-                  <Menu
-                    label={`Adopt ${finding.address}`}
-                    items={[
-                      { label: 'Watch it…', needs: 'operator', onSelect: () => setWatched(finding) },
-                      {
-                        label: 'Issue one here',
-                        href: `/new-certificate?domains=${encodeURIComponent(finding.names.join(','))}`,
-                      },
-                      { label: 'Import it, with its private key', href: '/import' },
-                    ]}
-                  >
-                    Adopt
-                  </Menu>
-                ),
+              title: 'Actions',
+              cell: (finding) => (
+                <Menu
+                  label={`Actions for ${finding.address}`}
+                  items={[
+                    { label: 'Details…', onSelect: () => setShown(finding) },
+                    ...(finding.endpoint ? [] : adoptions(finding, () => setWatched(finding))),
+                  ]}
+                >
+                  Actions
+                </Menu>
+              ),
             },
           ]}
         />
@@ -111,6 +108,7 @@ export function ScanPage({ params: { id = '' } }: PageProps) {
           onDone={() => navigate('/fleet?tab=scans')}
         />
       )}
+      {shown && <FindingDialog finding={shown} onClose={() => setShown(undefined)} />}
       {watched && (
         <EndpointDialog
           start={{
@@ -125,4 +123,16 @@ export function ScanPage({ params: { id = '' } }: PageProps) {
       )}
     </Page>
   );
+}
+
+/** What a person can do about a server that nothing watches yet. */
+function adoptions({ names, certificate }: Finding, onWatch: () => void): MenuItem[] {
+  const watch: MenuItem = { label: 'Watch it…', needs: 'operator', onSelect: onWatch };
+  if (certificate !== null) return [watch];
+  const domains = encodeURIComponent(names.join(','));
+  return [
+    watch,
+    { label: 'Issue one here', href: `/new-certificate?domains=${domains}` },
+    { label: 'Import it, with its private key', href: '/import' },
+  ];
 }

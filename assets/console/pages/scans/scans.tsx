@@ -6,15 +6,15 @@ import { Problem } from '../../components/notice.tsx';
 import { Skeleton } from '../../components/spinner.tsx';
 import { Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { useRefresh } from '../../data/refresh.ts';
 import { useList } from '../../data/resource.ts';
-import { type Scan, usePolled } from '../../data/scans.ts';
-import { stateText } from '../../fleet/scan-words.ts';
+import { progressEvery, type Scan } from '../../data/scans.ts';
+import { isActive, stateText } from '../../fleet/scan-words.ts';
 import { ScanDialog } from '../../forms/scan-dialog.tsx';
 
 export function ScansTab() {
-  const scans = useList<Scan>('/endpoint-scans');
-  const { data, error, reload } = scans;
-  usePolled(scans, data?.some(({ state }) => state !== 'finished') ?? false);
+  const { data, error, reload } = useList<Scan>('/endpoint-scans');
+  useRefresh(reload, data?.some((scan) => isActive(scan, Date.now())) ?? false, progressEvery);
   const [isAdding, setAdding] = useState(false);
   const add = (
     <Button look="primary" needs="operator" onClick={() => setAdding(true)}>
