@@ -1,7 +1,8 @@
 /** Filters and sorts the list of certificates in the browser, so that it follows every keystroke. */
 
 import type { Certificate } from '../data/shapes.ts';
-import { healthOf, healthRank } from './certificate-health.ts';
+import { groupOf, healthOf, healthRank } from './certificate-health.ts';
+import { weekTest } from './expiry-weeks.ts';
 
 /** The filters in the page's URL; empty matches all. Issuer `-` matches imported certificates, which have none. */
 export type ListFilter = {
@@ -9,6 +10,11 @@ export type ListFilter = {
   readonly status: string;
   readonly issuer: string;
   readonly label?: string;
+  /** A group of certificate-health.ts. */
+  readonly group?: string;
+  /** When they expire: the id of a week of expiry-weeks.ts at `now`. */
+  readonly week?: string;
+  readonly now?: number;
   readonly sort: string;
 };
 
@@ -25,12 +31,14 @@ export function filteredAndSorted(all: readonly Certificate[], filter: ListFilte
   return filtered(sorted(all, filter.sort), filter);
 }
 
-/** The certificates that match search, status and issuer, in the given order. */
+/** The certificates that match all filters, in the given order. */
 export function filtered(all: readonly Certificate[], filter: Omit<ListFilter, 'sort'>): Certificate[] {
   const terms = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const isInWeek = filter.week ? weekTest(filter.week, filter.now ?? Date.now()) : () => true;
   return all.filter(
     (certificate) =>
       matches(certificate, filter) &&
+      isInWeek(moment(certificate.current_version?.not_after, Number.NaN)) &&
       terms.every((term) => textsOf(certificate).some((text) => text.toLowerCase().includes(term))),
   );
 }
@@ -64,10 +72,9 @@ export function labelsOf(all: readonly Certificate[]): string[] {
 }
 
 /** `failing` is not a status of the API: it matches certificates whose last renewal failed. */
-function matches(
-  { status, issuer, labels, renewal }: Certificate,
-  filter: Omit<ListFilter, 'sort'>,
-): boolean {
+function matches(certificate: Certificate, filter: Omit<ListFilter, 'sort'>): boolean {
+  const { status, issuer, labels, renewal } = certificate;
+  if (filter.group && groupOf(certificate) !== filter.group) return false;
   if (filter.issuer !== '' && (issuer ?? '-') !== filter.issuer) return false;
   if (filter.label && !labels.includes(filter.label)) return false;
   if (filter.status === 'failing') return renewal.last_error !== null;

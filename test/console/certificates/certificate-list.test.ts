@@ -91,3 +91,16 @@ test('a label filters by its whole text, and the search finds parts of it', () =
   assert.deepEqual(named('', 'team=web'), ['a', 'b']);
   assert.deepEqual(labelsOf(labelled), ['team=web', 'team=web2']);
 });
+
+test('the list filters by group and by the week of the expiry, and a certificate without a version is in no week', () => {
+  const now = Date.parse('2026-12-09T12:00:00Z');
+  const found = (filter: { group?: string; week?: string }) =>
+    filteredAndSorted(all, { ...any, ...filter, now }).map(({ name }) => name);
+  assert.deepEqual(found({ group: 'failing' }), ['stuck']);
+  assert.deepEqual(found({ group: 'healthy' }), ['mail', 'www']);
+  assert.deepEqual(found({ group: 'inactive' }), ['new']);
+  assert.deepEqual(found({ week: 'expired' }), ['old']);
+  assert.deepEqual(found({ week: '2026-12-28' }), ['mail']);
+  assert.deepEqual(found({ week: '2027-01-04..' }), ['stuck', 'www']);
+  assert.deepEqual(found({ week: '2027-01-04..', group: 'healthy' }), ['www']);
+});
