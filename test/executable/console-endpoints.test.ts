@@ -264,7 +264,11 @@ test(
       'Version 1',
     ]);
     assert.deepEqual(await page.locator('.timeline-mark text').allTextContents(), ['1', '2']);
-    assert.match((await page.locator('.timeline-mark title').allTextContents())[1] ?? '', /192\.0\.2\.1:443/);
+    await page.locator('.timeline-mark').nth(1).hover();
+    await page
+      .getByRole('tooltip')
+      .filter({ hasText: /^Served by .*192\.0\.2\.1:443/ })
+      .waitFor();
   },
 );
 

@@ -1,7 +1,4 @@
-/**
- * The layout of the timeline: its bars and the ticks of its time axis. Each certificate that needs attention gets a
- * named row; if there are many healthy certificates, those with a similar expiry share a thin row.
- */
+/** The layout of the timeline: its rows and the ticks of its time axis. */
 
 import { day } from '../text/time.ts';
 import { byHealth, type Health } from './certificate-health.ts';
@@ -15,63 +12,19 @@ export type Life = {
   readonly health: Health;
 };
 
-export type Row = Life & {
-  /**
-   * The number of certificates in the row. In a group, `to` is the first expiry, `last` the last, and `renewAt` the
-   * first renewal.
-   */
-  readonly count: number;
-  readonly last: number;
-};
-
-export type Layout = {
-  readonly named: readonly Row[];
-  readonly thin: readonly Row[];
+export type Layout<T> = {
+  /** Those that need attention first. */
+  readonly rows: readonly T[];
   readonly start: number;
   readonly end: number;
 };
 
-/** Up to this many certificates get a named row each. */
-export const maxNamed = 16;
-/** With more certificates, up to this many that need attention get a named row. */
-const maxTrouble = 12;
-const maxThinRows = 64;
+/** The timeline has a row for each certificate; more than this many are a histogram (expiry-weeks.ts). */
+export const maxLives = 16;
 
-export function timelineLayout(lives: readonly Life[], now: number): Layout {
-  const sorted = lives.toSorted((a, b) => byHealth(a.health, b.health) || a.to - b.to);
-  const isSmall = sorted.length <= maxNamed;
-  const trouble = sorted.filter(({ health }) => health === 'bad' || health === 'warning');
-  const named = isSmall ? sorted : trouble.slice(0, maxTrouble);
-  const rest = isSmall ? [] : sorted.slice(named.length);
-  return { named: named.map(single), thin: thinRows(rest), ...span(lives, now) };
-}
-
-const single = (life: Life): Row => ({ ...life, count: 1, last: life.to });
-
-/** Groups certificates of the same health, so that a row has one color. */
-function thinRows(rest: readonly Life[]): Row[] {
-  const rows: Row[] = [];
-  for (const [health, group] of Map.groupBy(rest, (life) => life.health)) {
-    // Certificates that need attention get rows of their own even among thousands of others.
-    const isTrouble = health === 'bad' || health === 'warning';
-    const size = isTrouble ? Math.ceil(group.length / maxTrouble) : Math.ceil(rest.length / maxThinRows);
-    for (let at = 0; at < group.length; at += size) rows.push(grouped(group.slice(at, at + size)));
-  }
-  return rows;
-}
-
-function grouped(group: readonly Life[]): Row {
-  const [first] = group;
-  if (first === undefined) throw new Error('empty group');
-  const renewals = group.flatMap(({ renewAt }) => renewAt ?? []);
-  return {
-    ...first,
-    from: group.reduce((sum, { from }) => sum + from, 0) / group.length,
-    to: first.to,
-    renewAt: renewals.length === 0 ? undefined : Math.min(...renewals),
-    count: group.length,
-    last: group.at(-1)?.to ?? first.to,
-  };
+export function timelineLayout<T extends Life>(lives: readonly T[], now: number): Layout<T> {
+  const rows = lives.toSorted((a, b) => byHealth(a.health, b.health) || a.to - b.to);
+  return { rows, ...span(lives, now) };
 }
 
 const spans = [7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650];

@@ -1,7 +1,8 @@
-/** All certificates: a summary of their health, a timeline and a list. */
+/** All certificates: tiles that count them by state, a picture of their expiries, and a list. */
 import { useMemo } from 'preact/hooks';
-import { healthOf } from '../certificates/certificate-health.ts';
+import { groups } from '../certificates/certificate-health.ts';
 import { filtered, issuersOf, labelsOf, sorted, sorts } from '../certificates/certificate-list.ts';
+import { weekIn, weekText } from '../certificates/expiry-weeks.ts';
 import { LabelChips } from '../certificates/label-chips.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -19,7 +20,8 @@ import type { Certificate } from '../data/shapes.ts';
 import { changeQuery, usePlace } from '../router.ts';
 import { useNow } from '../text/clock.ts';
 import { daysLeft } from '../text/time.ts';
-import { Timeline } from './timeline.tsx';
+import { CertificatePicture } from './certificate-picture.tsx';
+import { CertificateTiles } from './certificate-tiles.tsx';
 
 export function CertificatesPage() {
   const { data, error, reload } = useCertificates();
@@ -38,13 +40,14 @@ export function CertificatesPage() {
     </>
   );
   return (
-    <Page title="Certificates" lead={data && !isEmpty && <Summary {...data} />} actions={actions}>
+    <Page title="Certificates" actions={actions}>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} />}
       {isEmpty && <NoCertificates />}
       {data && !isEmpty && (
         <>
-          <Timeline certificates={data.items} />
+          <CertificateTiles {...data} />
+          <CertificatePicture {...data} />
           <List {...data} />
         </>
       )}
@@ -76,46 +79,27 @@ function NoCertificates() {
   );
 }
 
-/** How many certificates are broken or need attention. Says that all are healthy only once all are loaded. */
-function Summary({ items, isWhole }: Certificates) {
-  const byHealth = Map.groupBy(items, healthOf);
-  const broken = byHealth.get('bad')?.length ?? 0;
-  const troubled = byHealth.get('warning')?.length ?? 0;
-  const count = items.length.toLocaleString();
-  const total = isWhole ? `${count} in total` : `${count} loaded so far`;
-  if (broken + troubled === 0) {
-    if (!isWhole) return <>{total}…</>;
-    return <>{items.length === 1 ? '1 certificate, healthy.' : `All ${count} certificates are healthy.`}</>;
-  }
-  const parts = [
-    broken > 0 && `${broken.toLocaleString()} ${broken === 1 ? 'is' : 'are'} broken`,
-    troubled > 0 && `${troubled.toLocaleString()} ${troubled === 1 ? 'needs' : 'need'} attention`,
-  ].filter(Boolean);
-  return (
-    <>
-      {parts.join(', ')}; {total}
-      {isWhole ? '.' : '…'}
-    </>
-  );
-}
-
 function List({ items, isWhole }: Certificates) {
   const { query } = usePlace();
   const [search = '', status = '', issuer = '', label = ''] = ['search', 'status', 'issuer', 'label'].map(
     (name) => query.get(name) ?? '',
   );
+  const group = groups.find(({ id }) => id === query.get('group'))?.id ?? '';
+  const week = weekIn(query.get('week') ?? '');
+  const current = useNow();
+  const now = week === '' ? 0 : current;
   const sort = query.get('sort') ?? 'trouble';
   const inOrder = useMemo(() => sorted(items, sort), [items, sort]);
   const rows = useMemo(
-    () => filtered(inOrder, { search, status, issuer, label }),
-    [inOrder, search, status, issuer, label],
+    () => filtered(inOrder, { search, status, issuer, label, group, week, now }),
+    [inOrder, search, status, issuer, label, group, week, now],
   );
   const known = useMemo(() => issuersOf(items), [items]);
   const issuers = issuer === '' || known.includes(issuer) ? known : [issuer, ...known];
   const knownLabels = useMemo(() => labelsOf(items), [items]);
   const labels = label === '' || knownLabels.includes(label) ? knownLabels : [label, ...knownLabels];
   const isFiltered = rows.length !== items.length;
-  const clear = () => changeQuery({ search: '', status: '', issuer: '', label: '' });
+  const clear = () => changeQuery({ search: '', status: '', issuer: '', label: '', group: '', week: '' });
   return (
     <>
       <search class="list-filters">
@@ -129,7 +113,7 @@ function List({ items, isWhole }: Certificates) {
         <Select
           label="Status"
           value={status}
-          onValue={(value) => changeQuery({ status: value })}
+          onValue={(value) => changeQuery({ status: value, group: '' })}
           choices={[
             { value: '', label: 'Any' },
             ...['valid', 'expiring', 'expired', 'not_yet_valid', 'pending', 'disabled'].map((value) => ({
@@ -163,6 +147,13 @@ function List({ items, isWhole }: Certificates) {
           choices={Object.entries(sorts).map(([value, label]) => ({ value, label }))}
         />
       </search>
+      {week !== '' && (
+        <button type="button" class="chip" onClick={() => changeQuery({ week: '' })}>
+          {week !== 'expired' && <span class="quiet">Expiry:</span>}
+          {weekText(week, now)}
+          <span class="sr-only">, remove filter</span>
+        </button>
+      )}
       <p class="list-result" role="status">
         {isFiltered &&
           `${rows.length.toLocaleString()} of ${items.length.toLocaleString()} certificates match.`}

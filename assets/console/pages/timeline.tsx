@@ -1,16 +1,18 @@
 /** Charts of lifetimes on one time axis. The label of each and the table below give the same facts as text. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { healthOf } from '../certificates/certificate-health.ts';
 import type { ServedLife } from '../certificates/served-lives.ts';
-import { type Life, type Row, ticks, timelineLayout } from '../certificates/timeline-layout.ts';
+import { type Life, ticks, timelineLayout } from '../certificates/timeline-layout.ts';
+import { Tooltips } from '../components/tooltip.tsx';
+import { useWidth } from '../components/width.ts';
 import type { Certificate } from '../data/shapes.ts';
 import { useNow } from '../text/clock.ts';
 import { dateText } from '../text/time.ts';
 
 const axis = 26;
-/** Named rows are links and need more height for touch. styles/timeline.css has the same numbers. */
-const namedHeight = matchMedia('(pointer: coarse)').matches ? 40 : 28;
+/** Names are links and need more height for touch. styles/timeline.css has the same numbers. */
+const rowHeight = matchMedia('(pointer: coarse)').matches ? 40 : 28;
 
 export function Timeline({ certificates }: { readonly certificates: readonly Certificate[] }) {
   const lives = useMemo(() => certificates.flatMap(lifeOf), [certificates]);
@@ -18,9 +20,13 @@ export function Timeline({ certificates }: { readonly certificates: readonly Cer
     <Chart
       lives={lives}
       label={summary}
-      nameOf={({ name }) => (
-        <a href={`/certificates/${encodeURIComponent(name)}`} title={name}>
-          {name}
+      nameOf={(life) => (
+        <a
+          href={`/certificates/${encodeURIComponent(life.name)}`}
+          data-tip={tipOf(life)}
+          aria-description={spanOf(life)}
+        >
+          {life.name}
         </a>
       )}
     />
@@ -29,13 +35,12 @@ export function Timeline({ certificates }: { readonly certificates: readonly Cer
 
 /** The lifetimes of one certificate's versions, with a mark where endpoints serve them now. */
 export function ServedTimeline({ lives }: { readonly lives: readonly ServedLife[] }) {
-  const served = new Map(lives.map(({ name, endpoints }) => [name, endpoints]));
   return (
     <Chart
       lives={lives}
       label={servedSummary}
-      nameOf={({ name }) => <span title={name}>{name}</span>}
-      marksOf={({ name }) => served.get(name) ?? []}
+      nameOf={(life) => <span data-tip={tipOf(life)}>{life.name}</span>}
+      marksOf={({ endpoints }) => endpoints}
     />
   );
 }
@@ -49,81 +54,67 @@ function Chart<T extends Life>({
   readonly lives: readonly T[];
   /** The picture in words. */
   readonly label: (lives: readonly T[]) => string;
-  readonly nameOf: (row: Row) => ComponentChildren;
-  /** The endpoints that serve a row now. */
-  readonly marksOf?: (row: Row) => readonly string[];
+  readonly nameOf: (life: T) => ComponentChildren;
+  /** The endpoints that serve a certificate now. */
+  readonly marksOf?: (life: T) => readonly string[];
 }) {
   const now = useNow();
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
-  const { named, thin, start, end } = useMemo(() => timelineLayout(lives, now), [lives, now]);
+  const { rows, start, end } = useMemo(() => timelineLayout(lives, now), [lives, now]);
   if (lives.length === 0) return null;
-  const thinHeight = thin.length > 30 ? 3 : 6;
-  const thinTop = axis + named.length * namedHeight + (named.length > 0 && thin.length > 0 ? 10 : 0);
-  const height = thinTop + thin.length * thinHeight + 8;
+  const height = axis + rows.length * rowHeight + 8;
   const x = (at: number) => Math.min(width, Math.max(0, ((at - start) / (end - start)) * width));
   return (
-    <figure class="timeline">
-      {named.length > 0 && (
+    <Tooltips>
+      <figure class="timeline">
         <ul class="timeline-names">
-          {named.map((row) => (
-            <li key={row.name}>{nameOf(row)}</li>
+          {rows.map((life) => (
+            <li key={life.name}>{nameOf(life)}</li>
           ))}
         </ul>
-      )}
-      <div class="timeline-frame" ref={frame}>
-        {width > 0 && (
-          <svg role="img" aria-label={label(lives)} width={width} height={height}>
-            {ticks(start, end, Math.max(3, Math.floor(width / 76))).map(({ at, label: text }) => (
-              <g key={at}>
-                <line class="timeline-tick" x1={x(at)} x2={x(at)} y1={axis - 6} y2={height} />
-                {Math.abs(x(at) - x(now)) > 44 && x(at) < width - 24 && x(at) > 14 && (
-                  <text class="timeline-label" x={x(at)} y={13} text-anchor="middle">
-                    {text}
-                  </text>
-                )}
-              </g>
-            ))}
-            {named.map((row, index) => (
-              <Bar
-                key={row.name}
-                row={row}
-                x={x}
-                y={axis + index * namedHeight + namedHeight / 2 - 6}
-                height={12}
-              />
-            ))}
-            {thin.map((row, index) => (
-              <Bar key={row.name} row={row} x={x} y={thinTop + index * thinHeight} height={thinHeight - 1} />
-            ))}
-            <line class="timeline-now" x1={x(now)} x2={x(now)} y1={axis - 6} y2={height} />
-            <text class="timeline-label timeline-now-label" x={x(now)} y={13} text-anchor="middle">
-              now
-            </text>
-            {named.map((row, index) => (
-              <Mark
-                key={row.name}
-                endpoints={marksOf?.(row) ?? []}
-                x={x(now)}
-                y={axis + (index + 0.5) * namedHeight}
-              />
-            ))}
-          </svg>
-        )}
-      </div>
-      <figcaption class="timeline-legend">
-        <span class="timeline-key timeline-key-full">until renewal</span>
-        <span class="timeline-key timeline-key-reserve">from renewal to expiry</span>
-        {marksOf && <span class="timeline-key-served">number of endpoints that serve it</span>}
-        {thin.some(({ count }) => count > 1) && (
-          <span>Each thin row is a group of certificates that expire at about the same time.</span>
-        )}
-      </figcaption>
-    </figure>
+        <div class="timeline-frame" ref={frame}>
+          {width > 0 && (
+            <svg role="img" aria-label={label(lives)} width={width} height={height}>
+              {ticks(start, end, Math.max(3, Math.floor(width / 76))).map(({ at, label: text }) => (
+                <g key={at}>
+                  <line class="timeline-tick" x1={x(at)} x2={x(at)} y1={axis - 6} y2={height} />
+                  {Math.abs(x(at) - x(now)) > 44 && x(at) < width - 24 && x(at) > 14 && (
+                    <text class="timeline-label" x={x(at)} y={13} text-anchor="middle">
+                      {text}
+                    </text>
+                  )}
+                </g>
+              ))}
+              {rows.map((life, index) => (
+                <Bar key={life.name} life={life} x={x} y={axis + index * rowHeight} />
+              ))}
+              <line class="timeline-now" x1={x(now)} x2={x(now)} y1={axis - 6} y2={height} />
+              <text class="timeline-label timeline-now-label" x={x(now)} y={13} text-anchor="middle">
+                now
+              </text>
+              {rows.map((life, index) => (
+                <Mark
+                  key={life.name}
+                  endpoints={marksOf?.(life) ?? []}
+                  x={x(now)}
+                  y={axis + (index + 0.5) * rowHeight}
+                />
+              ))}
+            </svg>
+          )}
+        </div>
+        <figcaption class="timeline-legend">
+          <span class="timeline-key timeline-key-full">until renewal</span>
+          <span class="timeline-key timeline-key-reserve">from renewal to expiry</span>
+          {marksOf && <span class="timeline-key-served">number of endpoints that serve it</span>}
+        </figcaption>
+      </figure>
+    </Tooltips>
   );
 }
 
-/** How many endpoints serve a row, where it crosses the present. */
+/** How many endpoints serve a certificate, where its bar crosses the present. */
 function Mark({
   endpoints,
   x,
@@ -137,8 +128,10 @@ function Mark({
   const text = endpoints.length.toLocaleString();
   const width = Math.max(20, 8 * text.length + 10);
   return (
-    <g class="timeline-mark">
-      <title>{`served by ${endpoints.slice(0, 10).join(', ')}${endpoints.length > 10 ? ' …' : ''}`}</title>
+    <g
+      class="timeline-mark"
+      data-tip={`Served by ${endpoints.slice(0, 10).join(', ')}${endpoints.length > 10 ? ' …' : ''}`}
+    >
       <rect x={x - width / 2} y={y - 10} width={width} height={20} rx={10} />
       <text x={x} y={y + 4} text-anchor="middle">
         {text}
@@ -147,34 +140,36 @@ function Mark({
   );
 }
 
+/** The whole row shows the tooltip. */
 function Bar({
-  row,
+  life,
   x,
   y,
-  height,
 }: {
-  readonly row: Row;
+  readonly life: Life;
   readonly x: (at: number) => number;
   readonly y: number;
-  readonly height: number;
 }) {
-  const left = x(row.from);
-  const right = Math.max(x(row.to), left + 3);
-  const renewX = row.renewAt === undefined ? right : Math.min(Math.max(x(row.renewAt), left), right);
-  const radius = height > 6 ? 3 : 0;
+  const left = x(life.from);
+  const right = Math.max(x(life.to), left + 3);
+  const renewX = life.renewAt === undefined ? right : Math.min(Math.max(x(life.renewAt), left), right);
+  const bar = { x: left, y: y + rowHeight / 2 - 6, height: 12, rx: 3 };
   return (
-    <g class={`bar-${row.health}`}>
-      <title>{titleOf(row)}</title>
-      <rect class="bar-reserve" x={left} y={y} width={right - left} height={height} rx={radius} />
-      <rect class="bar-full" x={left} y={y} width={renewX - left} height={height} rx={radius} />
+    <g class={`bar-${life.health}`} data-tip={tipOf(life)}>
+      <rect class="bar-row" x={left} y={y} width={right - left} height={rowHeight} />
+      <rect class="bar-reserve" {...bar} width={right - left} />
+      <rect class="bar-full" {...bar} width={renewX - left} />
     </g>
   );
 }
 
-function titleOf({ name, count, from, to, last, renewAt }: Row): string {
-  if (count > 1) return `${count} certificates, expiring from ${dateText(to)} to ${dateText(last)}`;
+function tipOf(life: Life): string {
+  return `${life.name}: ${spanOf(life)}`;
+}
+
+function spanOf({ from, to, renewAt }: Life): string {
   const renewal = renewAt === undefined ? '' : `, renewal ${dateText(renewAt)}`;
-  return `${name}: ${dateText(from)} to ${dateText(to)}${renewal}`;
+  return `${dateText(from)} to ${dateText(to)}${renewal}`;
 }
 
 function lifeOf(certificate: Certificate): Life[] {
@@ -203,15 +198,4 @@ function servedSummary(lives: readonly ServedLife[]): string {
     return `${name}, which expires ${dateText(to)}, by ${count}`;
   });
   return `Served now: ${parts.join('; ')}.`;
-}
-
-function useWidth(frame: { readonly current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    if (frame.current === null) return;
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
-    observer.observe(frame.current);
-    return () => observer.disconnect();
-  }, [frame]);
-  return width;
 }

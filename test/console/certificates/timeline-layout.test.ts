@@ -1,16 +1,8 @@
-/**
- * The layout of the timeline: certificates that need attention are always visible, and many certificates share few
- * bars.
- */
+/** The layout of the timeline: the order of its rows, its axis and the ticks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Health } from '../../../assets/console/certificates/certificate-health.ts';
-import {
-  type Life,
-  maxNamed,
-  ticks,
-  timelineLayout,
-} from '../../../assets/console/certificates/timeline-layout.ts';
+import { type Life, ticks, timelineLayout } from '../../../assets/console/certificates/timeline-layout.ts';
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 5, 15);
@@ -21,54 +13,17 @@ const life = (index: number, health: Health = 'good', left = 10 + (index % 80)):
   renewAt: now + (left - 5) * day,
   health,
 });
-const many = (count: number, healthAt: (index: number) => Health = () => 'good') =>
-  Array.from({ length: count }, (_, index) => life(index, healthAt(index)));
+const many = (count: number) => Array.from({ length: count }, (_, index) => life(index));
 
-test('a few certificates have a named row each, sorted by health and then by expiry', () => {
-  const { named, thin } = timelineLayout(
+test('each certificate has a row, sorted by health and then by expiry', () => {
+  const { rows } = timelineLayout(
     [life(1, 'good', 50), life(2, 'good', 20), life(3, 'bad', -2), life(4, 'warning', 3)],
     now,
   );
   assert.deepEqual(
-    named.map(({ name }) => name),
+    rows.map(({ name }) => name),
     ['c3', 'c4', 'c2', 'c1'],
   );
-  assert.deepEqual(thin, []);
-  assert.equal(timelineLayout(many(maxNamed), now).named.length, maxNamed);
-});
-
-test('5,000 certificates fit in less than a hundred rows', () => {
-  const { named, thin } = timelineLayout(
-    many(5000, (index) => (index % 1000 === 7 ? 'bad' : 'good')),
-    now,
-  );
-  assert.equal(named.length, 5);
-  assert(named.every(({ health }) => health === 'bad'));
-  assert(thin.length < 100);
-  assert.equal(
-    thin.reduce((sum, { count }) => sum + count, 0),
-    4995,
-  );
-});
-
-test('certificates that need attention but have no named row get thin rows of their own color', () => {
-  const { named, thin } = timelineLayout(
-    many(300, (index) => (index < 40 ? 'warning' : 'good')),
-    now,
-  );
-  const troubled = [...named, ...thin].filter(({ health }) => health === 'warning');
-  assert.equal(
-    troubled.reduce((sum, { count }) => sum + count, 0),
-    40,
-  );
-});
-
-test('a shared row ends at the first expiry of its certificates and stores the last', () => {
-  const { thin } = timelineLayout(many(500), now);
-  for (const row of thin) {
-    assert(row.to <= row.last);
-    assert(row.last - row.to < 10 * day);
-  }
 });
 
 test('the axis covers the expiry of nine in ten certificates, so that a single long one does not compress the rest', () => {
