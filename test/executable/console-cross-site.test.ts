@@ -118,7 +118,7 @@ for (const domain of ['localhost', 'test']) {
       // Only requests with the cookie can be attributed to alice.
       assert.equal(await refusalsOf(alice), recorded);
       await alice.open('/certificates');
-      await alice.page.getByText('1 certificate, healthy.').waitFor();
+      await alice.page.getByRole('button', { name: 'Healthy 1' }).waitFor();
     });
 
     test('requests read nothing, and the console cannot be framed', chromium, async (t) => {
